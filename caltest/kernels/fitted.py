@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
@@ -23,7 +23,7 @@ from caltest.kernels.bandwidth import (
     sampled_pairs,
     sampled_rows,
 )
-from caltest.kernels.matrix import MatrixKernel, Term
+from caltest.kernels.matrix import MatrixKernel
 from caltest.kernels.scalar import ScalarKernel
 from caltest.numerics.loops import map_threads, njit
 from caltest.predictions import Predictions
@@ -41,6 +41,7 @@ NARROW = (
     "hardly any but themselves, and what is wrong may not show; take test='combined' or a larger "
     "bandwidth"
 )
+NO_BANDWIDTH = "all predictions are equal, so their distances give no bandwidth; it is set to 1.0"
 PROBED, BESIDE = 100, 2000  # rows whose neighbours are counted, and rows among which
 PACK = 64  # columns packed at a time: two accumulators and four packed rows stay in the L1 cache
 
@@ -83,11 +84,8 @@ class FittedScalar:
     def tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
         """Return kappa between rows i0..i1-1 and j0..j1-1; it need hold for j < i only."""
         if self.distances is not None:
-            scaled = self.distances[i0:i1, j0:j1] / self.bandwidth
-        else:
-            scaled = self._measured(self.coordinates[i0:i1], self.coordinates[j0:j1])
-            scaled *= self.unit / self.bandwidth
-        return self.kernel.profile(scaled)
+            return self.kernel.profile(self.distances[i0:i1, j0:j1] / self.bandwidth)
+        return self._between(self.coordinates[i0:i1], self.coordinates[j0:j1])
 
     def pairs(self, left: Ints, right: Ints) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
@@ -121,11 +119,10 @@ class FittedScalar:
 
     def cross(self, points: Floats, rows: slice) -> Floats:
         """Return kappa between some rows and other `points` of the simplex."""
-        coordinates = self.coordinates[rows]
-        if callable(self.kernel.metric):
-            out = _callable_distances(self.kernel.metric, coordinates, points)
-        else:
-            out = self._measured(coordinates, _coordinates(self.kernel, points)[0])
+        return self._between(self.coordinates[rows], _coordinates(self.kernel, points)[0])
+
+    def _between(self, left: Floats, right: Floats) -> Floats:
+        out = _distances(self.kernel, left, right)
         out *= self.unit / self.bandwidth
         return self.kernel.profile(out)
 
@@ -133,20 +130,16 @@ class FittedScalar:
         if self.distances is not None:
             return np.asarray(self.distances[np.maximum(left, right), np.minimum(left, right)])
         out = np.empty(left.size)
-        measure = l2_pairs if self.kernel.metric == "euclidean" else l1_pairs
-        measure(self.coordinates, left, right, out)
+        is_l2 = self.kernel.metric == "euclidean"
+        pair_distances(self.coordinates, left, right, out, is_l2=is_l2)
         return np.multiply(out, self.unit, out=out)
-
-    def _measured(self, left: Floats, right: Floats) -> Floats:
-        measure = l2_distances if self.kernel.metric == "euclidean" else l1_distances
-        return measure(left, right)
 
     def _all_distances(self, n_jobs: int | None, m: int) -> Floats | None:
         """Return the lower triangle of all distances where it is small or the metric a callable."""
         n = len(self.coordinates)
         if callable(self.kernel.metric):
             _check_small(n)
-            return _callable_distances(self.kernel.metric, self.coordinates, self.coordinates)
+            return _distances(self.kernel, self.coordinates, self.coordinates)
         if n > ALL_PAIRS_UP_TO or not self._needs_pairs(m):
             return None
         out = np.zeros((n, n))
@@ -154,7 +147,7 @@ class FittedScalar:
         def fill(tiles: list[Tile]) -> None:
             for i0, i1, j0, j1 in tiles:
                 left, right = self.coordinates[i0:i1], self.coordinates[j0:j1]
-                out[i0:i1, j0:j1] = self._measured(left, right)
+                out[i0:i1, j0:j1] = _distances(self.kernel, left, right)
 
         for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1]), n_jobs):
             pass
@@ -174,15 +167,15 @@ class FittedScalar:
             variance = residual_variances(probs, self._size)
             points = self.coordinates[:, 0]
             return cell_bandwidth(rule, points, variance, self._size, self.unit)
-        weighted = self._weighted_median(probs, weight) if rule == WEIGHTED else None
-        return weighted or self._by_pairs("median" if rule == WEIGHTED else rule)
-
-    def _weighted_median(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
-        """Return the variance-weighted median; None where no two rows that differ have variance."""
+        if rule != WEIGHTED:
+            return self._by_pairs(rule)
+        found: tuple[float | None, str] | None
         if self._is_line:
-            return self._line_bandwidth(probs, weight)
-        value, words = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
-        return None if value is None else (value, words)
+            found = self._line_bandwidth(probs, weight)
+        else:
+            found = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
+        # Where no two rows that differ have variance all pairs count alike.
+        return self._by_pairs("median") if found is None or found[0] is None else found
 
     def _line_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
         n, points = len(probs), self.coordinates[:, 0]
@@ -292,7 +285,10 @@ class FittedKernel:
         self.scalars = tuple(fitted.values())
         self._variance = residual_variances(probs, weight if size is None else size)
         self._n = len(probs) if size is None else int(size.sum())
-        self.terms = tuple(_fitted_term(term, fitted) for term in terms)
+        self.terms = tuple(
+            FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)
+            for term in terms
+        )
 
     @classmethod
     def of(
@@ -336,11 +332,7 @@ class FittedKernel:
     @property
     def degenerate(self) -> tuple[str, ...]:
         """What the predictions left undefined."""
-        if not any(scalar.is_degenerate for scalar in self.scalars):
-            return ()
-        return (
-            "all predictions are equal, so their distances give no bandwidth; it is set to 1.0",
-        )
+        return (NO_BANDWIDTH,) if any(scalar.is_degenerate for scalar in self.scalars) else ()
 
 
 def tile_groups(n: int, m: int) -> list[tuple[list[Tile]]]:
@@ -355,10 +347,6 @@ def column_tiles(n: int, j0: int) -> Iterator[Tile]:
     for i0 in range(j0, n, ROWS):
         i1 = min(i0 + ROWS, n)
         yield i0, i1, j0, min(j0 + COLUMNS, i1)
-
-
-def _fitted_term(term: Term, fitted: dict[ScalarKernel, FittedScalar]) -> FittedTerm:
-    return FittedTerm(tuple(fitted[factor] for factor in term.factors), term.matrix)
 
 
 def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
@@ -402,8 +390,7 @@ def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: 
     A row has the same values among whatever others.
     """
     rows, unit = _coordinates(kernel, left)
-    measure = l2_distances if kernel.metric == "euclidean" else l1_distances
-    out = measure(rows, _coordinates(kernel, right)[0])
+    out = _distances(kernel, rows, _coordinates(kernel, right)[0])
     out *= unit / bandwidth
     return kernel.profile(out)
 
@@ -417,12 +404,13 @@ def _check_small(n: int) -> None:
         )
 
 
-def _callable_distances(
-    metric: Callable[[Floats, Floats], float], left: Floats, right: Floats
-) -> Floats:
+def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
+    """Return the distances between coordinates, but for the unit."""
+    if not callable(kernel.metric):
+        return (l2_distances if kernel.metric == "euclidean" else l1_distances)(left, right)
     from scipy.spatial.distance import cdist
 
-    out = cdist(left, right, metric=metric)
+    out = cdist(left, right, metric=kernel.metric)
     if not (np.isfinite(out).all() and (out >= 0).all()):
         raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
     return np.asarray(out, dtype=float)
@@ -512,20 +500,11 @@ def l2_tile(left: Floats, right: Floats, out: Floats) -> None:
 
 
 @njit()
-def l1_pairs(rows: Floats, left: Ints, right: Ints, out: Floats) -> None:
-    """Write the city-block distance of row `left[p]` to row `right[p]`."""
+def pair_distances(rows: Floats, left: Ints, right: Ints, out: Floats, *, is_l2: bool) -> None:
+    """Write the city-block or Euclidean distance of row `left[p]` to row `right[p]`."""
     for p in range(left.size):
         total = 0.0
         for k in range(rows.shape[1]):
-            total += abs(rows[left[p], k] - rows[right[p], k])
-        out[p] = total
-
-
-@njit()
-def l2_pairs(rows: Floats, left: Ints, right: Ints, out: Floats) -> None:
-    """Write the Euclidean distance of row `left[p]` to row `right[p]`."""
-    for p in range(left.size):
-        total = 0.0
-        for k in range(rows.shape[1]):
-            total += (rows[left[p], k] - rows[right[p], k]) ** 2
-        out[p] = np.sqrt(total)
+            d = abs(rows[left[p], k] - rows[right[p], k])
+            total += d * d if is_l2 else d
+        out[p] = np.sqrt(total) if is_l2 else total

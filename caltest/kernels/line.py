@@ -58,6 +58,11 @@ class LineKernel:
             markov_pair_sums(self.step, self.decay, c, scale, shift, counts, out)
         return np.multiply(out, self.factor, out=out)
 
+    def all_sums(self, d: Floats) -> Floats:
+        """Return the sum of a kappa_ij d_i d_j over all i and j for each row of d, (B, n)."""
+        own = np.einsum("bc,bc->b", d, d)
+        return np.asarray(2.0 * self.pair_sums(np.ones(1), np.zeros(1), d) + self.factor * own)
+
     def row_sums(self, d: Floats) -> Floats:
         """Return d_i sum_{j != i} a kappa_ij d_j for every i."""
         return np.asarray(self.factor * d * self.other_sums(d))

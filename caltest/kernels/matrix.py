@@ -314,7 +314,7 @@ def kernel_norm(kernel: Kernel, m: int, p: float, q: float) -> float:
     if p == 1:
         return float(np.linalg.norm(entries, ord=q, axis=0).max())
     if q == math.inf:
-        return float(np.linalg.norm(entries, ord=_conjugate(p), axis=1).max())
+        return float(np.linalg.norm(entries, ord=1.0 if p == math.inf else p, axis=1).max())
     if p == q == 2:
         psd = matrix_kernel.is_psd(m)
         total = np.sum([term.matrix for term in terms], axis=0) if psd else entries
@@ -349,7 +349,3 @@ def error_bound(kernel: Kernel, m: int) -> float:
     return min(
         math.pow(2.0, 1.0 + 1.0 / p - 1.0 / q) * kernel_norm(kernel, m, p, q) for p, q in orders
     )
-
-
-def _conjugate(p: float) -> float:
-    return {2.0: 2.0, math.inf: 1.0}[p]

@@ -179,7 +179,7 @@ class RowUnits(Units):
 
     @cached_property
     def observed(self) -> Observed:
-        return self.predictions.labels.astype(label_dtype(self.predictions.m))
+        return self.in_order(self.predictions.labels).astype(label_dtype(self.predictions.m))
 
     @cached_property
     def start(self) -> Ints:  # type: ignore[override]

@@ -11,12 +11,12 @@ import numpy as np
 from caltest import checks
 from caltest.measures.base import Measure
 from caltest.measures.binning import check_power, event_cuts
-from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps
+from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps, table_sums
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.bins import bin_of
+from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Labels
@@ -30,29 +30,6 @@ __all__ = ["ClasswiseECE", "classwise_ece"]
 
 
 BINNINGS = ("uniform", "quantile")
-
-
-@njit()
-def class_sums(
-    probs: Floats, weight: Floats | None, codes: Labels, bins: int, *, is_uniform: bool
-) -> Floats:
-    """Return weight and weighted probability in each class and bin, (m, bins, 2).
-
-    `codes` (n, m) tells the bins, unless they have equal width: then it is written.
-    """
-    n, m = probs.shape
-    sums = np.zeros((m, bins, 2))  # side by side, so that a probability touches one cache line
-    for i in range(n):
-        w = 1.0
-        if weight is not None:
-            w = weight[i]
-        for j in range(m):
-            if is_uniform:
-                codes[i, j] = bin_of(probs[i, j], float(bins))
-            k = np.uint64(codes[i, j])
-            sums[j, k, 0] += w
-            sums[j, k, 1] += w * probs[i, j]
-    return sums
 
 
 @njit()
@@ -101,9 +78,8 @@ class ClasswiseECE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
-        value = sums.bins[1].mean_error
         return RowStatistic(
-            Statistic(units=sums.units, sums=sums, value=value, parameters=parameters)
+            Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
         )
 
     def residual_statistics(
@@ -139,20 +115,20 @@ class ClasswiseBins(UnitSums):
     def bins(self) -> tuple[Labels, BinMean]:
         """The bin of every probability, (n, m), and the power means of each class."""
         probs, bins = self.predictions.probs, self.measure.bins
-        codes, is_uniform = np.empty(probs.shape, label_dtype(bins)), True
-        if self.measure.binning == "quantile":
-            is_uniform = False
+        codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(len(probs[0]))
+        if self.measure.binning == "uniform":
+            uniform_bins(probs, bins, codes)
+        else:
             for j, column in enumerate(probs.T):
                 codes[:, j] = np.searchsorted(event_cuts(column, self.weight, bins), column)
-        sums = class_sums(probs, self.weight, codes, bins, is_uniform=is_uniform).reshape(-1, 2)
-        return codes, BinMean(
-            mass=sums[:, 0],
-            squares=sums[:, 0],
-            mean=sums[:, 1:] / np.where(sums[:, :1] > 0.0, sums[:, :1], 1.0),
-            distance="tv",
-            power=float(self.measure.p),
-            first=np.arange(0, len(sums), bins),
-        )
+        mass, sums = table_sums(self.predictions, codes, first, bins * first.size)
+        mean = sums / np.where(mass > 0.0, mass, 1.0)[:, None]
+        power = float(self.measure.p)
+        return codes, BinMean(mass, mass, mean, distance="tv", power=power, first=first)
+
+    def mean_error(self, distances: Floats) -> Floats:
+        """Return the mean over the classes of their errors, (B, 1)."""
+        return np.asarray(self.bins[1].errors(distances).mean(axis=1, keepdims=True))
 
     def redrawn(self, observed: Labels) -> Floats:
         codes, mean = self.bins

@@ -106,7 +106,7 @@ class BinErrors(BinnedMeasure):
             parameters={**self.binning_parameters, **occupied, **self.parameters},
             notes=self.bin_notes(sums.mean) if units.is_alone else (),
             error=lambda: 0.0,
-            norm=sums.norm,
+            norm=sums.units.norm(sums.mean),
             unseen=partial(self.unseen, sums),
         )
 

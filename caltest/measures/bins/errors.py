@@ -20,7 +20,6 @@ from caltest.numerics.bins import (
     sort_by_cell,
     uniform_sums,
 )
-from caltest.numerics.labels import label_dtype
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
 from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
@@ -101,19 +100,20 @@ class BinMean:
 
     @cached_property
     def _variance(self) -> Floats:
-        """The sum of the squared weights over the square of their sum, 1/n for equal weights."""
+        """The sum of the squared weights over the square of their sum, s; 0 if none is corrected.
+
+        It is 1/n for equal weights. With s the variance of the mean label of a bin in units of that
+        of a label, s / (1 - s) times the mean of y (1 - y) is unbiased where there are two rows.
+        """
+        if self.distance != DEBIASED:
+            return np.zeros_like(self.mass)
         s = self.squares / np.square(self.size)
         return np.where(s > 1.0 - 1e-9, 1.0, s)
 
     @cached_property
     def correction(self) -> Floats:
-        """What the mean of y (1 - y) of each bin is multiplied by, its bias.
-
-        With s the variance of the mean label of a bin in units of that of a label, s / (1 - s)
-        times the mean of y (1 - y) is unbiased where there are two rows.
-        """
-        s = self._variance if self.distance == DEBIASED else np.zeros_like(self.mass)
-        return s / np.where(s < 1.0, 1.0 - s, 1.0)
+        """What the mean of y (1 - y) of each bin is multiplied by, its bias."""
+        return self._variance / np.where(self._variance < 1.0, 1.0 - self._variance, 1.0)
 
     def lengths(self, gaps: Floats) -> Floats:
         """Return the distances (...) that mean residuals (..., c) stand for."""
@@ -133,15 +133,10 @@ class BinMean:
         values = power_means(distances, self.share, self.power, self.first)
         return np.sqrt(np.maximum(values, 0.0)) if self.is_root else values
 
-    def mean_error(self, distances: Floats) -> Floats:
-        """Return the mean over the tables of their errors, (B, 1)."""
-        return np.asarray(self.errors(distances).mean(axis=1, keepdims=True))
-
     def of_residuals(self, sums: Floats) -> Floats:
         """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
         gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
-        values = power_means(self.lengths(gaps), self.share, self.power, self.first)
-        return np.asarray(values.mean(axis=1))
+        return self.norm(gaps, self.share)
 
     def square_lengths(self, sums: Floats) -> Floats:
         """Return the sum over bins of the squares of sums (B, S c) over their mass."""
@@ -159,14 +154,25 @@ class BinMean:
         sums = sums.reshape(*mass.shape, -1)
         return np.asarray(np.divide(sums, scale, np.zeros_like(sums), where=scale > 0))
 
-    def norm(self, gaps: Floats) -> Floats:
+    def norm(self, gaps: Floats, share: Floats | None = None) -> Floats:
         """Return the mean over the tables of the norms of their gaps (..., S, c)."""
-        norms = power_means(self.lengths(gaps), self._ones, self.power, self.first)
-        return np.asarray(norms[..., 0] if self.first.size == 1 else norms.mean(axis=-1))
+        ones = np.ones(self.mass.size) if share is None else share
+        return np.asarray(power_means(self.lengths(gaps), ones, self.power, self.first).mean(-1))
 
-    @cached_property
-    def _ones(self) -> Floats:
-        return np.ones(self.mass.size)
+
+def table_sums(
+    predictions: Predictions, codes: Codes, first: Ints, bins: int
+) -> tuple[Floats, Floats]:
+    """Return the mass (S,) and the sums of predictions (S, c) of the bins of all tables.
+
+    `codes` (n, T) are the bins of the rows in each table.
+    """
+    probs, weight = predictions.probs, predictions.sample_weight
+    values = probs if weight is None else weight[:, None] * probs
+    own = np.ascontiguousarray(values).reshape(len(probs), first.size, -1)
+    w, every = np.ones(1) if weight is None else weight, np.arange(len(probs), dtype=np.int32)
+    mass, sums = cell_sums(every, codes, first, own, w, bins)
+    return mass, sums
 
 
 def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
@@ -233,20 +239,18 @@ class BinnedRows(RowUnits):
         return self._sorting[1]
 
     @cached_property
-    def observed(self) -> Labels:
-        p = self.predictions
-        return p.labels[self.order].astype(label_dtype(p.m))
-
-    @cached_property
     def weight(self) -> Floats | None:
         """The sample weights in the order of the bins."""
         weight = self.predictions.sample_weight
-        return None if weight is None else weight[self.order]
+        return None if weight is None else self.in_order(weight)
 
     @property
     def first(self) -> Ints:
         """The first bin of each group."""
         return np.zeros(1, np.int64)
+
+    def norm(self, mean: BinMean) -> None:
+        """Leave the norm of gaps to `row_gaps`: drawn rows are in the order of the predictions."""
 
     def count(self, observed: Observed) -> Floats:
         """Return the weighted number of events (B, bins) for labels (B, U)."""
@@ -265,11 +269,8 @@ class BinnedRows(RowUnits):
         if self.measure.binning == "uniform":
             sums = uniform_sums(event, p.labels, weight, self.measure.bins)
             return sums[sums[:, 0] > 0].T
-        if weight is None:
-            rows = self.bin_sums()
-            return np.stack([rows, self.bin_sums(event), self.bin_sums(p.labels), rows])
-        every = (1.0, event, p.labels, weight)
-        return np.stack([self.bin_sums(weight * values) for values in every])
+        every = (1.0, event, p.labels, self.scale)
+        return np.stack([self.bin_sums(self.scale * values) for values in every])
 
     def counts(self) -> list[Counts]:
         """Return for each class events, expected events and rows of each bin; of two, the second.
@@ -302,6 +303,13 @@ class BinnedCells(CellUnits):
         """Sum values of the cells (..., U) over each bin."""
         return np.add.reduceat(values, self.bins[:-1], axis=-1)
 
+    def norm(self, mean: BinMean) -> Norm | None:
+        """Return the norm of gaps that the error is, if it is one."""
+        if not mean.is_norm:
+            return None
+        sums = self.bin_sums
+        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
+
     @cached_property
     def event_sums(self) -> Floats:
         """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
@@ -331,29 +339,17 @@ class EventBins(UnitSums):
     def observed(self) -> Floats:
         return self.mean.event_distances(self.units.event_sums[2][None])
 
-    @property
-    def norm(self) -> Norm | None:
-        """The norm of gaps that the error of cells is."""
-        if not (self.mean.is_norm and isinstance(self.units, BinnedCells)):
-            return None
-        sums, mean = self.units.bin_sums, self.mean
-        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
-
 
 class ClassBins(UnitSums):
     """The distances (B, S) of bins of rows of any number of classes."""
 
     units: BinnedRows
-    norm = None
 
     @cached_property
     def mean(self) -> BinMean:
-        units, (_, count) = self.units, self.units.numbers
-        probs, weight = units.predictions.probs, units.predictions.sample_weight
-        w, every = np.ones(1) if weight is None else weight, np.arange(units.rows, dtype=np.int32)
-        values = np.ascontiguousarray(probs if weight is None else w[:, None] * probs)[:, None]
-        mass, sums = cell_sums(every, units.codes, units.first, values, w, count)
-        squares = mass if weight is None else units.bin_sums(np.square(w))
+        units, weight = self.units, self.units.predictions.sample_weight
+        mass, sums = table_sums(units.predictions, units.codes, units.first, units.numbers[1])
+        squares = mass if weight is None else units.bin_sums(np.square(weight))
         return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
 
     def redrawn(self, observed: Observed) -> Floats:

@@ -169,28 +169,27 @@ def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> Re
         sums = sum_limits(event, scaled, ends, error, float(-scipy.special.ndtri(error)))
         most = np.add.reduceat(scaled, ends[:-1])
         limits = [np.minimum(limit / most, 1.0) for limit in sums]
-    rows = event, event, ones, w, w * event, w * labels
-    return _of_units(*rows, ends[:-1], limits, level, binning)
+    every = ones, w, w * event, w * labels
+    return _of_units((event, event), every, ends[:-1], limits, level, binning)
 
 
 def _of_units(
-    least: Floats,
-    most: Floats,
-    count: Ints,
-    mass: AnyArray,
-    expected: Floats,
-    events: AnyArray,
+    ends: tuple[Floats, Floats],
+    sums: tuple[AnyArray, ...],
     start: Ints,
     limits: Sequence[Floats],
     level: float,
     binning: str,
 ) -> ReliabilityBins:
-    """Return the bins, which begin at `start`, of sorted rows or cells (U,)."""
-    values = (count, mass, expected, events)
-    rows, size, predicted, happened = (np.add.reduceat(some, start) for some in values)
+    """Return the bins, which begin at `start`, of sorted rows or cells (U,).
+
+    `ends` are the smallest and largest predictions of the units, `sums` their rows, weight,
+    expected events and events.
+    """
+    rows, size, predicted, happened = (np.add.reduceat(some, start) for some in sums)
     return ReliabilityBins(
-        left=np.minimum.reduceat(least, start),
-        right=np.maximum.reduceat(most, start),
+        left=np.minimum.reduceat(ends[0], start),
+        right=np.maximum.reduceat(ends[1], start),
         count=rows,
         mass=size.astype(np.float64),
         mean=predicted / size,
@@ -199,7 +198,7 @@ def _of_units(
         upper=limits[1],
         level=level,
         binning=binning,
-        n=int(count.sum()),
+        n=int(rows.sum()),
     )
 
 
@@ -220,7 +219,7 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
         found = _weighted_limits(cells.weights, start, expected, mass, level)
     limits = [limit / mass for limit in found]
     sums = cells.counts, cells.n, cells.expected, cells.events
-    return _of_units(cells.least, cells.most, *sums, start, limits, level, binning)
+    return _of_units((cells.least, cells.most), sums, start, limits, level, binning)
 
 
 def _uniform_starts(cells: Cells, bins: int) -> Ints:
@@ -267,9 +266,14 @@ def count_limits(
     for b in range(bins):
         some = slice(start[b], start[b + 1])
         first, pmf = count_distribution(event[some], None if size is None else size[some])
-        lower[b] = first + _exceeding(pmf, error * (1.0 - SLACK))
-        upper[b] = first + pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK))
+        lower[b], upper[b] = first + _limits(pmf, error)
     return lower, upper
+
+
+def _limits(pmf: Floats, error: float) -> Ints:
+    """Return the indices between which all is but `error` on either side."""
+    low = _exceeding(pmf, error * (1.0 - SLACK))
+    return np.array([low, pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK))])
 
 
 def _exceeding(pmf: Floats, error: float) -> int:
@@ -336,10 +340,11 @@ def sum_limits(
         p, w = event[start[b] : start[b + 1]], weight[start[b] : start[b + 1]]
         if p.size <= ROWS_ON_GRID:
             pmf, step = _sum_distribution(p, w)
-            lower[b] = step * _exceeding(pmf, error * (1.0 - SLACK))
-            upper[b] = step * (pmf.size - 1 - _exceeding(pmf[::-1], error * (1.0 + SLACK)))
+            lower[b], upper[b] = step * _limits(pmf, error)
         else:
-            lower[b], upper[b] = _expansion_limits(p, w, quantile)
+            v = p * (1.0 - p)
+            cumulants = w**2 @ v, w**3 @ (v * (1.0 - 2.0 * p)), w**4 @ (v * (1.0 - 6.0 * v))
+            lower[b], upper[b] = _expansion_limits(w @ p, *cumulants, quantile)
         upper[b] = min(upper[b], w.sum())
         lower[b] = min(lower[b], upper[b])  # multiples of the step round
     return lower, upper
@@ -370,36 +375,23 @@ def _weighted_limits(
 ) -> tuple[Floats, Floats]:
     """Return the limits of `sum_limits` for the events of weighted cells."""
     quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
-    cumulants = (np.add.reduceat(k, start).tolist() for k in weights.cumulants)
-    second, third, fourth = cumulants
-    every = zip(expected.tolist(), second, third, fourth, strict=True)
-    found = [_limits_of_cumulants(a, b, c, d, quantile) for a, b, c, d in every]
-    lower, upper = np.array(found).T
+    second, third, fourth = (np.add.reduceat(k, start) for k in weights.cumulants)
+    lower, upper = _expansion_limits(expected, second, third, fourth, quantile)
     return lower, np.minimum(upper, mass)
 
 
-def _expansion_limits(event: Floats, weight: Floats, quantile: float) -> tuple[float, float]:
-    v = event * (1.0 - event)
-    mean, variance = float(weight @ event), float(weight**2 @ v)
-    third = float(weight**3 @ (v * (1.0 - 2.0 * event)))
-    fourth = float(weight**4 @ (v * (1.0 - 6.0 * v)))
-    return _limits_of_cumulants(mean, variance, third, fourth, quantile)
-
-
-def _limits_of_cumulants(
-    mean: float, variance: float, third: float, fourth: float, quantile: float
-) -> tuple[float, float]:
-    if variance == 0.0:
-        return mean, mean
-    deviation = math.sqrt(variance)
-    skew, excess = third / variance / deviation, fourth / variance**2
-    low = mean + deviation * _expansion(-quantile, skew, excess)
-    high = mean + deviation * _expansion(quantile, skew, excess)
+def _expansion_limits(
+    mean: Floats, variance: Floats, third: Floats, fourth: Floats, quantile: float
+) -> tuple[Floats, Floats]:
+    """Return limits of sums with these cumulants."""
+    deviation, size = np.sqrt(variance), np.where(variance > 0, variance, 1.0)
+    shape = third / size**1.5, fourth / size**2
+    low, high = (mean + deviation * _expansion(z, *shape) for z in (-quantile, quantile))
     # With very few expected events the expansion may cross itself.
-    return min(max(low, 0.0), mean), max(high, mean)
+    return np.clip(low, 0.0, mean), np.maximum(high, mean)
 
 
-def _expansion(z: float, skew: float, excess: float) -> float:
+def _expansion(z: float, skew: Floats, excess: Floats) -> Floats:
     """Return the quantile of the standardised sum (Cornish and Fisher 1938)."""
     return (
         z

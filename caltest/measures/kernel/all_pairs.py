@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from caltest.errors import NotApplicable
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import (
     COLUMNS,
+    NO_BANDWIDTH,
     FittedKernel,
     FittedTerm,
     Tile,
@@ -41,15 +43,15 @@ from caltest.types import Floats, Ints, Labels, Order, SmallInts
 from caltest.units.sums import Flipped
 
 AddPairs = Callable[[Floats, int, int], None]
-
-
+HTiles = Iterator[tuple[slice, slice, Any]]
 FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the pairs
-
-
+BIASED = "use estimator='biased'"
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
-
-
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
+PLACES = 2048  # of a kernel that needs all pairs of them
+INTERPOLATED = f", and is interpolated between {PLACES} places"
+AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
+LEFT_OUT = "left out by features"
 
 
 class PairMean(BoundMeasure):
@@ -59,12 +61,23 @@ class PairMean(BoundMeasure):
     ----------
     rooted : bool
         Whether the value is the root.
+    normaliser : float
+        The number of pairs, i = j included where the estimator is biased: with sample weights,
+        which count an observation w_i times, the sum of w_i w_j.
     """
 
     rooted: bool = False
 
-    def finished(self, mean: Floats) -> Floats:
-        """Return the values that means stand for."""
+    def fit(self, kernel: FittedKernel, mass: float, squares: float, *, biased: bool) -> None:
+        """Take a kernel, the weight of the rows, and the sum of the squares of their weights."""
+        self.kernel, self.biased = kernel, biased
+        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
+        self.normaliser = float(mass**2 if biased else mass**2 - squares)
+
+    def finished(self, total: Floats) -> Floats:
+        """Return the values that sums over pairs stand for."""
+        mean = total / self.normaliser
         return np.sqrt(np.maximum(mean, 0.0)) if self.rooted else mean
 
     def comparable(self, values: Floats) -> Floats:
@@ -73,22 +86,19 @@ class PairMean(BoundMeasure):
 
 
 class AllPairs(PairMean, UStatistic):
-    """The unbiased or the biased mean of h over all pairs.
-
-    Sample weights count an observation w_i times: h_ij becomes w_i w_j h_ij, and the number of
-    pairs the sum of w_i w_j.
-    """
+    """The unbiased or the biased mean of h over all pairs of rows."""
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions)
-        _check(predictions, biased=biased)
-        self.notes, self.degenerate = kernel.notes, kernel.degenerate
-        self.kernel = kernel
-        self.biased = biased
-        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
-        self.weight = np.ones(1)  # for all
-        if predictions.sample_weight is not None:
-            self.weight = predictions.sample_weight
+        weight, n = predictions.sample_weight, predictions.n
+        check_two(n, biased=biased)
+        if not biased and weight is not None and np.count_nonzero(weight) < 2:
+            reason = "the unbiased SKCE needs at least two observations of positive weight"
+            raise NotApplicable(reason, BIASED)
+        self.weight = np.ones(1) if weight is None else weight  # one for all
+        each = n // self.weight.size
+        mass, squares = each * self.weight.sum(), each * np.square(self.weight).sum()
+        self.fit(kernel, mass, squares, biased=biased)
 
     @abstractmethod
     def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
@@ -98,33 +108,22 @@ class AllPairs(PairMean, UStatistic):
         of what h is the inner product of. Unweighted rows only.
         """
 
+    def row_sums(self, n_jobs: int | None = None) -> Floats:
+        return self.row_moments(n_jobs)[0]
+
     @property
     def statistic(self) -> Pairs:
         """The mean over pairs as a statistic of the residuals."""
         own = float(self.diagonal().sum()) if self.biased else 0.0
         scale = 1.0 if self.rooted else self.scale
-        return Pairs(self, lambda sums: self.finished((2.0 * sums + own) / self.normaliser), scale)
-
-    @property
-    def normaliser(self) -> float:
-        """The number of pairs, i = j included where the estimator is biased."""
-        repeats = self.predictions.n // self.weight.size
-        total = (repeats * self.weight.sum()) ** 2
-        return float(total if self.biased else total - repeats * np.square(self.weight).sum())
+        return Pairs(self, lambda sums: self.finished(2.0 * sums + own), scale)
 
 
-def _check(predictions: Predictions, *, biased: bool) -> None:
-    if predictions.n < 2 and not biased:
-        raise NotApplicable(
-            "the unbiased SKCE needs at least two observations, and there is one",
-            "use estimator='biased'",
-        )
-    weight = predictions.sample_weight
-    if not biased and weight is not None and np.count_nonzero(weight) < 2:
-        raise NotApplicable(
-            "the unbiased SKCE needs at least two observations of positive weight",
-            "use estimator='biased'",
-        )
+def check_two(n: int, found: str = "there is one", *, biased: bool) -> None:
+    """Check that there is a pair of different rows."""
+    if n < 2 and not biased:
+        reason = f"the unbiased SKCE needs at least two observations, and {found}"
+        raise NotApplicable(reason, BIASED)
 
 
 def all_pairs(predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> AllPairs:
@@ -138,16 +137,13 @@ class LinePairs(AllPairs):
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions, kernel, biased=biased)
-        self.event, self._observed = self._sorted()
+        event, labels = predictions.probs[:, 1], predictions.labels
+        if predictions.sample_weight is None:
+            self.event, self._observed = sort_scores(event, labels)
+        else:
+            self.event, self.weight = event[self.order], self.weight[self.order]
+            self._observed = labels[self.order].astype(np.uint8)
         self.lines = [LineKernel(term, self.event) for term in kernel.terms]
-
-    def _sorted(self) -> tuple[Floats, Labels]:
-        """Sort P(Y = 1), its labels and the weights."""
-        event, labels = self.predictions.probs[:, 1], self.predictions.labels
-        if self.predictions.sample_weight is None:
-            return sort_scores(event, labels)
-        self.weight = self.weight[self.order]
-        return event[self.order], labels[self.order].astype(np.uint8)
 
     @cached_property
     def order(self) -> Order:
@@ -158,11 +154,10 @@ class LinePairs(AllPairs):
         return self._observed
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        total = sum(line.pair_sums(self.weight, self.event, labels) for line in self.lines)
-        total = 2.0 * np.asarray(total)
+        total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
         if self.biased:
             total += self._factor * binary_brier_sums(labels, self.event, self._square_weight)
-        return self.finished(total / self.normaliser)
+        return self.finished(total)
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
@@ -173,25 +168,24 @@ class LinePairs(AllPairs):
         return self.row_sums(n_jobs), total / math.comb(squares.size, 2)
 
     def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
-        zero = np.zeros(1)
-        return np.asarray(sum(line.pair_sums(self._residuals, zero, counts) for line in self.lines))
+        return line_sums(self.lines, self._residuals, np.zeros(1), counts)
 
     def diagonal(self) -> Floats:
         return np.asarray(self._factor * np.square(self._residuals))
 
     def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
-        order, zero = self.order, np.zeros(1)
-        at, d = clusters[order], self.weight * (self.predictions.labels[order] - self.event)
+        # Rows with equal scores are in another order than `observed`.
+        at, own = clusters[self.order], self.predictions.labels[self.order]
+        d, zero = self.weight * (own - self.event), np.zeros(1)
 
         def sums(signs: Floats) -> Floats:
-            rows = np.ascontiguousarray(signs[:, at])
-            return np.asarray(sum(line.pair_sums(d, zero, rows) for line in self.lines))
+            return line_sums(self.lines, d, zero, np.ascontiguousarray(signs[:, at]))
 
         return in_parts(sums, at.size)
 
-    @property
+    @cached_property
     def _residuals(self) -> Floats:
-        return np.asarray(self.weight * (self.observed - self.event))
+        return np.asarray(self.weight * (self._observed - self.event))
 
     @property
     def _factor(self) -> float:
@@ -200,6 +194,11 @@ class LinePairs(AllPairs):
     @cached_property
     def _square_weight(self) -> Floats:
         return np.square(np.broadcast_to(self.weight, self.event.shape))
+
+
+def line_sums(lines: Sequence[LineKernel], scale: Floats, shift: Floats, counts: Counts) -> Floats:
+    """Return the sums of h over the pairs j < i, (B,), for d = scale (counts - shift)."""
+    return np.asarray(sum(line.pair_sums(scale, shift, counts) for line in lines))
 
 
 class TiledPairs(AllPairs):
@@ -220,13 +219,10 @@ class TiledPairs(AllPairs):
         self._projected = [term.project(residuals(predictions)) for term in kernel.terms]
 
     def value(self, n_jobs: int | None = None) -> float:
-        def group_sum(tiles: list[Tile]) -> float:
-            return float(sum(self._h_sum(*tile) for tile in tiles))
-
-        total = 2.0 * sum(map_threads(group_sum, self._groups, n_jobs))
+        total = 2.0 * self._added(lambda tiles: sum(float(h.sum()) for *_, h in tiles), n_jobs)
         if self.biased:
-            total += float(self.diagonal().sum())
-        return float(self.finished(np.asarray(total / self.normaliser)))
+            total += self.diagonal().sum()
+        return float(self.finished(np.asarray(total)))
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         size = RESAMPLES if self.predictions.m <= FEW_CLASSES else len(labels)
@@ -235,77 +231,67 @@ class TiledPairs(AllPairs):
             np.concatenate([self._term_sums(term, part, n_jobs) for part in parts])
             for term in self.kernel.terms
         )
-        return self.finished(np.asarray(total / self.normaliser))
-
-    def row_sums(self, n_jobs: int | None = None) -> Floats:
-        return self.row_moments(n_jobs)[0]
+        return self.finished(np.asarray(total))
 
     def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
-        def group_moments(tiles: list[Tile]) -> tuple[Floats, float]:
-            out, squares = np.zeros(n), 0.0
-            for i0, i1, j0, j1 in tiles:
-                h = self._h_tile(i0, i1, j0, j1)
-                out[i0:i1] += h.sum(axis=1)
-                out[j0:j1] += h.sum(axis=0)
-                squares += float(np.vdot(h, h))
-            return out, squares
-
         n = self.predictions.n
-        sums, squares = np.zeros(n), 0.0
-        for some_sums, some_squares in map_threads(group_moments, self._groups, n_jobs):
-            sums += some_sums
-            squares += some_squares
-        return sums, squares / max(math.comb(n, 2), 1)
+
+        def moments(tiles: HTiles) -> Floats:
+            out = np.zeros(n + 1)  # the last one is the sum of squares
+            for rows, columns, h in tiles:
+                out[rows] += h.sum(axis=1)
+                out[columns] += h.sum(axis=0)
+                out[n] += np.vdot(h, h)
+            return out
+
+        found = self._added(moments, n_jobs)
+        return found[:n], float(found[n]) / max(math.comb(n, 2), 1)
 
     def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
         weights = counts.T.astype(float)
 
-        def group_sums(tiles: list[Tile]) -> Floats:
-            out = np.zeros(len(counts))
-            for i0, i1, j0, j1 in tiles:
-                h = self._h_tile(i0, i1, j0, j1)
-                out += np.einsum("ib,ib->b", weights[i0:i1], h @ weights[j0:j1])
-            return out
+        def sums(tiles: HTiles) -> Floats:
+            found = (
+                np.einsum("ib,ib->b", weights[rows], h @ weights[columns])
+                for rows, columns, h in tiles
+            )
+            return np.asarray(sum(found))
 
-        return np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+        return np.asarray(self._added(sums, n_jobs))
 
     def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         if count > CLUSTERS:
-            return in_parts(
-                lambda signs: self.weighted_sums(signs[:, clusters], n_jobs), clusters.size
-            )
+            of_rows = partial(self.weighted_sums, n_jobs=n_jobs)
+            return in_parts(lambda signs: of_rows(signs[:, clusters]), clusters.size)
 
-        def group_sums(tiles: list[Tile]) -> Floats:
+        def sums(tiles: HTiles) -> Floats:
             out = np.zeros((count, count))
-            for i0, i1, j0, j1 in tiles:
-                h = self._h_tile(i0, i1, j0, j1)
-                out += by_cluster(by_cluster(h, clusters[i0:i1], count).T, clusters[j0:j1], count).T
+            for rows, columns, h in tiles:
+                by_row = by_cluster(h, clusters[rows], count)
+                out += by_cluster(by_row.T, clusters[columns], count).T
             return out
 
-        h = np.asarray(sum(map_threads(group_sums, self._groups, n_jobs)))
+        h = self._added(sums, n_jobs)
         return lambda signs: np.einsum("bc,bc->b", signs, signs @ h)
 
     def diagonal(self) -> Floats:
         # Every kappa(s, s) is 1.
         return np.asarray(sum(np.square(z).sum(axis=1) for z in self._projected))
 
-    @property
-    def _groups(self) -> list[tuple[list[Tile]]]:
-        return tile_groups(self.predictions.n, self.predictions.m)
+    def _added(self, function: Callable[[HTiles], Any], n_jobs: int | None) -> Any:
+        """Return the sum of a function of tiles over groups of them."""
+        groups = tile_groups(self.predictions.n, self.predictions.m)
+        return sum(map_threads(lambda group: function(self._tiles(group)), groups, n_jobs))
 
-    def _h_sum(self, i0: int, i1: int, j0: int, j1: int) -> float:
-        """Return the sum of h over j < i in the tile."""
-        return sum(
-            float(np.vdot(term.below(i0, i1, j0, j1), z[i0:i1] @ z[j0:j1].T))
-            for term, z in zip(self.kernel.terms, self._projected, strict=True)
-        )
-
-    def _h_tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
-        """Return h for j < i, and 0 for the other pairs of the tile."""
-        out = np.zeros((i1 - i0, j1 - j0))
-        for term, z in zip(self.kernel.terms, self._projected, strict=True):
-            out += term.below(i0, i1, j0, j1) * (z[i0:i1] @ z[j0:j1].T)
-        return out
+    def _tiles(self, group: list[Tile]) -> HTiles:
+        """Yield the rows and columns of tiles with h for j < i, and 0 for the other pairs."""
+        for i0, i1, j0, j1 in group:
+            rows, columns, h = slice(i0, i1), slice(j0, j1), None
+            for term, z in zip(self.kernel.terms, self._projected, strict=True):
+                own = term.below(i0, i1, j0, j1)
+                own *= z[rows] @ z[columns].T
+                h = own if h is None else h + own
+            yield rows, columns, h
 
     def _term_sums(self, term: FittedTerm, labels: Labels, n_jobs: int | None) -> Floats:
         """Return sum_ij h_ij (i != j, or all) of one term for each row of labels."""
@@ -340,10 +326,7 @@ class TiledPairs(AllPairs):
             image = probs @ term.matrix
             table += np.square(weight) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(weight) * image * probs))
-        if self.predictions.m > FEW_CLASSES:
-            return np.asarray(label_sums(table, labels) + constant)
-        rows = np.arange(self.predictions.n)
-        return np.array([float(table[rows, row].sum()) + constant for row in labels])
+        return np.asarray(label_sums(table, labels) + constant)
 
 
 def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:
@@ -396,18 +379,6 @@ def _partners(matrix: Floats) -> Ints:
     return out
 
 
-PLACES = 2048  # of a kernel that needs all pairs of them
-
-
-INTERPOLATED = f", and is interpolated between {PLACES} places"
-
-
-AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
-
-
-Squares = Callable[[Floats], Floats]
-
-
 class CellPairs(PairMean, BoundCells):
     """The unbiased or the biased mean of h over all pairs of rows, at the mean of their cell.
 
@@ -417,71 +388,50 @@ class CellPairs(PairMean, BoundCells):
 
     def __init__(self, cells: Cells, kernel: MatrixKernel, *, biased: bool) -> None:
         BoundCells.__init__(self, cells)
-        if cells.rows < 2 and not biased:
-            raise NotApplicable(
-                "the unbiased SKCE needs at least two observations, and there is one",
-                "use estimator='biased'",
-            )
-        self.kernel = fitted_to_cells(kernel, cells)
-        on_line = all(is_line_term(term) for term in self.kernel.terms)
-        self._is_interpolated = not on_line and len(cells) > PLACES
-        self.biased = biased
-        self._is_at_mean_weight = not biased and not cells.has_equal_weights
-        self.caution = at_mean(self.kernel, cells) + INTERPOLATED * self._is_interpolated
-        if self._is_at_mean_weight:
+        check_two(cells.rows, biased=biased)
+        self.fit(fitted_to_cells(kernel, cells), cells.mass, cells.squares.sum(), biased=biased)
+        self.caution, terms = at_mean(self.kernel, cells), self.kernel.terms
+        self.is_bounded = biased or cells.has_equal_weights
+        if len(cells) > PLACES and not all(is_line_term(term) for term in terms):
+            self.caution, self.is_bounded = self.caution + INTERPOLATED, False
+        if not (biased or cells.has_equal_weights):
             self.caution += AT_MEAN_WEIGHT
-        self.notes, self.degenerate = self.kernel.notes, self.kernel.degenerate
-        self.scale = float(sum(np.abs(term.matrix).max() for term in self.kernel.terms))
-        self._sums = [self._of_term(term) for term in self.kernel.terms]
+        self.factor = float(sum(term.factor for term in terms))
+        self.sums: list[LineKernel | Places] = [
+            LineKernel(term, cells.mean) if is_line_term(term) else Places(cells, term)
+            for term in terms
+        ]
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
-        excess, mass = np.ascontiguousarray(labels - self.cells.expected), self.cells.mass
-        total = np.asarray(sum(full(excess) for full in self._sums))
-        if self.biased:
-            return self.finished(total / mass**2)
-        pairs = mass**2 - float(self.cells.squares.sum())
-        return (total - self._factor * self.squares(excess)) / pairs
+        excess = np.ascontiguousarray(labels - self.cells.expected)
+        total = np.asarray(sum(some.all_sums(excess) for some in self.sums))
+        if not self.biased:
+            # The sum over rows of w^2 (y - p)^2; see `Cells.square_residuals`.
+            total -= self.factor * self.cells.square_residuals(excess).sum(axis=1)
+        return self.finished(total)
 
     def error(self) -> float | None:
-        return None if self._is_interpolated or self._is_at_mean_weight else super().error()
+        return super().error() if self.is_bounded else None
 
-    def squares(self, excess: Floats) -> Floats:
-        """Return the sum over rows of w^2 (y - p)^2, (B,); see `Cells.square_residuals`."""
-        return np.asarray(self.cells.square_residuals(excess).sum(axis=1))
 
-    @cached_property
-    def _factor(self) -> float:
-        return float(sum(term.factor for term in self.kernel.terms))
+class Places:
+    """A kernel between places, some of the cells; those between them share in the two nearest."""
 
-    def _of_term(self, term: FittedTerm) -> Squares:
-        """Return the function that gives the sum of h over all i and j for each row of d (B, C)."""
-        if not is_line_term(term):
-            return self._of_places(term)
-        line, one, zero = LineKernel(term, self.cells.mean), np.ones(1), np.zeros(1)
-
-        def full(excess: Floats) -> Floats:
-            own = np.einsum("bc,bc->b", excess, excess)
-            return np.asarray(2.0 * line.pair_sums(one, zero, excess) + line.factor * own)
-
-        return full
-
-    def _of_places(self, term: FittedTerm) -> Squares:
-        """Return it for any kernel: between places, which are cells, it is linear."""
+    def __init__(self, cells: Cells, term: FittedTerm) -> None:
         x = term.factors[0].coordinates[:, 0]
-        at = places(self.cells, x)
+        self.at = at = places(cells, x)
         left, right = np.repeat(at, at.size), np.tile(at, at.size)
-        matrix = term.factor * term.pairs(left, right).reshape(at.size, -1)
-        run = np.searchsorted(at, np.arange(len(self.cells)), side="right") - 1
+        self.matrix = term.factor * term.pairs(left, right).reshape(at.size, -1)
+        run = np.searchsorted(at, np.arange(len(cells)), side="right") - 1
         beyond = np.minimum(run + 1, at.size - 1)
         way = np.where(beyond > run, x[at[beyond]] - x[at[run]], 1.0)
-        share = (x - x[at[run]]) / np.where(way > 0, way, 1.0)
+        self.share = (x - x[at[run]]) / np.where(way > 0, way, 1.0)
 
-        def full(excess: Floats) -> Floats:
-            sums = np.add.reduceat(excess * (1.0 - share), at, axis=1)
-            sums[:, 1:] += np.add.reduceat(excess * share, at, axis=1)[:, :-1]
-            return np.asarray(np.einsum("bc,bc->b", sums @ matrix, sums))
-
-        return full
+    def all_sums(self, d: Floats) -> Floats:
+        """Return the sum of a kappa_ij d_i d_j over all i and j for each row of d, (B, C)."""
+        sums = np.add.reduceat(d * (1.0 - self.share), self.at, axis=1)
+        sums[:, 1:] += np.add.reduceat(d * self.share, self.at, axis=1)[:, :-1]
+        return np.asarray(np.einsum("bc,bc->b", sums @ self.matrix, sums))
 
 
 def fitted_to_cells(kernel: MatrixKernel, cells: Cells) -> FittedKernel:
@@ -516,12 +466,6 @@ def places(cells: Cells, x: Floats) -> Ints:
     return np.union1d(first, len(cells) - 1)
 
 
-LEFT_OUT = "left out by features"
-
-
-NO_BANDWIDTH = "all predictions are equal, so their distances give no bandwidth; it is set to 1.0"
-
-
 class FeaturePairs(BoundChunks):
     """The unbiased or the biased mean of h over all pairs, by features.
 
@@ -537,13 +481,9 @@ class FeaturePairs(BoundChunks):
 
     def __init__(self, kernel: MatrixKernel, survey: Survey, *, biased: bool) -> None:
         sample = survey.sample
-        self.n, self.biased, self.sample = survey.n, biased, sample
-        m = sample.probs.shape[1]
-        if self.n < 2 and not biased:
-            raise NotApplicable(
-                "the unbiased SKCE needs at least two observations, and there are fewer",
-                "use estimator='biased'",
-            )
+        self.biased, self.sample, m = biased, sample, sample.probs.shape[1]
+        check_two(survey.n, "there are fewer", biased=biased)
+        self.normaliser = float(survey.n) * (survey.n if biased else survey.n - 1)
         terms = kernel.terms(m)
         if len(terms) > 1 or len(terms[0].factors) > 1 or not terms[0].is_identity:
             reason = f"{kernel} has no features: only a scalar kernel times the identity has"
@@ -565,11 +505,6 @@ class FeaturePairs(BoundChunks):
             "bandwidth rule": rule,
             "features": len(self.features.landmarks),
         }
-
-    @property
-    def normaliser(self) -> float:
-        """The number of pairs."""
-        return float(self.n) * (self.n if self.biased else self.n - 1)
 
     def values(self, totals: FeatureTotals, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         whole, own = (sums[: 1 + n_resamples] for sums in totals.pair_sums())

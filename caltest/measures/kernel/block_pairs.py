@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -37,24 +39,19 @@ class BlockPairs(BoundMeasure):
 
     def block_values(self, n_jobs: int | None = None) -> Floats:
         """Return the unbiased estimate of each block."""
-        chunks = map_threads(self._chunk_values, self._chunks(), n_jobs)
-        return np.concatenate(list(chunks))
+        return np.concatenate(self._over_chunks(lambda h: h.mean(axis=1), n_jobs))
 
     def second_moment(self, n_jobs: int | None = None) -> float:
         """Return the mean of h^2 over the pairs within blocks."""
-        squares = map_threads(self._chunk_squares, self._chunks(), n_jobs)
+        squares = self._over_chunks(lambda h: float(np.square(h).sum()), n_jobs)
         return float(sum(squares)) / (self.n_blocks * self._pairs_in_block)
 
     def value(self, n_jobs: int | None = None) -> float:
         return float(self.block_values(n_jobs).mean())
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        total = np.zeros(len(labels))
-        for sums in map_threads(
-            lambda a, b: self._redrawn_sums(a, b, labels), self._chunks(), n_jobs
-        ):
-            total += sums
-        return total / (self.n_blocks * self._pairs_in_block)
+        sums = map_threads(partial(self._redrawn_sums, labels), self._chunks(), n_jobs)
+        return np.asarray(sum(sums)) / (self.n_blocks * self._pairs_in_block)
 
     @property
     def _pairs_in_block(self) -> int:
@@ -71,11 +68,10 @@ class BlockPairs(BoundMeasure):
         offset = self.size * np.arange(first, last)[:, None]
         return (offset + left).ravel(), (offset + right).ravel()
 
-    def _chunk_values(self, first: int, last: int) -> Floats:
-        return np.asarray(self._chunk_pairs(first, last).mean(axis=1))
-
-    def _chunk_squares(self, first: int, last: int) -> float:
-        return float(np.square(self._chunk_pairs(first, last)).sum())
+    def _over_chunks(self, function: Callable[[Floats], Any], n_jobs: int | None) -> list[Any]:
+        """Return a function of h of the pairs (blocks, pairs) of some blocks after others."""
+        h = map_threads(lambda *some: function(self._chunk_pairs(*some)), self._chunks(), n_jobs)
+        return list(h)
 
     def _chunk_pairs(self, first: int, last: int) -> Floats:
         """Return h of the pairs of some blocks, (blocks, pairs)."""
@@ -90,7 +86,7 @@ class BlockPairs(BoundMeasure):
             total += term.pairs(left, right) * products
         return total.reshape(last - first, -1)
 
-    def _redrawn_sums(self, first: int, last: int, labels: Labels) -> Floats:
+    def _redrawn_sums(self, labels: Labels, first: int, last: int) -> Floats:
         """Return the sum of h over the pairs of some blocks, for each row of labels.
 
         h is written out as in `TiledPairs`: a part for each pair and one for each label.

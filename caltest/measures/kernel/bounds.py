@@ -51,28 +51,37 @@ def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, 
 
     Its mean is the variance :math:`4 \zeta_1 / n + 2 \zeta_2 / n^2` of U with the second term about
     doubled: it is too large, not too small, where the model is almost calibrated and the first
-    term vanishes. Unweighted rows only; 0 where the row means do not vary.
+    term vanishes. It is 0 where the row means do not vary.
 
     References
     ----------
     Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
     jackknife estimate of variance, Ann. Stat. 9, section 4.
     """
-    return jackknife_of_sums(pairs.row_sums(n_jobs))
+    sums, weight = pairs.row_sums(n_jobs), pairs.weight
+    if pairs.predictions.sample_weight is None:
+        return jackknife_of_sums(sums)
+    return jackknife_of_sums(sums[weight > 0], weight[weight > 0])
 
 
-def jackknife_of_sums(sums: Floats) -> tuple[float, float]:
-    """Return the same from the sums over each row, :math:`(n - 1) g_i`."""
+def jackknife_of_sums(sums: Floats, weight: Floats | None = None) -> tuple[float, float]:
+    """Return the same from the sums over each row, :math:`(n - 1) g_i`.
+
+    With sample weights, all of them positive, h_ij counts w_i w_j times.
+    """
     n = sums.size
+    if n < 3 and weight is None:
+        reason = f"the jackknife needs at least three observations, and there are {n}"
+        raise NotApplicable(reason, "use the exact null, without tolerance and interval")
     if n < 3:
-        raise NotApplicable(
-            f"the jackknife needs at least three observations, and there are {n}",
-            "use the exact null, without tolerance and interval",
-        )
-    means = sums / (n - 1)
-    estimate = float(means.mean())
-    squares = float(np.square(means - estimate).sum())
-    return estimate, 2.0 * math.sqrt(squares * (n - 1) / n) / (n - 2)
+        reason = f"the jackknife needs three observations of positive weight, and there are {n}"
+        raise NotApplicable(reason, "report the p-value alone")
+    w = np.ones(n) if weight is None else weight
+    whole, total, squares = float(sums.sum()), float(w.sum()), np.square(w)
+    pairs = total**2 - float(squares.sum())
+    without = (whole - 2.0 * sums) / (pairs - 2.0 * w * (total - w))
+    variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+    return whole / pairs, math.sqrt(variance)
 
 
 def pair_bounds(
@@ -110,7 +119,7 @@ def pair_bounds(
     (1969), Jackknifing U-statistics; Agresti, Coull (1998), Approximate is better than exact for
     interval estimation of binomial proportions (added rows).
     """
-    estimate, error = _jackknife(all_pairs(predictions, kernel, biased=False), n_jobs)
+    estimate, error = jackknife_error(all_pairs(predictions, kernel, biased=False), n_jobs)
     if error == 0:
         raise NotApplicable(f"the {symbol} is the same without any row", "report the p-value alone")
     a = (1.0 - level) / 2.0
@@ -121,7 +130,9 @@ def pair_bounds(
     root = math.sqrt(max(estimate, 0.0))
     added = ((math.sqrt(z * z - 4.0 * math.log(a)) - z) / 2.0) ** 2
     rest = math.sqrt(largest_error(predictions, kernel)) - root
-    shift = max(added * rest / (_size(predictions) + added), 0.0)
+    weight = predictions.sample_weight
+    size = predictions.n if weight is None else effective_number(weight)
+    shift = max(added * rest / (size + added), 0.0)
     spread = math.hypot(math.sqrt(high) - root, z * shift / math.sqrt(added))
     notes = (*kernel.notes, BIASED) if is_biased else kernel.notes
     notes = notes if low > 0 else (*notes, ZERO)
@@ -150,7 +161,8 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     estimate = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
-    few = effective_number(values) < MANY_BLOCKS
+    # (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on.
+    few = effective_number(np.square(values - estimate)) < MANY_BLOCKS
     if few and bound.predictions.n <= PAIRS_UP_TO:
         rows, kernel = bound.predictions, bound.kernel
         found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level, n_jobs=n_jobs)
@@ -163,10 +175,9 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     )
 
 
-def effective_number(values: Floats) -> float:
-    """Return (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on."""
-    squares = np.square(values - values.mean())
-    return float(squares.sum() ** 2 / np.square(squares).sum())
+def effective_number(weight: Floats) -> float:
+    """Return (sum w)^2 / sum w^2."""
+    return float(weight.sum() ** 2 / np.square(weight).sum())
 
 
 def largest_error(predictions: Predictions, kernel: FittedKernel) -> float:
@@ -175,36 +186,6 @@ def largest_error(predictions: Predictions, kernel: FittedKernel) -> float:
     image = predictions.probs @ matrix
     own = np.einsum("ik,ik->i", image, predictions.probs)
     return float((np.diagonal(matrix) - 2.0 * image + own[:, None]).max())
-
-
-def _size(predictions: Predictions) -> float:
-    """Return the number of rows, with weights (sum w)^2 / sum w^2."""
-    weight = predictions.sample_weight
-    return predictions.n if weight is None else float(weight.sum() ** 2 / np.square(weight).sum())
-
-
-def _jackknife(pairs: AllPairs, n_jobs: int | None) -> tuple[float, float]:
-    if pairs.predictions.sample_weight is None:
-        return jackknife_error(pairs, n_jobs)
-    return _weighted_jackknife(pairs, n_jobs)
-
-
-def _weighted_jackknife(pairs: AllPairs, n_jobs: int | None) -> tuple[float, float]:
-    """Leave out one row of positive weight at a time; h_ij counts w_i w_j times."""
-    weight = pairs.weight
-    sums = pairs.row_sums(n_jobs)[weight > 0]
-    weight = weight[weight > 0]
-    n, total, squares = weight.size, float(weight.sum()), float(np.square(weight).sum())
-    if n < 3:
-        raise NotApplicable(
-            f"the jackknife needs three observations of positive weight, and there are {n}",
-            "report the p-value alone",
-        )
-    whole = float(sums.sum())
-    mass = np.square(total - weight) - (squares - np.square(weight))
-    without = (whole - 2.0 * sums) / mass
-    variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
-    return whole / (total**2 - squares), math.sqrt(variance)
 
 
 def biased_outcome(
@@ -219,18 +200,16 @@ def biased_outcome(
             f"{kernel} need not be for m = {m}",
             "use null='exact'",
         )
-    pvalue = math.exp(-(max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2) / 2.0)
-    return _outcome(symbol, bound, value, pvalue, b)
+    return _outcome(symbol, bound, value, max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2, b)
 
 
 def unbiased_outcome(
     symbol: str, bound: BoundMeasure, kernel: MatrixKernel, value: float, size: int
 ) -> Outcome:
     """Bound the p-value of the mean of unbiased estimates over blocks of `size` rows."""
-    n, t = bound.predictions.n, max(value, 0.0)
     b = _largest(kernel, bound.predictions.m)
-    pvalue = math.exp(-(n // size) * (size // 2) * t**2 / (2.0 * b**2))
-    return _outcome(symbol, bound, value, pvalue, b)
+    pairs = (bound.predictions.n // size) * (size // 2)  # without a common row
+    return _outcome(symbol, bound, value, pairs * max(value, 0.0) ** 2 / b**2, b)
 
 
 def _largest(kernel: MatrixKernel, m: int) -> float:
@@ -242,11 +221,11 @@ def _largest(kernel: MatrixKernel, m: int) -> float:
     return b
 
 
-def _outcome(symbol: str, bound: BoundMeasure, value: float, pvalue: float, b: float) -> Outcome:
+def _outcome(symbol: str, bound: BoundMeasure, value: float, square: float, b: float) -> Outcome:
     return Outcome(
         statistic_name=symbol,
         statistic=value,
-        pvalue=pvalue,
+        pvalue=math.exp(-square / 2.0),
         estimate=value,
         alternative="greater",
         null_text=f"concentration inequality with |h| <= {b:.4g}",

@@ -35,7 +35,7 @@ from caltest.measures.kernel.locations import (
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
-from caltest.numerics.resampled_sums import cell_sums
+from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Labels, SmallInts
@@ -61,7 +61,10 @@ class Hotelling(BoundMeasure):
         """Return the sums over rows of z_i and of z_i z_i' for each row of labels."""
 
     def comparable(self, values: Floats) -> Floats:
-        return log_share(values, self.n)
+        # The log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes: its relative error
+        # is that of the inverse, and an infinite T^2 is a share of 1, up to rounding.
+        share = values / (values + self.n - 1.0)
+        return np.asarray(np.log(np.maximum(share, np.finfo(float).tiny)))
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return hotelling(*self.moments(labels), self.n)[0]
@@ -122,14 +125,6 @@ class CellEmbedding(Hotelling, BoundCells):
         products = excess @ self._squares + self._constant
         size = self._gain.shape[1]
         return excess @ self._gain, products.reshape(len(labels), size, size)
-
-
-def log_share(values: Floats, n: int) -> Floats:
-    """Return the log of T^2 / (T^2 + n - 1), the share q that `hotelling` computes.
-
-    Its relative error is that of the inverse, and an infinite T^2 is a share of 1, up to rounding.
-    """
-    return np.asarray(np.log(np.maximum(values / (values + n - 1.0), np.finfo(float).tiny)))
 
 
 def _check(n: int, size: int, weights: object) -> None:
@@ -323,14 +318,11 @@ class UCME(EmbeddingMeasure):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the mean deviations at the locations, whose mean square is the error."""
-        gap = self.bind(predictions).deviations()
-        weight = np.ones(1) if predictions.sample_weight is None else predictions.sample_weight
-        whole = np.zeros((predictions.n, 1), dtype=np.int64), np.zeros(1, dtype=np.int64)
-        gap = np.ascontiguousarray(gap * weight[:, None])[:, None]
+        gap, weight = self.bind(predictions).deviations(), row_weights(predictions)
 
         def vector(rows: SmallInts) -> Floats:
-            mass, sums = cell_sums(rows, *whole, gap, weight, 1)
-            return np.asarray(sums[0] / mass[0])
+            drawn = times_drawn(rows, predictions.n) * weight
+            return np.asarray(drawn @ gap / drawn.sum())
 
         def norm(gaps: Floats) -> float:
             return float(np.sqrt(np.square(gaps).mean()))

@@ -44,16 +44,20 @@ class Locations:
 def find_locations(locations: Choice, predictions: Predictions) -> Locations:
     """Read given test locations, or sample them from the predictions."""
     if isinstance(locations, tuple):
-        probs, labels = check_points(locations, predictions.classes)
-        return Locations(probs, labels, f"{len(probs)} given")
+        return given_locations(locations, predictions.classes)
     return sampled_locations(predictions, locations or default_size(predictions.n, predictions.m))
+
+
+def given_locations(locations: tuple[object, object], classes: AnyArray) -> Locations:
+    """Read given test locations."""
+    probs, labels = check_points(locations, classes)
+    return Locations(probs, labels, f"{len(probs)} given")
 
 
 def locations_of_cells(locations: Choice, cells: Cells) -> Locations:
     """Read given test locations, or sample the same ranks from the mean predictions of cells."""
     if isinstance(locations, tuple):
-        probs, labels = check_points(locations, np.arange(2))
-        return Locations(probs, labels, f"{len(probs)} given")
+        return given_locations(locations, np.arange(2))
     rng = np.random.default_rng(SEED)
     size = min(locations or default_size(cells.rows, 2), cells.rows)
     every = np.column_stack([1.0 - cells.mean, cells.mean])
@@ -110,7 +114,8 @@ class AtLocations(BoundMeasure):
         self.parameters = {"test locations": locations.origin, **kernel.parameters}
         gain = np.stack([term.matrix[:, locations.labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
-        self._kept = list(self._parts()) if self._rows_at_a_time >= predictions.n else None
+        self._step = max(1, BUDGET // gain[:, 0].size)
+        self._kept = list(self._parts()) if self._step >= predictions.n else None
 
     @property
     def size(self) -> int:
@@ -129,14 +134,10 @@ class AtLocations(BoundMeasure):
             out[rows] = (kappa * gains).sum(axis=0) - expected
         return out
 
-    @property
-    def _rows_at_a_time(self) -> int:
-        return max(1, BUDGET // (self.size * len(self.kernel.terms)))
-
     def _parts(self) -> Iterator[Part]:
-        step = self._rows_at_a_time
-        for first in range(0, self.predictions.n, step):
-            rows = slice(first, min(first + step, self.predictions.n))
+        n = self.predictions.n
+        for first in range(0, n, self._step):
+            rows = slice(first, min(first + self._step, n))
             kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
             probs = self.predictions.probs[rows]
             expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))
