@@ -35,7 +35,7 @@ from caltest.errors import InvalidInput, invalid, shown
 from caltest.outputs import check_target
 from caltest.predictions import files, tables
 from caltest.predictions.options import Says
-from caltest.results.printable import plain
+from caltest.results.codec import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:

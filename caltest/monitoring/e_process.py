@@ -42,7 +42,8 @@ from caltest.monitoring.waiting import (
     read_batch,
 )
 from caltest.predictions import Predictions
-from caltest.results.printable import Result, Summary, plain
+from caltest.results.codec import plain
+from caltest.results.printable import Result, Summary
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats
 

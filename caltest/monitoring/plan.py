@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring import sheets
 from caltest.monitoring.e_process import Monitor
-from caltest.results.printable import FlatTable
+from caltest.results.printable import Table
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
@@ -43,7 +43,7 @@ class DriftDelay:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class MonitoringPlan(FlatTable[DriftDelay]):
+class MonitoringPlan(Table[DriftDelay]):
     """Levels that share a budget of false alarms, and what a monitor at its level finds how soon.
 
     Attributes
@@ -68,7 +68,6 @@ class MonitoringPlan(FlatTable[DriftDelay]):
     """
 
     schema: ClassVar[str] = "caltest/monitoring-plan/1"
-    row_type: ClassVar[type] = DriftDelay
 
     rows: tuple[DriftDelay, ...]
     false_alarms_per_year: float

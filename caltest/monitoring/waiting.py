@@ -13,7 +13,7 @@ from caltest.checks import as_array, check_classes, check_level
 from caltest.checks.arrays import label_values
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.predictions import Predictions
-from caltest.results.printable import plain
+from caltest.results.codec import plain
 from caltest.types import Codes, Floats
 
 UNKNOWN = -1

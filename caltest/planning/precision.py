@@ -18,7 +18,7 @@ from caltest.planning.simulation import EFFECT
 from caltest.planning.truths import LabelDistribution, StatedTruth, check_two_classes
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
-from caltest.results.printable import FlatTable
+from caltest.results.printable import Table
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PrecisionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PrecisionSize(FlatTable[PrecisionRow]):
+class PrecisionSize(Table[PrecisionRow]):
     """The number of rows that makes confidence intervals as narrow as is wanted.
 
     Attributes
@@ -74,7 +74,6 @@ class PrecisionSize(FlatTable[PrecisionRow]):
     """
 
     schema: ClassVar[str] = "caltest/precision-size/1"
-    row_type: ClassVar[type] = PrecisionRow
     derived: ClassVar[tuple[str, ...]] = ("n", "events")
 
     rows: tuple[PrecisionRow, ...]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from caltest.measures.gap import Gap
 from caltest.render import Sheet
 from caltest.results import HTest, HTestTable, Result
-from caltest.results.printable import plain
+from caltest.results.codec import plain
 from caltest.results.verdict import Verdict
 
 if TYPE_CHECKING:

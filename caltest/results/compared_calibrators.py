@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from caltest.checks import check_schema, checks_values
 from caltest.results import compared_sheets
-from caltest.results.comparison import ComparedRow, Comparison, TestedPart, values_of
-from caltest.results.printable import Summary, plain
+from caltest.results.codec import NEVER
+from caltest.results.comparison import ComparedRow, Comparison, TestedPart
+from caltest.results.printable import Summary
 
 if TYPE_CHECKING:
     from caltest.render import Sheet
@@ -102,7 +101,7 @@ class CalibratorComparison(Comparison):
     rows: tuple[ComparedCalibrator, ...]
     score: str
     selected: str
-    best: Any = field(default=None, compare=False)
+    best: Any = field(default=None, compare=False, metadata=NEVER)
     data_name: str
     n: int
     m: int
@@ -116,10 +115,6 @@ class CalibratorComparison(Comparison):
     notes: tuple[str, ...] = ()
     n_fit: int | None = None
     n_held_out: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", tuple(self.rows))
-        object.__setattr__(self, "notes", tuple(self.notes))
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per calibrator; None where there is no value."""
@@ -142,25 +137,6 @@ class CalibratorComparison(Comparison):
     def summary(self) -> Summary:
         """Return the print of all scores and calibration errors."""
         return Summary(compared_sheets.sheet_of_calibrators(self, long=True))
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        names = [f.name for f in fields(self) if f.name not in {"rows", "best"}]
-        values = {name: plain(getattr(self, name)) for name in names}
-        return {"rows": [values_of(row) for row in self.rows], **values}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the comparison, without `best`, from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
-        rows = [dict(row) for row in values["rows"]]
-        for row in rows:
-            row["tests"] = tuple(TestedPart(**test) for test in row["tests"])
-            row["chosen"] = tuple(row["chosen"])
-            for name in ("difference", "stderr"):
-                row[name] = None if row[name] is None else float(row[name])
-        return cls(**{**values, "rows": tuple(ComparedCalibrator(**row) for row in rows)})
 
     def _sheet(self) -> Sheet:
         from caltest.measures.base import keys_offering

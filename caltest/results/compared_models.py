@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest.checks import check_schema, checks_values
+from caltest.checks import checks_values
 from caltest.results import compared_sheets
-from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference, values_of
-from caltest.results.htest import HTest, Parameters
-from caltest.results.printable import Summary, plain
+from caltest.results.comparison import ComparedRow, Comparison, ScoreDifference
+from caltest.results.htest import HTest
+from caltest.results.printable import Summary
 from caltest.results.table import HTestTable
 
 if TYPE_CHECKING:
@@ -38,11 +38,6 @@ class ComparedModel(ComparedRow):
 
     parts: Mapping[str, float] = field(default_factory=dict, hash=False)
     difference: ScoreDifference | None = None
-
-    def __post_init__(self) -> None:
-        super(ComparedModel, self).__post_init__()
-        parts = {name: float(value) for name, value in self.parts.items()}
-        object.__setattr__(self, "parts", Parameters(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -90,11 +85,11 @@ class ModelComparison(Comparison):
     schema: ClassVar[str] = "caltest/model-comparison/3"
 
     rows: tuple[ComparedModel, ...]
+    pairs: tuple[ScoreDifference, ...]
+    tests: HTestTable
     score: str
     best: str
     reference: str
-    pairs: tuple[ScoreDifference, ...]
-    tests: HTestTable
     decomposed: str
     lens_of_measures: str
     confidence: float
@@ -105,10 +100,6 @@ class ModelComparison(Comparison):
     correction: str | None = None
     level: float | None = None
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("rows", "pairs", "notes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def tests_of(self, name: str) -> list[tuple[HTest, float]]:
         """Return the tests of a model, each with its adjusted p-value.
@@ -144,39 +135,12 @@ class ModelComparison(Comparison):
         """Return the print of all scores, their parts, and the calibration errors."""
         return Summary(compared_sheets.sheet_of_models(self, long=True))
 
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold.
-
-        Parameters
-        ----------
-        include_null : bool
-            Whether to include the null distributions of the tests of calibration.
-        """
-        others = {"rows", "pairs", "tests"}
-        names = [f.name for f in fields(self) if f.name not in others]
-        return {
-            "rows": [values_of(row) for row in self.rows],
-            "pairs": [values_of(pair) for pair in self.pairs],
-            "tests": self.tests.to_dict(include_null=include_null),
-            **{name: plain(getattr(self, name)) for name in names},
-        }
-
     @classmethod
     @checks_values
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
-        rows = [dict(row) for row in values["rows"]]
-        for row in rows:
-            if row["difference"] is not None:
-                row["difference"] = ScoreDifference(**row["difference"])
-        made = {
-            "rows": tuple(ComparedModel(**row) for row in rows),
-            "pairs": tuple(ScoreDifference(**pair) for pair in values["pairs"]),
-            "tests": HTestTable.from_dict(values["tests"]),
-        }
-        comparison = cls(**{**values, **made})
-        for show in (comparison.summary, comparison._sheet):
+        comparison = super(ModelComparison, cls).from_dict(values)
+        for show in (comparison.summary, comparison.to_latex):
             show()  # the names of models, tests and parts must fit together
         return comparison
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from caltest.checks import check_choice
 from caltest.drawing import draw
-from caltest.results.htest import Parameters
-from caltest.results.printable import Table, plain
+from caltest.results.codec import settle
+from caltest.results.printable import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ class ScoreDifference:
     adjusted: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "difference", float(self.difference))
+        settle(self)
 
     def reversed(self) -> ScoreDifference:
         """Return the same comparison with the two in the other order."""
@@ -86,9 +86,7 @@ class TestedPart:
     fold_pvalues: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        for name in ("estimate", "pvalue", "adjusted"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "fold_pvalues", tuple(map(float, self.fold_pvalues)))
+        settle(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +108,7 @@ class ComparedRow:
     measures: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        for name in ("scores", "measures"):
-            values = {key: float(value) for key, value in getattr(self, name).items()}
-            object.__setattr__(self, name, Parameters(values))
+        settle(self)
 
 
 class Comparison(Table[Any]):
@@ -142,9 +138,3 @@ class Comparison(Table[Any]):
             The axes.
         """
         return draw("score_plots.score_differences", self, ax=ax)
-
-
-def values_of(row: Any) -> dict[str, Any]:
-    """Return the fields of a frozen row, rows inside of it included, as plain values."""
-    values: dict[str, Any] = plain(asdict(row))
-    return values

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
-from caltest.checks import check_integer, check_schema, checks_values, read_only
+from caltest.checks import check_integer
 from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.results import sheets
+from caltest.results.codec import plain, plain_fields, settle
 from caltest.results.htest import HTest
-from caltest.results.printable import Summary, plain
+from caltest.results.printable import Summary
 from caltest.results.table import HTestTable
 from caltest.types import AnyArray, Floats, Ints
 
@@ -191,11 +192,9 @@ class GroupsTest(HTestTable):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ARRAYS:
-            kind = np.int64 if name in WHOLE else np.float64
-            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=kind)))
-        for name in ("columns", "notes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        settle(self)
+        omnibus = {name: (float(p), text) for name, (p, text) in self.omnibus.items()}
+        object.__setattr__(self, "omnibus", omnibus)
         object.__setattr__(self, "rows", GroupRows(self))
         object.__setattr__(self, "together", self.pvalue)
 
@@ -360,18 +359,8 @@ class GroupsTest(HTestTable):
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; there is no null distribution."""
-        own = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.init}
+        own = plain_fields(self)
         return {name: own[name] for name in self.__annotations__ if name in own}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
-        arrays = {name: [float(value) for value in values[name]] for name in ARRAYS}
-        groups = tuple(tuple(row) for row in values["values"])
-        omnibus = {name: (float(p), text) for name, (p, text) in values["omnibus"].items()}
-        return cls(**{**values, **arrays, "values": groups, "omnibus": omnibus})
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from caltest.checks import (
     check_confidence,
     check_integer,
     check_jobs,
-    check_schema,
     check_seed,
-    checks_values,
 )
 from caltest.errors import NotApplicable
 from caltest.results import answers
 from caltest.results.evidence import Evidence, required
-from caltest.results.printable import Result, plain
+from caltest.results.printable import Result
 
 if TYPE_CHECKING:
     from caltest.measures.outcome import Ends
@@ -64,23 +61,8 @@ class Interval(Result):
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        for name in ("low", "high", "estimate", "level"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "notes", tuple(self.notes))
-
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the interval from what `to_dict` or parsed JSON gave."""
-        return cls(**check_schema(values, cls.schema))
 
     def _sheet(self) -> Sheet:
         return answers.sheet_of_interval(self)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from caltest.checks import check_light_bounds, check_schema, checks_values, read_only
+from caltest.checks import check_light_bounds, read_only
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
+from caltest.results.codec import plain, settle
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Summary, Table, given, plain
+from caltest.results.printable import Summary, Table, given
 from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
@@ -83,15 +83,11 @@ class HTestTable(Table[HTest]):
     pvalue: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "omnibus", tuple(self.omnibus))
-        object.__setattr__(self, "columns", tuple(self.columns))
         if self.light_bounds is not None:
             object.__setattr__(self, "light_bounds", check_light_bounds(self.light_bounds))
-        object.__setattr__(self, "rows", tuple(self.rows))
+        settle(self)
         if not self.rows:
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
-        object.__setattr__(self, "adjusted", read_only(np.array(self.adjusted, dtype=np.float64)))
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
         pvalues = read_only(np.array([row.pvalue for row in self.rows]))
@@ -172,28 +168,6 @@ class HTestTable(Table[HTest]):
         for values, light in zip(records, self.traffic_lights, strict=False):
             values["light"] = light
         return records
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold; see `HTest.to_dict`."""
-        return {
-            "rows": [row.to_dict(include_null=include_null) for row in self.rows],
-            "correction": self.correction,
-            "adjusted": plain(self.adjusted),
-            "level": self.level,
-            "notes": list(self.notes),
-            "omnibus": [test.to_dict(include_null=include_null) for test in self.omnibus],
-            "together": self.together,
-            "light_bounds": plain(self.light_bounds),
-            "columns": list(self.columns),
-        }
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
-        values = check_schema(values, cls.schema)
-        tests = {k: tuple(map(HTest.from_dict, values.get(k, ()))) for k in ("rows", "omnibus")}
-        return cls(**{**values, **tests})
 
     def _sheet(self) -> Sheet:
         return sheets.sheet_of_table(self)

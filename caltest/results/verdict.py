@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from caltest.checks import check_schema, checks_values
 from caltest.errors import NotApplicable
 from caltest.results import wording
 from caltest.results.groups import GroupsTest
-from caltest.results.printable import Result, plain
+from caltest.results.printable import Result
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
@@ -76,23 +75,6 @@ class Verdict(Result):
     places: tuple[Gap, ...]
     sentences: tuple[tuple[str, str], ...]
     data_name: str
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the verdict from what `to_dict` or parsed JSON gave."""
-        from caltest.measures.gap import Gap
-
-        checked = check_schema(values, cls.schema)
-        if checked["size"] is not None:
-            checked["size"] = Gap.of_values(checked["size"])
-        checked["places"] = tuple(map(Gap.of_values, checked["places"]))
-        checked["sentences"] = tuple((kind, text) for kind, text in checked["sentences"])
-        return cls(**checked)
 
     def _sheet(self) -> Sheet:
         return wording.sheet_of_verdict(self)

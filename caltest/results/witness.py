@@ -14,9 +14,10 @@ from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.results import answers
+from caltest.results.codec import plain
 from caltest.results.evidence import required
 from caltest.results.interval import data_line
-from caltest.results.printable import Printable, data_frame, plain
+from caltest.results.printable import Printable, data_frame
 from caltest.types import AnyArray, Floats
 
 if TYPE_CHECKING:
