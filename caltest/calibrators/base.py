@@ -179,6 +179,7 @@ class Coefficient:
         return (max(0.0, low) if self.scale == "positive" else low), high
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
@@ -206,9 +207,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     key: ClassVar[str]
     title: ClassVar[str]
 
-    def __init__(self, *, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
-        self.from_logits = from_logits
-        self.classes = classes
+    from_logits: bool = False
+    classes: Sequence[Any] | None = None
 
     @abstractmethod
     def _fit(self, data: CalibrationSet) -> None:

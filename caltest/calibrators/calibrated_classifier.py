@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -80,6 +80,7 @@ def check_held_out_once(tests: list[AnyArray], kept: AnyArray) -> AnyArray:
     return rows
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose probabilities are calibrated on data that it was not fitted on.
 
@@ -135,22 +136,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (5, (1, 2))
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        calibrator: Calibrator | None = None,
-        *,
-        cv: Any = 5,
-        ensemble: bool = True,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.calibrator = calibrator
-        self.cv = cv
-        self.ensemble = ensemble
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any = field(default=None, kw_only=False)
+    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    cv: Any = 5
+    ensemble: bool = True
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: object = None, **fit_params: Any) -> Self:
         """Fit classifiers and maps.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,6 +49,7 @@ def _checked_grid(grid: Mapping[Any, Any], options: Collection[str]) -> dict[str
     return checked
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EnsembleCalibrator(Calibrator):
     r"""The mean of maps that were fitted to parts of the calibration set.
 
@@ -107,23 +109,11 @@ class EnsembleCalibrator(Calibrator):
     key: ClassVar[str] = "ensemble"
     title: ClassVar[str] = "Ensemble of fold models"
 
-    def __init__(
-        self,
-        calibrator: Calibrator,
-        *,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None = None,
-        cv: object = 5,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.calibrator = calibrator
-        self.param_grid = param_grid
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    calibrator: Calibrator = field(kw_only=False)
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None = None
+    cv: object = 5
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     def _fit(self, data: CalibrationSet) -> None:
         calibrator = self._passed_on(self.calibrator)

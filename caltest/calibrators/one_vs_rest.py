@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = ["OneVsRest"]
 AGAINST_REST = np.array([False, True])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneVsRest(Calibrator):
     r"""A map of two classes for each class against all others, then normalised.
 
@@ -71,17 +72,8 @@ class OneVsRest(Calibrator):
     key: ClassVar[str] = "one-vs-rest"
     title: ClassVar[str] = "One-vs-rest calibration"
 
-    def __init__(
-        self,
-        calibrator: Calibrator,
-        *,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.calibrator = calibrator
-        self.n_jobs = n_jobs
+    calibrator: Calibrator = field(kw_only=False)
+    n_jobs: int | None = None
 
     def _fit(self, data: CalibrationSet) -> None:
         calibrator = self._passed_on(self.calibrator)

@@ -36,6 +36,7 @@ class _Fit:
     loss: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DirichletGPClassifier(GPClassifier):
     r"""Gaussian-process classification by regression on Dirichlet pseudo-observations.
 
@@ -126,30 +127,16 @@ class DirichletGPClassifier(GPClassifier):
 
     title: ClassVar[str] = "Dirichlet-based Gaussian-process classification"
 
-    def __init__(
-        self,
-        *,
-        alpha: str | float | Sequence[float] = "auto",
-        criterion: str = "leave-one-out",
-        n_inducing: int | None = None,
-        inducing: str = "k-means",
-        ard: bool = False,
-        max_iter: int = 100,
-        n_samples: int = 1024,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.criterion = criterion
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.ard = ard
-        self.max_iter = max_iter
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: str | float | Sequence[float] = "auto"
+    criterion: str = "leave-one-out"
+    n_inducing: int | None = None
+    inducing: str = "k-means"
+    ard: bool = False
+    max_iter: int = 100
+    n_samples: int = 1024
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()

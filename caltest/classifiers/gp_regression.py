@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPRegressionClassifier(GPClassifier):
     r"""Least squares on labels by Gaussian processes, with or without Platt scaling.
 
@@ -105,30 +107,16 @@ class GPRegressionClassifier(GPClassifier):
 
     title: ClassVar[str] = "Gaussian-process regression on labels"
 
-    def __init__(
-        self,
-        *,
-        platt: bool = False,
-        held_out: float = 0.2,
-        n_inducing: int | None = None,
-        inducing: str = "k-means",
-        ard: bool = False,
-        max_iter: int = 100,
-        n_samples: int = 1024,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.platt = platt
-        self.held_out = held_out
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.ard = ard
-        self.max_iter = max_iter
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    platt: bool = False
+    held_out: float = 0.2
+    n_inducing: int | None = None
+    inducing: str = "k-means"
+    ard: bool = False
+    max_iter: int = 100
+    n_samples: int = 1024
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()

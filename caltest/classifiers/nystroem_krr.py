@@ -31,6 +31,7 @@ class _Choice:
     sums: FoldSums
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NystroemKRRClassifier(KernelClassifier):
     r"""Kernel ridge regression on labels with Nyström features and Platt scaling.
 
@@ -101,24 +102,13 @@ class NystroemKRRClassifier(KernelClassifier):
 
     title: ClassVar[str] = "Nyström kernel ridge regression on labels"
 
-    def __init__(
-        self,
-        *,
-        n_components: int = 500,
-        gammas: float | Sequence[float] | None = None,
-        alphas: float | Sequence[float] = PENALTIES,
-        n_splits: int = 5,
-        platt: bool = True,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.gammas = gammas
-        self.alphas = alphas
-        self.n_splits = n_splits
-        self.platt = platt
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int = 500
+    gammas: float | Sequence[float] | None = None
+    alphas: float | Sequence[float] = PENALTIES
+    n_splits: int = 5
+    platt: bool = True
+    random_state: Any = None
+    verbose: bool = False
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         check_flag(self.platt, "platt")

@@ -38,6 +38,7 @@ ROWS_FOR_SHARE = 1000  # rows worth a fit of their own
 NODES = 32  # of the Gauss-Hermite quadrature
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VariationalGPClassifier(GPClassifier):
     r"""Sparse variational Gaussian-process classification.
 
@@ -117,28 +118,15 @@ class VariationalGPClassifier(GPClassifier):
     title: ClassVar[str] = "Sparse variational Gaussian-process classification"
     bound_name: ClassVar[str] = "evidence lower bound"
 
-    def __init__(
-        self,
-        *,
-        n_inducing: int = INDUCING,
-        inducing: str = "k-means",
-        ard: bool = False,
-        max_iter: int = 100,
-        n_points: int = 128,
-        n_samples: int = 1024,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.ard = ard
-        self.max_iter = max_iter
-        self.n_points = n_points
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_inducing: int = INDUCING
+    inducing: str = "k-means"
+    ard: bool = False
+    max_iter: int = 100
+    n_points: int = 128
+    n_samples: int = 1024
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()

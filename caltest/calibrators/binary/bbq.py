@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -26,6 +27,7 @@ SMALLEST_PRIOR_MEAN = float(
 )  # a prior mean of 0 or 1 would allow no other event
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BBQ(BinaryCalibrator):
     r"""Bayesian binning into quantiles: the mean of many equal-mass binnings.
 
@@ -97,21 +99,10 @@ class BBQ(BinaryCalibrator):
     key: ClassVar[str] = "bbq"
     title: ClassVar[str] = "Bayesian binning into quantiles"
 
-    def __init__(
-        self,
-        *,
-        prior_size: float = 2.0,
-        min_bins: int | None = None,
-        max_bins: int | None = None,
-        averaging: bool = True,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.prior_size = prior_size
-        self.min_bins = min_bins
-        self.max_bins = max_bins
-        self.averaging = averaging
+    prior_size: float = 2.0
+    min_bins: int | None = None
+    max_bins: int | None = None
+    averaging: bool = True
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         from caltest.numerics.ordered import distinct_scores

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -32,6 +33,7 @@ PARAMETERS = ("abm", "am", "ab")
 FARTHEST = 800.0  # log odds whose probability has no logarithm
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BetaCalibrator(BinaryCalibrator):
     r"""Beta calibration: the maps between densities that are both of the beta family.
 
@@ -98,19 +100,9 @@ class BetaCalibrator(BinaryCalibrator):
     key: ClassVar[str] = "beta"
     title: ClassVar[str] = "Beta calibration"
 
-    def __init__(
-        self,
-        *,
-        parameters: str = "abm",
-        constrained: bool = True,
-        clip: float = SMALLEST_PROBABILITY,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.parameters = parameters
-        self.constrained = constrained
-        self.clip = clip
+    parameters: str = "abm"
+    constrained: bool = True
+    clip: float = SMALLEST_PROBABILITY
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.parameters, PARAMETERS, "parameters")

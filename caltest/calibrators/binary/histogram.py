@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ BINNINGS = ("uniform", "quantile")
 EMPTY = ("midpoint", "zero")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HistogramBinning(BinaryCalibrator):
     r"""Histogram binning: the frequency of the event in bins of the score.
 
@@ -77,19 +79,9 @@ class HistogramBinning(BinaryCalibrator):
     key: ClassVar[str] = "histogram"
     title: ClassVar[str] = "Histogram binning"
 
-    def __init__(
-        self,
-        *,
-        bins: int = 15,
-        binning: str = "uniform",
-        empty: str = "midpoint",
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.bins = bins
-        self.binning = binning
-        self.empty = empty
+    bins: int = 15
+    binning: str = "uniform"
+    empty: str = "midpoint"
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         bins = check_integer(self.bins, "bins")

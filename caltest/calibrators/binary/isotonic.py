@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ INTERPOLATIONS = ("linear", "step")
 RESOLUTION = 1e-15  # of scores, as in scikit-learn
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IsotonicCalibrator(BinaryCalibrator):
     r"""Isotonic calibration: the non-decreasing map that fits the labels best.
 
@@ -80,17 +81,8 @@ class IsotonicCalibrator(BinaryCalibrator):
     key: ClassVar[str] = "isotonic"
     title: ClassVar[str] = "Isotonic calibration"
 
-    def __init__(
-        self,
-        *,
-        interpolation: str = "linear",
-        bound: str | float = 0.0,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.interpolation = interpolation
-        self.bound = bound
+    interpolation: str = "linear"
+    bound: str | float = 0.0
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.interpolation, INTERPOLATIONS, "interpolation")

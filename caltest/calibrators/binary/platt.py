@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -26,6 +27,7 @@ __all__ = ["PlattScaling"]
 SCALES = ("log-odds", "probability")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PlattScaling(BinaryCalibrator):
     r"""Platt scaling: logistic regression on a score of the prediction.
 
@@ -88,19 +90,9 @@ class PlattScaling(BinaryCalibrator):
     key: ClassVar[str] = "platt"
     title: ClassVar[str] = "Platt scaling"
 
-    def __init__(
-        self,
-        *,
-        scale: str = "log-odds",
-        smooth_targets: bool = False,
-        clip: float = SMALLEST_PROBABILITY,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.scale = scale
-        self.smooth_targets = smooth_targets
-        self.clip = clip
+    scale: str = "log-odds"
+    smooth_targets: bool = False
+    clip: float = SMALLEST_PROBABILITY
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.scale, SCALES, "scale")

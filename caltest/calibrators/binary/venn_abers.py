@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,7 @@ __all__ = ["VennAbers"]
 LOSSES = ("log", "brier")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VennAbers(BinaryCalibrator):
     r"""Inductive Venn-Abers predictor: isotonic regression with the new observation in it.
 
@@ -72,15 +73,7 @@ class VennAbers(BinaryCalibrator):
     key: ClassVar[str] = "venn-abers"
     title: ClassVar[str] = "Venn-Abers predictor"
 
-    def __init__(
-        self,
-        *,
-        loss: str = "log",
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.loss = loss
+    loss: str = "log"
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         from caltest.numerics.ordered import distinct_scores

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import ndtri, softmax
@@ -51,6 +52,7 @@ MOST_SATURATED = 0.3  # of the rows
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPCalibrator(Calibrator):
     r"""Gaussian process calibration: the softmax of a latent function of each class's score.
 
@@ -172,41 +174,20 @@ class GPCalibrator(Calibrator):
     key: ClassVar[str] = "gp"
     title: ClassVar[str] = "Gaussian process calibration"
 
-    def __init__(
-        self,
-        *,
-        n_inducing: int = 10,
-        covariance: str = "full",
-        expectation: str = "taylor",
-        inference: str = "auto",
-        n_samples: int = 100,
-        monotone: bool = False,
-        length_scale_bounds: Interval | None = None,
-        variance_bounds: Interval | None = None,
-        noise_bounds: Interval | None = None,
-        batch_size: int | None = None,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        random_state: object = 0,
-        n_jobs: int | None = None,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.n_inducing = n_inducing
-        self.covariance = covariance
-        self.expectation = expectation
-        self.inference = inference
-        self.n_samples = n_samples
-        self.monotone = monotone
-        self.length_scale_bounds = length_scale_bounds
-        self.variance_bounds = variance_bounds
-        self.noise_bounds = noise_bounds
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_inducing: int = 10
+    covariance: str = "full"
+    expectation: str = "taylor"
+    inference: str = "auto"
+    n_samples: int = 100
+    monotone: bool = False
+    length_scale_bounds: Interval | None = None
+    variance_bounds: Interval | None = None
+    noise_bounds: Interval | None = None
+    batch_size: int | None = None
+    max_iter: int = 300
+    tol: float = 1e-6
+    random_state: object = 0
+    n_jobs: int | None = None
 
     # ---- fit ------------------------------------------------------------------------------------
 

@@ -72,40 +72,22 @@ class Solution:
         calibrator.standard_errors_ = self.errors
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearMap(Calibrator):
     """Common parent of `MatrixScaling` and `DirichletCalibrator`, which document the options."""
 
-    def __init__(
-        self,
-        *,
-        reg: str = "odir",
-        lam: float | str | Sequence[float] = "auto",
-        mu: float | str | Sequence[float] | None = None,
-        diagonal_lam: float | str = "auto",
-        diagonal: str = "free",
-        off_diagonal: str = "free",
-        intercept: bool = True,
-        reference_class: bool = False,
-        clip: float = SMALLEST_PROBABILITY,
-        cv: object = 5,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.reg = reg
-        self.lam = lam
-        self.mu = mu
-        self.diagonal_lam = diagonal_lam
-        self.diagonal = diagonal
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
-        self.reference_class = reference_class
-        self.clip = clip
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    reg: str = "odir"
+    lam: float | str | Sequence[float] = "auto"
+    mu: float | str | Sequence[float] | None = None
+    diagonal_lam: float | str = "auto"
+    diagonal: str = "free"
+    off_diagonal: str = "free"
+    intercept: bool = True
+    reference_class: bool = False
+    clip: float = SMALLEST_PROBABILITY
+    cv: object = 5
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     @staticmethod
     @abstractmethod

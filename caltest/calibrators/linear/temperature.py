@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -156,6 +157,7 @@ SMALLEST_TEMPERATURE = 1e-6
 LARGEST_TEMPERATURE = 1e6
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TemperatureScaling(Calibrator):
     r"""Temperature scaling: one number that makes all predictions more or less confident.
 
@@ -210,15 +212,7 @@ class TemperatureScaling(Calibrator):
     key: ClassVar[str] = "temperature"
     title: ClassVar[str] = "Temperature scaling"
 
-    def __init__(
-        self,
-        *,
-        clip: float = SMALLEST_PROBABILITY,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.clip = clip
+    clip: float = SMALLEST_PROBABILITY
 
     def _logits(self, inputs: Inputs) -> Floats:
         return inputs.clipped(self.clip).logits

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -139,6 +140,7 @@ RIDGE = 1e-6
 BOUNDS = 1e-150, 1e6  # of the weight with which Newton's method starts
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VectorScaling(Calibrator):
     r"""Vector scaling: a weight and a bias for the logit of each class.
 
@@ -199,15 +201,7 @@ class VectorScaling(Calibrator):
     key: ClassVar[str] = "vector"
     title: ClassVar[str] = "Vector scaling"
 
-    def __init__(
-        self,
-        *,
-        clip: float = SMALLEST_PROBABILITY,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.clip = clip
+    clip: float = SMALLEST_PROBABILITY
 
     def _logits(self, inputs: Inputs) -> Floats:
         return inputs.clipped(self.clip).logits

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -38,6 +39,7 @@ CURVE_POINTS = 201
 MODE = re.compile(r"(top|within-top)-([1-9][0-9]{0,8})")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SplineCalibrator(Calibrator):
     r"""Spline calibration: the derivative of a cubic spline on the cumulative curve of events.
 
@@ -144,25 +146,12 @@ class SplineCalibrator(Calibrator):
     key: ClassVar[str] = "spline"
     title: ClassVar[str] = "Spline calibration"
 
-    def __init__(
-        self,
-        *,
-        mode: str = "top-1",
-        knots: int | None = None,
-        runout: str = "natural",
-        target: str = "difference",
-        constrained: bool = False,
-        monotone: bool = False,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.mode = mode
-        self.knots = knots
-        self.runout = runout
-        self.target = target
-        self.constrained = constrained
-        self.monotone = monotone
+    mode: str = "top-1"
+    knots: int | None = None
+    runout: str = "natural"
+    target: str = "difference"
+    constrained: bool = False
+    monotone: bool = False
 
     def _fit(self, data: CalibrationSet) -> None:
         options = self._options()
