@@ -16,15 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from caltest.checks import (
-    check_choice,
-    check_confidence,
-    check_flag,
-    check_integer,
-    check_jobs,
-    check_not_empty,
-    check_positive,
-)
+from caltest import checks
 from caltest.classifiers.probabilities import normal_samples, quantiles, softmax, softmax_means
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import one_blas_thread
@@ -233,7 +225,7 @@ class GPClassifier(KernelClassifier):
         (n, K, 2) array
             The quantiles (1 - confidence) / 2 and (1 + confidence) / 2 for each class.
         """
-        tail = (1 - check_confidence(confidence)) / 2
+        tail = (1 - checks.check_confidence(confidence)) / 2
         values = self._features(X)
         with one_blas_thread():
             return self._quantiles(values, np.array([tail, 1 - tail]))
@@ -256,14 +248,14 @@ class GPClassifier(KernelClassifier):
         return normal_samples(self.n_samples, len(self.classes_), np.random.default_rng(0))
 
     def _check_options(self) -> None:
-        check_choice(self.inducing, PLACEMENTS, "inducing")
+        checks.check_choice(self.inducing, PLACEMENTS, "inducing")
         if self.n_inducing is not None:
-            check_integer(self.n_inducing, "n_inducing")
-        check_integer(self.max_iter, "max_iter")
-        check_integer(self.n_samples, "n_samples")
-        check_flag(self.ard, "ard")
-        check_flag(self.verbose, "verbose")
-        check_jobs(self.n_jobs)
+            checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_integer(self.max_iter, "max_iter")
+        checks.check_integer(self.n_samples, "n_samples")
+        checks.check_flag(self.ard, "ard")
+        checks.check_flag(self.verbose, "verbose")
+        checks.check_jobs(self.n_jobs)
 
     # ---- the fit of the kernel ------------------------------------------------------------------
 
@@ -356,7 +348,7 @@ def scale_of(X: Floats) -> float:
 def grid_of(values: object, name: str) -> list[float]:
     """Return the positive numbers of an option that takes one or several."""
     grid: list[object] = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
-    return [check_positive(value, name) for value in check_not_empty(grid, name)]
+    return [checks.check_positive(value, name) for value in checks.check_not_empty(grid, name)]
 
 
 def _check_size(X: Floats) -> None:

@@ -14,12 +14,8 @@ import numpy as np
 from caltest import checks
 from caltest import measures as all_measures
 from caltest.checks.arrays import listing
+from caltest.comparison import outcomes
 from caltest.comparison.maps import check_functions
-from caltest.comparison.outcomes import (
-    CalibrationTests,
-    ComparedOptions,
-    make_calibration_tests,
-)
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.comparison.scores import (
@@ -62,7 +58,7 @@ def compare_models(
     rng: object = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **data_and_test_options: Unpack[ComparedOptions],
+    **data_and_test_options: Unpack[outcomes.ComparedOptions],
 ) -> ModelComparison:
     r"""Compare models on the same rows: proper scores, their differences, and calibration tests.
 
@@ -163,7 +159,7 @@ def compare_models(
     """
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
-    tests_of = make_calibration_tests(
+    tests_of = outcomes.make_calibration_tests(
         test=test,
         lens=lens,
         null=null,
@@ -215,7 +211,7 @@ def _compared(
     *,
     reference: str | None,
     functions: Mapping[str, object],
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     seed: int,
 ) -> dict[str, Any]:
     """Return all fields of the result but the tests of calibration."""
@@ -282,7 +278,7 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
 
 def _tested(
     seen: Mapping[str, Predictions],
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> HTestTable:

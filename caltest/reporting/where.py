@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
+from caltest.reporting import reading
 from caltest.reporting.content import (
     MOST_ROWS,
     Block,
@@ -20,16 +21,6 @@ from caltest.reporting.content import (
 )
 from caltest.reporting.places import group_places, is_named, is_rejected, judged, ranked
 from caltest.reporting.profiles import Profile
-from caltest.reporting.reading import (
-    DASH,
-    count,
-    equals,
-    points,
-    segments_reading,
-    share,
-    short_pvalue,
-    span,
-)
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS
 from caltest.results.wording import FIRST_EVIDENCE
@@ -98,9 +89,9 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         two = content.data.m == 2
         yield _table("Groups", "group", ranked(content.where.group_places), content, profile)
         for test in tested.omnibus:
-            yield paragraph(f"All groups together: p {equals(test.pvalue)} ({test.test}).")
+            yield paragraph(f"All groups together: p {reading.equals(test.pvalue)} ({test.test}).")
         if tested.together is not None:
-            pvalue = equals(tested.together)
+            pvalue = reading.equals(tested.together)
             yield paragraph(f"All groups together or the worst, whichever is rarer: p {pvalue}.")
         yield paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is "
@@ -177,7 +168,9 @@ def _table(
     for place in places:
         row = [place.name, direction(place, content, profile), *_cells(place, place.pvalue)]
         if ratio:
-            row.append(f"{place.predicted / place.observed:.2f}" if place.observed else DASH)
+            row.append(
+                f"{place.predicted / place.observed:.2f}" if place.observed else reading.DASH
+            )
         rows.append([*row[:1], place.part, *row[1:]] if of_class else row)
     if of_class:
         header.insert(1, "range")
@@ -187,12 +180,12 @@ def _table(
 def _cells(place: Place | Segment, pvalue: float | None) -> tuple[str, ...]:
     """Write what tables have of every place."""
     return (
-        points(place.gap),
-        span(place.low, place.high),
-        "" if pvalue is None else short_pvalue(pvalue),
-        count(place.n),
-        share(place.predicted),
-        share(place.observed),
+        reading.points(place.gap),
+        reading.span(place.low, place.high),
+        "" if pvalue is None else reading.short_pvalue(pvalue),
+        reading.count(place.n),
+        reading.share(place.predicted),
+        reading.share(place.observed),
     )
 
 
@@ -203,9 +196,9 @@ def _bars(places: Iterable[Place | Segment]) -> tuple[tuple[float, float, float]
 def direction(place: Place, content: Content, profile: Profile) -> str:
     """Return in a few words on which side the predictions of a place are off."""
     if not is_rejected(place, content.level):
-        return DASH
+        return reading.DASH
     if not place.is_clear:
-        return place.part if place.kind == "group" and place.part else DASH
+        return place.part if place.kind == "group" and place.part else reading.DASH
     if place.kind in {"class", "class range"}:
         return "too high" if place.gap < 0 else "too low"
     if content.data.m > 2:
@@ -223,7 +216,7 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     """
     if test is None:
         return
-    yield paragraph(segments_reading(test))
+    yield paragraph(reading.segments_reading(test))
     rows = [(row.definition, *_cells(row, row.adjusted)) for row in test]
     header = ("segment", *GAP_COLUMNS, "predicted", "observed")
     yield table("The worst segments", header, rows, bars=_bars(test))

@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
-
-WHOLE = ("sizes", "events")
 ARRAYS = (
-    *WHOLE,
+    "sizes",
+    "events",
     "predicted",
     "low",
     "high",

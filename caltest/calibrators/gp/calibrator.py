@@ -10,34 +10,13 @@ import numpy as np
 from scipy.special import ndtri, softmax
 from sklearn.utils.validation import check_is_fitted
 
+from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.gp import predict
+from caltest.calibrators.gp import fit, predict
 from caltest.calibrators.gp.elbo import GPScores, bound
-from caltest.calibrators.gp.fit import (
-    FitSettings,
-    Interval,
-    LatentFunction,
-    Units,
-    first_guess,
-    fit_process,
-    kernel_limits,
-    places_of,
-    scores_of,
-    unfinished,
-)
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.gp.process import LatentPosterior
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.checks import (
-    check_choice,
-    check_confidence,
-    check_flag,
-    check_integer,
-    check_jobs,
-    check_optional_integer,
-    check_positive,
-    check_seed,
-)
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
 from caltest.errors import invalid
@@ -180,9 +159,9 @@ class GPCalibrator(Calibrator):
     inference: str = "auto"
     n_samples: int = 100
     monotone: bool = False
-    length_scale_bounds: Interval | None = None
-    variance_bounds: Interval | None = None
-    noise_bounds: Interval | None = None
+    length_scale_bounds: fit.Interval | None = None
+    variance_bounds: fit.Interval | None = None
+    noise_bounds: fit.Interval | None = None
     batch_size: int | None = None
     max_iter: int = 300
     tol: float = 1e-6
@@ -193,14 +172,14 @@ class GPCalibrator(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         self._check(data.inputs.m)
-        self.seed_ = check_seed(self.random_state, "random_state")
-        scores, units = scores_of(data)
+        self.seed_ = checks.check_seed(self.random_state, "random_state")
+        scores, units = fit.scores_of(data)
         self.score_range_ = np.array([units.low, units.high])
         fitted = self._maximise(scores, units)
         if not self.from_logits:
             self._look_for_saturation(scores)
         if not fitted.converged:
-            self._note(unfinished(fitted, self.max_iter))
+            self._note(fit.unfinished(fitted, self.max_iter))
         q = fitted.q
         self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
@@ -211,24 +190,26 @@ class GPCalibrator(Calibrator):
         self._look_for_falls(scores)
 
     def _check(self, m: int) -> None:
-        check_integer(self.n_inducing, "n_inducing")
-        check_choice(self.covariance, ("full", "diagonal"), "covariance")
-        check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
-        check_choice(self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference")
+        checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
+        checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
+        checks.check_choice(
+            self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference"
+        )
         if self.inference == "gauss-hermite" and m != 2:
             rule, got = "inference='gauss-hermite' needs two classes", f"{m} columns of probs"
             raise invalid(rule, got, "pass 'auto' or 'monte-carlo'")
-        check_integer(self.n_samples, "n_samples", 2)
-        check_flag(self.monotone, "monotone")
-        check_integer(self.max_iter, "max_iter")
-        check_positive(self.tol, "tol")
-        check_optional_integer(self.batch_size, "batch_size")
-        check_jobs(self.n_jobs)
+        checks.check_integer(self.n_samples, "n_samples", 2)
+        checks.check_flag(self.monotone, "monotone")
+        checks.check_integer(self.max_iter, "max_iter")
+        checks.check_positive(self.tol, "tol")
+        checks.check_optional_integer(self.batch_size, "batch_size")
+        checks.check_jobs(self.n_jobs)
 
-    def _maximise(self, scores: GPScores, units: Units) -> FittedGP:
+    def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
         boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
-        limits = kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
-        plan = FitSettings(
+        limits = fit.kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
+        plan = fit.FitSettings(
             full=self.covariance == "full",
             n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
             batch_size=self.batch_size,
@@ -236,8 +217,8 @@ class GPCalibrator(Calibrator):
             tol=self.tol,
             n_jobs=self.n_jobs,
         )
-        start = first_guess(scores, limits, self.n_inducing)
-        return fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
+        start = fit.first_guess(scores, limits, self.n_inducing)
+        return fit.fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
 
     def _look_for_saturation(self, scores: GPScores) -> None:
         """Note where many rows have nearly the same score, whatever their logits are."""
@@ -277,8 +258,8 @@ class GPCalibrator(Calibrator):
         return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
-    def _units(self) -> Units:
-        return Units(*self.score_range_.tolist())
+    def _units(self) -> fit.Units:
+        return fit.Units(*self.score_range_.tolist())
 
     @property
     def inducing_inputs_(self) -> Floats:
@@ -308,7 +289,7 @@ class GPCalibrator(Calibrator):
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         self._check(inputs.m)
-        z, prior = places_of(inputs)
+        z, prior = fit.places_of(inputs)
         mean = self._mean(z, prior)
         automatic = "gauss-hermite" if inputs.m == 2 else "monte-carlo"
         inference = automatic if self.inference == "auto" else self.inference
@@ -324,7 +305,7 @@ class GPCalibrator(Calibrator):
         )
         return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
 
-    def latent(self, z: object, *, confidence: float = 0.95) -> LatentFunction:
+    def latent(self, z: object, *, confidence: float = 0.95) -> fit.LatentFunction:
         """Return the latent function at given scores, with a pointwise band.
 
         The softmax does not see a constant that is added to f, and no data can tell it. Here f is
@@ -346,13 +327,13 @@ class GPCalibrator(Calibrator):
         """
         check_is_fitted(self)
         places = check_scores(z, "z", probabilities=not self.from_logits)
-        quantile, q = float(ndtri((1 + check_confidence(confidence)) / 2)), self._latent
+        quantile, q = float(ndtri((1 + checks.check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
         mean -= self.shares_ @ predict.latent_mean(q, self.places_)
         at = self._units.of(places)
         variance = predict.centred_variance(q, at, self.places_, self.shares_)
         half = quantile * np.sqrt(variance)
-        return LatentFunction(mean, mean - half, mean + half)
+        return fit.LatentFunction(mean, mean - half, mean + half)
 
     def plot_latent(self, *, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
         """Plot the latent function with its band, beside that of the identity map.

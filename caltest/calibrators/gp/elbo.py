@@ -9,25 +9,10 @@ from functools import reduce
 import numpy as np
 
 from caltest.calibrators.gp import line as line_grid
+from caltest.calibrators.gp import process
 from caltest.calibrators.gp.line import fourier_features, fourier_size, pair_products, rbf_line_back
-from caltest.calibrators.gp.process import (
-    Gradient,
-    LatentPosterior,
-    Paths,
-    PathsOn,
-    Projection,
-    paths_back,
-    paths_on,
-    project,
-)
+from caltest.numerics import variational
 from caltest.numerics.loops import map_threads, njit, one_blas_thread
-from caltest.numerics.variational import (
-    cholesky_back,
-    divergence,
-    marginals,
-    marginals_back,
-    whiten_back,
-)
 from caltest.types import Codes, Floats, Ints
 
 
@@ -258,8 +243,8 @@ class Tables:
         From `fourier_features`, unless pairs are cheaper.
     """
 
-    q: LatentPosterior
-    at: Projection
+    q: process.LatentPosterior
+    at: process.Projection
     full: bool
     mean: Floats
     variance: Floats
@@ -267,10 +252,10 @@ class Tables:
     slope: Floats | None
 
 
-def tables(scores: GPScores, q: LatentPosterior, *, full: bool) -> Tables:
+def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Tables:
     """Compute the process on the grid."""
-    at = project(q, line_grid.grid(scores.low, scores.high, q.scale))
-    mean, variance = marginals(at.A, q.variance, q.m, q.C)
+    at = process.project(q, line_grid.grid(scores.low, scores.high, q.scale))
+    mean, variance = variational.marginals(at.A, q.variance, q.m, q.C)
     size = at.x.size * fourier_size(at.x, q.scale)
     if not full or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
         return Tables(q, at, full, mean, variance, None, None)
@@ -312,18 +297,18 @@ class Evaluation:
     """
 
     value: float
-    gradient: Gradient
-    at: Projection
+    gradient: process.Gradient
+    at: process.Projection
     density: Floats
     curvature: Floats
 
 
 def bound(
     scores: GPScores,
-    q: LatentPosterior,
+    q: process.LatentPosterior,
     *,
     full: bool,
-    paths: Paths | None = None,
+    paths: process.Paths | None = None,
     share: float = 1.0,
     kept: list[Stencil] | None = None,
     n_jobs: int | None = None,
@@ -355,7 +340,7 @@ def bound(
             tasks = [(block, known, at) for block, at in zip(blocks, stencils, strict=True)]
             sums = reduce(Sums.__add__, map_threads(_taylor_block, tasks, n_jobs))
             return _assemble(sums, known, None, share)
-        drawn = paths_on(paths, q, known.at, scores.low) if full else None
+        drawn = process.paths_on(paths, q, known.at, scores.low) if full else None
         draws = None if drawn is None else drawn.values
         parts = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
         tasks_drawn = [(block, known, paths.classes, draws) for block in parts]
@@ -437,14 +422,14 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
     return Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
 
 
-def _assemble(sums: Sums, known: Tables, drawn: PathsOn | None, share: float) -> Evaluation:
+def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: float) -> Evaluation:
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at
     G = at.x.size
     by_mean = np.broadcast_to(sums.mean, G) / share
     by_variance = np.broadcast_to(sums.variance, G) / share
     kernel = np.asarray(sums.kernel) / share
-    by_A, by_m, by_C = marginals_back(at.A, q.m, q.C, by_mean, by_variance)
+    by_A, by_m, by_C = variational.marginals_back(at.A, q.m, q.C, by_mean, by_variance)
     # 1/2 sum_i w_i T_i' (C C' - I) T_i, T_i = A W_i' sigma_i
     outer = np.broadcast_to(sums.outer, at.A.shape) / share
     by_A = by_A + q.C @ (q.C.T @ outer) - outer
@@ -452,11 +437,11 @@ def _assemble(sums: Sums, known: Tables, drawn: PathsOn | None, share: float) ->
     by_C = by_C + np.tril(inner @ q.C)
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
     if drawn is not None:
-        back = paths_back(drawn, q, at, np.asarray(sums.paths) / share)
+        back = process.paths_back(drawn, q, at, np.asarray(sums.paths) / share)
         by_A, by_m, by_C = by_A + back.A, by_m + back.m, by_C + back.C
         by_L, by_Z, kernel = by_L + back.L, by_Z + back.Z, kernel + back.kernel
-    more_L, by_B = whiten_back(at.L, at.A, by_A)
-    by_inner = cholesky_back(at.L, by_L + more_L)
+    more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
+    by_inner = variational.cholesky_back(at.L, by_L + more_L)
     of_inner = rbf_line_back(by_inner, at.inner, q.Z, q.Z, q.scale)
     of_B = rbf_line_back(by_B, at.B, q.Z, at.x, q.scale)
     by_Z = by_Z + 2 * of_inner[2] + of_B[2]  # k(Z, Z) depends on Z twice
@@ -465,8 +450,10 @@ def _assemble(sums: Sums, known: Tables, drawn: PathsOn | None, share: float) ->
         kernel[1] + of_inner[1] + of_B[1],
         q.noise * (kernel[2] + np.trace(by_inner)),
     ]
-    penalty, by_m_penalty, by_C_penalty = divergence(q.m, q.C)
-    gradient = Gradient(by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel))
+    penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
+    gradient = process.Gradient(
+        by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel)
+    )
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
     return Evaluation(sums.value / share - penalty, gradient, at, density, H)

@@ -8,14 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.gp import optimize
 from caltest.calibrators.gp.elbo import GPScores
-from caltest.calibrators.gp.optimize import (
-    FittedGP,
-    Limits,
-    maximise,
-    maximise_batches,
-    maximise_drawn,
-)
 from caltest.calibrators.gp.process import LatentPosterior, Paths, random_paths
 from caltest.calibrators.inputs import Inputs
 from caltest.checks.options import check_positive
@@ -84,7 +78,7 @@ class Units:
 
 def kernel_limits(
     length_scale: object, variance: object, noise: object, *, extent: float | None
-) -> Limits:
+) -> optimize.Limits:
     """Check the intervals, that of the length scale in units of the range; None is the default.
 
     The default for the variance of logits goes by their range, of length `extent`.
@@ -99,7 +93,7 @@ def kernel_limits(
         scale = check_interval(length_scale, "length_scale_bounds", least=LEAST_SCALE)
     least, most = _or(noise, NOISE, "noise_bounds")
     floor = LEAST_NOISE * thetas[1]
-    return Limits(
+    return optimize.Limits(
         variance=thetas,
         scale=scale,
         noise=(max(least, floor), max(most, 10 * floor)),
@@ -110,7 +104,7 @@ def _or(value: object, default: Interval, name: str) -> Interval:
     return default if value is None else check_interval(value, name)
 
 
-def first_guess(scores: GPScores, limits: Limits, n_inducing: int) -> LatentPosterior:
+def first_guess(scores: GPScores, limits: optimize.Limits, n_inducing: int) -> LatentPosterior:
     """Return the prior at the inducing inputs by k-means."""
     weight = np.repeat(scores.weight, scores.z.shape[1])
     Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
@@ -122,16 +116,16 @@ def first_guess(scores: GPScores, limits: Limits, n_inducing: int) -> LatentPost
 def fit_process(
     scores: GPScores,
     start: LatentPosterior,
-    limits: Limits,
+    limits: optimize.Limits,
     plan: FitSettings,
     rng: np.random.Generator,
-) -> FittedGP:
+) -> optimize.FittedGP:
     """Fit with equation 7; then with draws and with mini-batches, where these are asked for."""
     n, K = scores.z.shape
     size = n if plan.batch_size is None else min(n, plan.batch_size)
     batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
     full, n_jobs = plan.full, plan.n_jobs
-    fitted = maximise(
+    fitted = optimize.maximise(
         batch, start, limits, full=full, max_iter=plan.max_iter, tol=plan.tol, n_jobs=n_jobs
     )
     paths: Paths | None = None
@@ -139,7 +133,7 @@ def fit_process(
         ratio = (scores.high - scores.low) / limits.scale[0]
         paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng)
     if size < n:
-        return maximise_batches(
+        return optimize.maximise_batches(
             scores,
             fitted.q,
             limits,
@@ -152,7 +146,7 @@ def fit_process(
         )
     if paths is None:
         return fitted
-    return maximise_drawn(
+    return optimize.maximise_drawn(
         scores,
         fitted.q,
         limits,
@@ -164,7 +158,7 @@ def fit_process(
     )
 
 
-def unfinished(fitted: FittedGP, max_iter: int) -> str:
+def unfinished(fitted: optimize.FittedGP, max_iter: int) -> str:
     """Return the note on a fit that did not converge."""
     remedy = "max_iter" if fitted.n_iter >= max_iter else "tol"
     text = f"the evidence lower bound was not at its maximum after {fitted.n_iter} iterations"

@@ -12,16 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.calibrators.spline.cumulative_spline import (
-    FEWEST_KNOTS,
-    RUNOUTS,
-    TARGETS,
-    CalibrationCurve,
-    FittedSpline,
-    SplineOptions,
-    curve_of,
-    fit_spline,
-)
+from caltest.calibrators.spline import cumulative_spline
 from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
 from caltest.checks import check_choice, check_flag, check_integer, listing
 from caltest.checks.arrays import as_numbers, check_class
@@ -157,7 +148,7 @@ class SplineCalibrator(Calibrator):
         options = self._options()
         kind, r = check_spline_mode(self.mode, data.inputs.m)
         splines = [
-            fit_spline(score, happens, data.weight, options)
+            cumulative_spline.fit_spline(score, happens, data.weight, options)
             for score, happens in _scores(data.inputs.probs, data.codes, kind, r)
         ]
         self._say_what_is_undetermined(splines, options.knots)
@@ -168,7 +159,9 @@ class SplineCalibrator(Calibrator):
         self.cumulative_ = [spline.cumulative for spline in splines]
         self.recalibrated_ = [spline.recalibrated for spline in splines]
 
-    def _say_what_is_undetermined(self, splines: Sequence[FittedSpline], knots: int) -> None:
+    def _say_what_is_undetermined(
+        self, splines: Sequence[cumulative_spline.FittedSpline], knots: int
+    ) -> None:
         several = len(splines) > 1
         constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
         fewest = min(len(spline.score) for spline in splines)
@@ -182,16 +175,16 @@ class SplineCalibrator(Calibrator):
                 f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
             )
 
-    def _options(self) -> SplineOptions:
-        runout = check_choice(self.runout, RUNOUTS, "runout")
-        target = check_choice(self.target, TARGETS, "target")
+    def _options(self) -> cumulative_spline.SplineOptions:
+        runout = check_choice(self.runout, cumulative_spline.RUNOUTS, "runout")
+        target = check_choice(self.target, cumulative_spline.TARGETS, "target")
         knots = self.knots
         if knots is None:
             knots = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
-        check_integer(knots, "knots", FEWEST_KNOTS[runout])
+        check_integer(knots, "knots", cumulative_spline.FEWEST_KNOTS[runout])
         constrained = check_flag(self.constrained, "constrained")
         monotone = check_flag(self.monotone, "monotone")
-        return SplineOptions(knots, runout, target, constrained, monotone)
+        return cumulative_spline.SplineOptions(knots, runout, target, constrained, monotone)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         kind, r = check_spline_mode(self.mode, inputs.m)
@@ -252,7 +245,7 @@ class SplineCalibrator(Calibrator):
             for t, value in zip(self.knots_, values, strict=True)
         ]
 
-    def curve(self, t: object = None, *, k: object = None) -> CalibrationCurve:
+    def curve(self, t: object = None, *, k: object = None) -> cumulative_spline.CalibrationCurve:
         """Return the calibration graphs of the calibration set: curves over the fractile.
 
         Parameters
@@ -272,14 +265,14 @@ class SplineCalibrator(Calibrator):
         check_is_fitted(self)
         i = check_spline_class(k, self._spline_names(), len(self.scores_))
         places = np.linspace(0, 1, CURVE_POINTS) if t is None else check_fractiles(t)
-        fitted = FittedSpline(
+        fitted = cumulative_spline.FittedSpline(
             self.scores_[i],
             self.fractiles_[i],
             self.cumulative_[i],
             self.recalibrated_[i],
             self.values_[i],
         )
-        return curve_of(fitted, self._options(), places)
+        return cumulative_spline.curve_of(fitted, self._options(), places)
 
 
 def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats, Flags]]:
