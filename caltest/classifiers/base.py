@@ -6,7 +6,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -46,6 +46,12 @@ class Maximum:
     converged: bool
 
 
+def kernel_of(theta: Floats) -> tuple[float, Floats]:
+    """Return variance and length scales."""
+    return float(np.exp(theta[0])), np.exp(theta[1:])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A classifier with an RBF kernel.
 
@@ -53,8 +59,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     title: ClassVar[str]
-    random_state: Any
-    verbose: bool
+    random_state: Any = None
+    verbose: bool = False
 
     @abstractmethod
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
@@ -171,6 +177,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return values
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPClassifier(KernelClassifier):
     """A classifier with K latent Gaussian processes that share a kernel.
 
@@ -179,13 +186,13 @@ class GPClassifier(KernelClassifier):
     """
 
     bound_name: ClassVar[str] = "bound of the log marginal likelihood"  # with inducing points
-    n_inducing: int | None
-    inducing: str
-    ard: bool
-    inducing_points_: Any  # an array, or None where the posterior is exact
-    max_iter: int
-    n_samples: int
-    n_jobs: int | None
+    n_inducing: int | None = None
+    inducing: str = "k-means"
+    ard: bool = False
+    max_iter: int = 100
+    n_samples: int = 1024
+    n_jobs: int | None = None
+    inducing_points_: Any = field(init=False)  # an array, or None where the posterior is exact
 
     @abstractmethod
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq
@@ -107,8 +107,6 @@ class NystroemKRRClassifier(KernelClassifier):
     alphas: float | Sequence[float] = PENALTIES
     n_splits: int = 5
     platt: bool = True
-    random_state: Any = None
-    verbose: bool = False
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         check_flag(self.platt, "platt")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from caltest.checks import check_integer
 from caltest.classifiers import label_bound
-from caltest.classifiers.base import PRECISION, GPClassifier
+from caltest.classifiers.base import PRECISION, GPClassifier, kernel_of
 from caltest.classifiers.rbf import inducing_points, rbf
 from caltest.classifiers.regressions import in_parts
 from caltest.numerics.variational import whiten
@@ -103,14 +103,7 @@ class VariationalGPClassifier(GPClassifier):
     bound_name: ClassVar[str] = "evidence lower bound"
 
     n_inducing: int = INDUCING
-    inducing: str = "k-means"
-    ard: bool = False
-    max_iter: int = 100
     n_points: int = 128
-    n_samples: int = 1024
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
@@ -124,18 +117,18 @@ class VariationalGPClassifier(GPClassifier):
         precision = PRECISION if K == 2 else label_bound.GAIN  # to which the best q is found
         for rows in _samples(len(X), rng):
             data = label_bound.Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
-            ridge = _Ridge(data, label_bound.prior(data, *_kernel(theta)), q)
+            ridge = _Ridge(data, label_bound.prior(data, *kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
             found = self._maximise(climb, theta, len(data.X), middle=middle, precision=precision)
             # The last kernel that L-BFGS tried need not be the best.
-            self.bound_, theta = ridge.climb(*_kernel(found.theta)), found.theta
+            self.bound_, theta = ridge.climb(*kernel_of(found.theta)), found.theta
             q = ridge.q
         self._end(found)
         self.variance_, self.length_scale_ = ridge.known.variance, ridge.known.scales
         self._root, self._inducing = ridge.known.L, q
 
     def _climb(self, ridge: _Ridge, theta: Floats) -> tuple[float, Floats]:
-        value = ridge.climb(*_kernel(theta))
+        value = ridge.climb(*kernel_of(theta))
         return value, self._slope(label_bound.gradient(ridge.data, ridge.known, ridge.q))
 
     def _expectation(self) -> label_bound.Expectation:
@@ -159,11 +152,6 @@ class VariationalGPClassifier(GPClassifier):
             whiten(self._root, kernel), self.variance_, self._inducing
         )
         return mean.T, variance.T
-
-
-def _kernel(theta: Floats) -> tuple[float, Floats]:
-    """Return variance and length scales."""
-    return float(np.exp(theta[0])), np.exp(theta[1:])
 
 
 def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
