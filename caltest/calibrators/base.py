@@ -24,8 +24,6 @@ from caltest.predictions import Predictions
 from caltest.predictions.tables import classes_of_table, is_table
 from caltest.types import AnyArray, Codes, Flags, Floats
 
-__all__ = ["BinaryCalibrator", "Calibrator", "Identity"]
-
 
 def check_labels_given(y: object, name: str = "y") -> AnyArray:
     """Check that there are labels; a column of them becomes one dimension, with a warning."""

@@ -20,14 +20,12 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, has_
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, check_labels_given
+from caltest.calibrators.ensemble import Fold, folds
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.linear.temperature import TemperatureScaling
+from caltest.calibrators.linear.scaling import TemperatureScaling
 from caltest.calibrators.one_vs_rest import OneVsRest
-from caltest.calibrators.selection import Fold, folds
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.types import AnyArray, Floats, Ints, Order
-
-__all__ = ["CalibratedClassifier"]
 
 PREFIT = "prefit"
 

@@ -16,8 +16,6 @@ from caltest.checks import check_jobs, listing
 from caltest.numerics.loops import map_threads
 from caltest.types import Flags, Floats
 
-__all__ = ["OneVsRest"]
-
 AGAINST_REST = np.array([False, True])
 
 

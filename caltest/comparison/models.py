@@ -31,8 +31,7 @@ from caltest.comparison.scores import (
 )
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
-from caltest.lenses import Lens
-from caltest.measures import Measure, ScoreDecomposition
+from caltest.measures import ScoreDecomposition
 from caltest.predictions import ModelData, Predictions, tables
 from caltest.predictions.models import is_model
 from caltest.predictions.options import ColumnOptions, parted
@@ -48,15 +47,8 @@ def compare_models(
     *,
     score: str = "log-loss",
     reference: str | None = None,
-    test: str | Measure | Sequence[str | Measure] | None = None,
-    lens: str | Lens | Sequence[str | Lens] = "strong",
-    null: str | None = None,
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,
-    correction: str | None = "holm",
-    level: float | None = None,
-    n_resamples: int = 999,
     rng: object = None,
-    n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **data_and_test_options: Unpack[outcomes.ComparedOptions],
 ) -> ModelComparison:
@@ -159,16 +151,7 @@ def compare_models(
     """
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
-    tests_of = outcomes.make_calibration_tests(
-        test=test,
-        lens=lens,
-        null=null,
-        correction=correction,
-        level=level,
-        n_resamples=n_resamples,
-        n_jobs=n_jobs,
-        **options,
-    )
+    tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     checks.check_unused("where each model has its own", probs=columns.get("probs"))
     given = ModelData(None, data, **columns)

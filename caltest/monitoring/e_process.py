@@ -19,10 +19,15 @@ from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import sheets, waiting
-from caltest.monitoring.counted import Counted, digest_of
-from caltest.monitoring.evalues import adjust_log_evalues
-from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
+from caltest.monitoring.evalues import (
+    adjust_log_evalues,
+    findings_of,
+    gap_of,
+    row_of_class,
+    temperatures_of,
+)
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
+from caltest.monitoring.waiting import Counted, digest_of
 from caltest.predictions import Predictions
 from caltest.results.codec import plain
 from caltest.results.printable import Result, Summary

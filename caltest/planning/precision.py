@@ -12,10 +12,8 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
-from caltest.planning import results
-from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
+from caltest.planning import results, truths
 from caltest.planning.simulation import EFFECT
-from caltest.planning.truths import LabelDistribution, StatedTruth, check_two_classes
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 from caltest.results.printable import Table
@@ -176,17 +174,17 @@ def sample_size_for_precision(
     )
     confidence = checks.check_level(confidence, "confidence", percent=95)
     seed = checks.check_seed(rng)
-    distribution = as_distribution(ModelData(model, data, **columns))
+    distribution = truths.as_distribution(ModelData(model, data, **columns))
     remedy = "pass the probabilities of one class, (n,)"
-    check_two_classes(distribution.m, "the width of an interval", remedy)
-    true = StatedTruth(**stated).for_classes(distribution.m)
+    truths.check_two_classes(distribution.m, "the width of an interval", remedy)
+    true = truths.StatedTruth(**stated).for_classes(distribution.m)
     risks = _risks(distribution, true, seed)
     z = -float(scipy.special.ndtri((1 - confidence) / 2))
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
     source, pool = distribution.template.source, distribution.pool
     return PrecisionSize(
         rows=rows,
-        predictions=distribution.name if pool is None else f"{source}, {counted(len(pool))}",
+        predictions=distribution.name if pool is None else f"{source}, {truths.counted(len(pool))}",
         truth=true.text,
         event_rate=risks.mean(risks.q),
         confidence=confidence,
@@ -206,7 +204,9 @@ class Risks(NamedTuple):
         return float(np.average(values, weights=self.weights))
 
 
-def _risks(distribution: PredictionDistribution, true: LabelDistribution, seed: int) -> Risks:
+def _risks(
+    distribution: truths.PredictionDistribution, true: truths.LabelDistribution, seed: int
+) -> Risks:
     """Return the risks of all rows, or of many draws."""
     p = distribution.pool
     if p is None:

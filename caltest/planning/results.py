@@ -188,7 +188,7 @@ class Power(Table[PowerRow]):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("power_curve.power_curve", self, ax=ax)
+        return draw("power.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
         return sheet_of_power(self)
@@ -242,7 +242,7 @@ class SampleSize(Frame):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("power_curve.power_curve", self, ax=ax)
+        return draw("power.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
         return sheet_of_sample_size(self)

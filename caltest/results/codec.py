@@ -89,9 +89,9 @@ def rebuilt(kind: type[Record], values: Mapping[str, Any]) -> Record:
     return kind(**read)
 
 
-def settle(record: object) -> None:
+def settle(record: Any) -> None:
     """Cast the fields of a frozen record to floats, tuples and arrays by their annotations."""
-    for name, cast in _casts(type(record)):
+    for name, cast in _casts(type(record)):  # type: ignore[arg-type]
         value = getattr(record, name)
         if value is not None:
             object.__setattr__(record, name, cast(value))
@@ -100,7 +100,7 @@ def settle(record: object) -> None:
 @cache
 def _casts(kind: type) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return the fields of a kind of record that are cast, and how."""
-    named = [(field.name, str(field.type)) for field in fields(kind) if field.init]  # type: ignore[arg-type]
+    named = [(field.name, str(field.type)) for field in fields(kind) if field.init]
     casts = ((name, _cast_of(annotation)) for name, annotation in named)
     return [(name, cast) for name, cast in casts if cast is not None]
 

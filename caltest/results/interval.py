@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.results import answers
+from caltest.results import sheets
 from caltest.results.evidence import Evidence, required
 from caltest.results.printable import Result
 
@@ -61,7 +61,7 @@ class Interval(Result):
         return self.low <= value <= self.high
 
     def _sheet(self) -> Sheet:
-        return answers.sheet_of_interval(self)
+        return sheets.sheet_of_interval(self)
 
 
 def interval_of(

@@ -14,8 +14,6 @@ from caltest.checks import check_flag
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints
 
-__all__ = ["ENIR"]
-
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
 # Blocks: mass, events, s_left, s_right, first and last score. Those at lambda = 0 come first, then
 # one for each merge in order.

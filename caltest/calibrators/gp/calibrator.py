@@ -25,7 +25,6 @@ from caltest.types import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GPCalibrator"]
 SATURATED = 0.999  # probability; beyond, differences of the log odds are none of the scores
 MOST_SATURATED = 0.3  # of the rows
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds

@@ -10,10 +10,8 @@ from scipy.linalg import matmul_toeplitz, solve_triangular
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from caltest.calibrators.gp import line as line_grid
+from caltest.calibrators.gp import process
 from caltest.calibrators.gp.elbo import mean_shares, subtract_largest
-from caltest.calibrators.gp.line import DAMPED, rbf_line
-from caltest.calibrators.gp.process import LatentPosterior, paths_on, project, random_paths
 from caltest.numerics.loops import map_threads
 from caltest.numerics.variational import marginals
 from caltest.types import Floats
@@ -26,40 +24,42 @@ KNOTS = 1024
 TILT = 1e-6  # slope over that of the prior mean that a projection keeps, so that ranks stay
 
 
-def latent_mean(q: LatentPosterior, z: Floats) -> Floats:
+def latent_mean(q: process.LatentPosterior, z: Floats) -> Floats:
     """Return the mean of f without the prior mean at z, (P,)."""
-    at = project(q, q.Z)
+    at = process.project(q, q.Z)
     weights = solve_triangular(at.L, q.m, lower=True, trans="T", check_finite=False)
     mean = np.empty(z.size)
     for start in range(0, z.size, POINTS):
         part = slice(start, start + POINTS)
-        mean[part] = rbf_line(z[part], q.Z, q.variance, q.scale) @ weights
+        mean[part] = process.rbf_line(z[part], q.Z, q.variance, q.scale) @ weights
     return mean
 
 
-def centred_variance(q: LatentPosterior, z: Floats, x: Floats, share: Floats) -> Floats:
+def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Floats) -> Floats:
     """Return the variance of f(z) - sum_g share_g f(x_g) with the noise at z, (P,).
 
     x is an even grid. Takes O(P (G + M^2)).
     """
-    far = project(q, x)
+    far = process.project(q, x)
     beside = far.A @ share
     beside -= q.C @ (q.C.T @ beside)
-    column = rbf_line(x, x[:1], q.variance, q.scale)[:, 0]  # the grid is even
+    column = process.rbf_line(x, x[:1], q.variance, q.scale)[:, 0]  # the grid is even
     level = share @ matmul_toeplitz(column, share) - (far.A @ share) @ beside
     variance = np.empty(z.size)
     size = max(1, PRODUCTS // x.size)
     for start in range(0, z.size, size):
         part = slice(start, start + size)
-        A = project(q, z[part]).A
-        shared = rbf_line(z[part], x, q.variance, q.scale) @ share - A.T @ beside
+        A = process.project(q, z[part]).A
+        shared = process.rbf_line(z[part], x, q.variance, q.scale) @ share - A.T @ beside
         variance[part] = marginals(A, q.variance, q.m, q.C)[1] - 2 * shared + level
     return np.maximum(variance, 0.0) + q.noise
 
 
-def span(q: LatentPosterior, low: float, high: float, domain: list[float]) -> tuple[float, float]:
+def span(
+    q: process.LatentPosterior, low: float, high: float, domain: list[float]
+) -> tuple[float, float]:
     """Return the range beyond which the data say nothing: f is there as at its ends."""
-    reach = DAMPED * q.scale
+    reach = process.DAMPED * q.scale
     return max(low - reach, domain[0]), min(high + reach, domain[1])
 
 
@@ -82,7 +82,7 @@ class Predictor:
 
     def __init__(
         self,
-        q: LatentPosterior,
+        q: process.LatentPosterior,
         within: tuple[float, float],
         *,
         full: bool,
@@ -91,7 +91,7 @@ class Predictor:
         S: int,
     ) -> None:
         self.q, self.within, self.full = q, within, full
-        self.at = project(q, line_grid.grid(*within, q.scale))
+        self.at = process.project(q, process.grid(*within, q.scale))
         self.variance = marginals(self.at.A, q.variance, q.m, q.C)[1]
         self.paths = self._paths(normal, S) if full else None
         self.classes = _with_mirror(normal.standard_normal((K, (S + 1) // 2)), S)
@@ -100,9 +100,9 @@ class Predictor:
         """Draw S functions around the mean, on the grid, (G, S)."""
         low, high = self.within
         ratio = (high - low) / self.q.scale
-        half = random_paths(1, self.q.m.size, (S + 1) // 2, ratio, normal)
+        half = process.random_paths(1, self.q.m.size, (S + 1) // 2, ratio, normal)
         centred = replace(self.q, m=np.zeros_like(self.q.m))
-        return _with_mirror(paths_on(half, centred, self.at, low).values, S)
+        return _with_mirror(process.paths_on(half, centred, self.at, low).values, S)
 
     def probabilities(self, z: Floats, mean: Floats, n_jobs: int | None) -> Floats:
         """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z."""
@@ -117,12 +117,12 @@ class Predictor:
 
     def _block(self, z: Floats, mean: Floats, out: Floats) -> None:
         (n, K), S = z.shape, self.classes.shape[1]
-        stencil = line_grid.stencils(np.clip(z, *self.within).ravel(), self.at.x)
+        stencil = process.stencils(np.clip(z, *self.within).ravel(), self.at.x)
         if self.paths is not None:
             draws = mean[:, :, None] + math.sqrt(self.q.noise) * self.classes
-            line_grid.gather_draws(*stencil, self.paths, draws.reshape(n * K, S))
+            process.gather_draws(*stencil, self.paths, draws.reshape(n * K, S))
         else:
-            variance = line_grid.gather(*stencil, self.variance).reshape(n, K)
+            variance = process.gather(*stencil, self.variance).reshape(n, K)
             deviation = np.sqrt(np.maximum(variance, 0) + self.q.noise)
             draws = mean[:, :, None] + deviation[:, :, None] * self.classes
         subtract_largest(draws)
@@ -135,7 +135,7 @@ def _with_mirror(half: Floats, S: int) -> Floats:
     return np.concatenate([half, -half], axis=1)[:, :S]
 
 
-def gauss_hermite(q: LatentPosterior, z: Floats, mean: Floats, *, full: bool) -> Floats:
+def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: bool) -> Floats:
     """Return the mean probability of the second of two classes, (n,), by quadrature.
 
     f_1 - f_0 is normal, so that it is the mean of a logistic function of one normal variable.
@@ -145,7 +145,7 @@ def gauss_hermite(q: LatentPosterior, z: Floats, mean: Floats, *, full: bool) ->
     out = np.empty(len(z))
     for start in range(0, len(z), POINTS):
         part = slice(start, start + POINTS)
-        ends = [project(q, np.ascontiguousarray(z[part, k])).A for k in (0, 1)]
+        ends = [process.project(q, np.ascontiguousarray(z[part, k])).A for k in (0, 1)]
         variance = sum(marginals(A, q.variance, q.m, q.C)[1] + q.noise for A in ends)
         if full:
             spreads = [q.C.T @ A for A in ends]

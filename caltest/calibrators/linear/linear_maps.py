@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.ensemble import choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import parametrisations, softmax_regression
-from caltest.calibrators.selection import choose
 from caltest.checks import check_choice, check_flag, check_jobs, check_level
 from caltest.checks.options import check_not_empty
 from caltest.errors import invalid, shown

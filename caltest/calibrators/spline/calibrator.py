@@ -22,8 +22,6 @@ from caltest.numerics.loops import njit
 from caltest.numerics.ordered import interpolate
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
-__all__ = ["SplineCalibrator"]
-
 DEFAULT_KNOTS = 6
 KNOTS_OF_MODE = {"within-top-2": 14}
 CURVE_POINTS = 201
