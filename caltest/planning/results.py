@@ -92,11 +92,7 @@ class PowerRow:
             "low": low,
             "high": high,
             "rejections": self.rejections,
-            "n_datasets": self.n_datasets,
-            "estimate_name": self.estimate_name,
-            "estimate": plain(self.estimate),
-            "infinite": self.infinite,
-            "not_applicable": self.not_applicable,
+            **{name: value for name, value in plain(self).items() if name != "reason"},
         }
 
 

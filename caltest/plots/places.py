@@ -219,24 +219,13 @@ def _name(ax: Axes, result: GroupsTest, x: Floats, gap: Floats, clear: Flags) ->
             px, py = points[g] + (6 * side, 3 * up)
             box = (*sorted((px, px + side * width)), *sorted((py, py + up * base.SMALL)))
             others = taken[:own] + taken[own + 1 :]
-            if box[1] > edge or any(_overlap(box, other) for other in others):
+            if box[1] > edge or any(base.overlap(box, other) for other in others):
                 continue
-            ax.annotate(
-                name,
-                (x[g], gap[g]),
-                (5 * side, 2 * up),
-                textcoords="offset points",
-                ha="left" if side > 0 else "right",
-                va="bottom" if up > 0 else "top",
-                fontsize=base.SMALL,
-                zorder=4,
-            )
+            style: dict[str, Any] = {"ha": "left" if side > 0 else "right", "zorder": 4}
+            style["va"] = "bottom" if up > 0 else "top"
+            base.note(ax, name, (x[g], gap[g]), (5 * side, 2 * up), **style)
             taken.append(box)
             break
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
 LONGEST = 44

@@ -354,15 +354,8 @@ def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
     frame = ax.get_xaxis_transform()
     if view.low <= view.statistic <= view.high:
         ax.axvline(view.statistic, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
-        ax.annotate(
-            text,
-            (view.statistic, 0.97),
-            xycoords=frame,
-            xytext=(-4 if right else 4, 0),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            **style,
-        )
+        style |= {"xycoords": frame, "ha": "right" if right else "left"}
+        base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
         return
     edge, inner = (1.0, 0.97) if right else (0.0, 0.03)
     start = 0.86 if right else 0.14

@@ -132,25 +132,20 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
     ]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
         boxes = [_box(a, b, len(word) * letter, *corner) for corner in CORNERS]
-        free = [not any(_overlap(box, other) for other in taken) for box in boxes]
+        free = [not any(base.overlap(box, other) for other in taken) for box in boxes]
         inside = [box[0] > 0 and box[1] < 1 and box[2] > 0 for box in boxes]
         fits = [i for i in range(len(boxes)) if free[i] and inside[i]]
         best = fits[0] if fits else 0
         taken.append(boxes[best])
         right, up = CORNERS[best]
-        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": base.SMALL, "zorder": 5}
+        style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}
         style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
-        ax.annotate(word, (a, b), (4 * right, 4 * up), xycoords="axes fraction", **style)
+        base.note(ax, word, (a, b), (4 * right, 4 * up), **style)
 
 
 def _box(x: float, y: float, width: float, right: int, up: int) -> tuple[float, ...]:
     ends = sorted((x + 0.014 * right, x + (0.014 + width) * right))
     return (*ends, *sorted((y + 0.014 * up, y + 0.055 * up)))
-
-
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    across = one[0] < other[1] and other[0] < one[1]
-    return across and one[2] < other[3] and other[2] < one[3]
 
 
 def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:
@@ -160,17 +155,9 @@ def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:
         ax.plot(x, x + gain, color=base.PALE, linewidth=base.THIN, zorder=1)
         text = f"{uncertainty - gain:.3f}"
         at_right = width < height - gain
-        ax.annotate(
-            text,
-            (x[1], x[1] + gain),
-            (-2, 0) if at_right else (0, -2),
-            textcoords="offset points",
-            ha="right",
-            va="bottom" if at_right else "top",
-            fontsize=base.SMALL - 1,
-            color=base.GREY,
-            zorder=2,
-        )
+        style: dict[str, Any] = {"ha": "right", "va": "bottom" if at_right else "top"}
+        style |= {"fontsize": base.SMALL - 1, "color": base.GREY, "zorder": 2}
+        base.note(ax, text, (x[1], x[1] + gain), (-2, 0) if at_right else (0, -2), **style)
 
 
 LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above
@@ -508,13 +495,7 @@ def _methods(ax: Axes, ranking: Ranking, words: list[str], depth: float) -> None
         ax.plot([rank, rank, edge], [0, y, y], color=base.GREY, linewidth=base.THIN)
         ax.plot([rank], [0], "o", color=base.BLACK, markersize=3.5, zorder=5)
         name, value = words[method], f"{rank:.2f}"
-        ax.annotate(
-            f"{name}  {value}" if left else f"{value}  {name}",
-            (edge, y),
-            (-3 if left else 3, 0),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="center",
-            fontsize=base.TEXT,
-            fontweight="bold" if chosen else "normal",
-        )
+        style: dict[str, Any] = {"ha": "right" if left else "left", "va": "center"}
+        style |= {"fontsize": base.TEXT, "fontweight": "bold" if chosen else "normal"}
+        text = f"{name}  {value}" if left else f"{value}  {name}"
+        base.note(ax, text, (edge, y), (-3 if left else 3, 0), **style)

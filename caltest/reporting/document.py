@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from caltest.reporting.about import Profile, about_blocks, reproduction_blocks, signature_blocks
 from caltest.reporting.content import Block, Content, Figure, Section, notes, paragraph
-from caltest.reporting.data import data_blocks
 from caltest.reporting.estimates import estimate_blocks, score_blocks
 from caltest.reporting.limits import grade_blocks, within_blocks
 from caltest.reporting.methods import method_blocks
 from caltest.reporting.reading import LEAST, MINUS, equals
 from caltest.reporting.recalibrated import comparison_blocks
-from caltest.reporting.tested import test_blocks
+from caltest.reporting.tested import data_blocks, test_blocks
 from caltest.reporting.where import group_blocks, place_blocks, segment_blocks
 from caltest.results.verdict import SPEAKS
 from caltest.results.wording import FIRST_EVIDENCE

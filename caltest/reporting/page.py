@@ -31,9 +31,7 @@ from caltest.reporting.content import (
     Section,
     Settings,
     Within,
-    as_dict,
 )
-from caltest.reporting.data import describe_data
 from caltest.reporting.document import sections
 from caltest.reporting.estimates import collect_estimates, collect_scores
 from caltest.reporting.figures import draw_figures
@@ -43,9 +41,10 @@ from caltest.reporting.methods import methods_of
 from caltest.reporting.reading import sentence
 from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
-from caltest.reporting.tested import answer_of, plan_of, plan_of_cells
+from caltest.reporting.tested import answer_of, describe_data, plan_of, plan_of_cells
 from caltest.reporting.where import find_segments, find_where
 from caltest.results import HTestTable
+from caltest.results.codec import plain
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given, read_segments
 
@@ -114,7 +113,7 @@ class Report:
             {"section": f.section, "title": f.title, "description": f.description}
             for f in self.figures
         ]
-        return {**as_dict(self.content), "figures": told, "left_out": list(self.left_out)}
+        return {**plain(self.content), "figures": told, "left_out": list(self.left_out)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON, with the name of its schema (`caltest schema report`)."""

@@ -16,11 +16,10 @@ from caltest.results.comparison import (
     TestedPart,
 )
 from caltest.results.evidence import Evidence
-from caltest.results.groups import GroupsTest
 from caltest.results.htest import HTest
 from caltest.results.interval import Interval
 from caltest.results.printable import Printable, Result, Summary
-from caltest.results.table import HTestTable
+from caltest.results.table import GroupsTest, HTestTable
 from caltest.results.verdict import Verdict
 from caltest.results.witness import Region, Witness
 

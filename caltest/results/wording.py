@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
     from caltest.results import GroupsTest, HTest, HTestTable
-    from caltest.results.detectable import Detectable
     from caltest.results.interval import Interval
-    from caltest.results.verdict import Verdict
+    from caltest.results.verdict import Detectable, Verdict
     from caltest.segments import SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
