@@ -18,8 +18,7 @@ from caltest.calibrators.binary.binning import BBQ
 from caltest.calibrators.binary.enir import ENIR
 from caltest.calibrators.binary.binning import HistogramBinning
 from caltest.calibrators.binary.isotonic import VennAbers
-from caltest.calibrators.one_vs_rest import OneVsRest
-from caltest.calibrators.ensemble import EnsembleCalibrator
+from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
 from caltest.calibrators.output import REGISTRY

@@ -20,10 +20,9 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, has_
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, check_labels_given
-from caltest.calibrators.ensemble import Fold, folds
+from caltest.calibrators.ensemble import Fold, OneVsRest, folds
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import TemperatureScaling
-from caltest.calibrators.one_vs_rest import OneVsRest
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.types import AnyArray, Floats, Ints, Order
 

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.checks import check_choice
-from caltest.classifiers.base import Maximum, grid_of, kernel_of
+from caltest.classifiers.base import Maximum, grid_of, kernel_of, softmax_means
 from caltest.classifiers.collapsed_bound import Targets, pseudo_targets
-from caltest.classifiers.probabilities import softmax_means
 from caltest.classifiers.regressions import Latent, Regressions, RegressionsClassifier
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats

@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.checks import check_flag, check_level
-from caltest.classifiers.base import Maximum
+from caltest.classifiers.base import Maximum, Sigmoids, fit_sigmoids, normalised
 from caltest.classifiers.collapsed_bound import label_targets
-from caltest.classifiers.probabilities import Sigmoids, fit_sigmoids, normalised
 from caltest.classifiers.regressions import RegressionsClassifier
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats

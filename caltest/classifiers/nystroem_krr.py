@@ -11,8 +11,7 @@ from scipy.linalg import cho_factor, cho_solve, lstsq
 from sklearn.kernel_approximation import Nystroem
 
 from caltest.checks import check_flag, check_integer
-from caltest.classifiers.base import KernelClassifier, grid_of, scale_of
-from caltest.classifiers.probabilities import fit_sigmoids, normalised
+from caltest.classifiers.base import KernelClassifier, fit_sigmoids, grid_of, normalised, scale_of
 from caltest.types import Codes, Floats, Ints
 
 CHUNK = 2**20  # entries of the features in a block

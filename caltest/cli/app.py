@@ -19,8 +19,7 @@ import typer
 
 from caltest import __version__
 from caltest.cli.calibrate import apply, fit
-from caltest.cli.demo import demo
-from caltest.cli.list_ import list_, schema
+from caltest.cli.list_ import demo, list_, schema
 from caltest.cli.monitor import monitor
 from caltest.cli.output import OutputClosed, echo
 from caltest.cli.planning import plan_monitoring, power, precision, sample_size

@@ -6,7 +6,6 @@ notebook, once; `.figure.savefig("plot.pdf")` writes a file.
 """
 
 from caltest.plots.calibration_belt import calibration_belt
-from caltest.plots.calibration_graphs import calibration_graphs
 from caltest.plots.calibration_map import calibration_map, latent_function, simplex_map
 from caltest.plots.heat_maps import confusion_change, parameter_heatmap
 from caltest.plots.monitor import monitor
@@ -14,7 +13,7 @@ from caltest.plots.places import groups, master_scale, segments
 from caltest.plots.power import power_curve, size_and_power
 from caltest.plots.pvalues import null_distribution, pvalues
 from caltest.plots.reliability import attributes_diagram, reliability_diagram
-from caltest.plots.reliability_grid import reliability_grid
+from caltest.plots.reliability_grid import calibration_graphs, reliability_grid
 from caltest.plots.score_plots import (
     critical_difference,
     decision_curve,

@@ -16,7 +16,7 @@ from caltest.measures.scores.net_benefit import NetBenefit
 from caltest.measures.scores.net_benefit import net_benefit as benefit_of
 from caltest.plots import base
 from caltest.plots.base import set_tips
-from caltest.plots.calibration_graphs import before_and_after
+from caltest.plots.reliability_grid import before_and_after
 from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
 from caltest.results import CalibratorComparison, Comparison, ModelComparison

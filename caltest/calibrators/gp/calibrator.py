@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.gp import fit, predict
+from caltest.calibrators.gp import fit
 from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.gp.process import LatentPosterior
@@ -235,13 +235,13 @@ class GPCalibrator(Calibrator):
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
         self.knots_ = self.heights_ = np.empty(0)
         ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
-        t = predict.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
+        t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
         z = t if self.from_logits else np.exp(t)
         heights = self._mean(z, t)
-        fall, first, last = predict.largest_fall(heights)
+        fall, first, last = fit.largest_fall(heights)
         if self.monotone and fall > 0:
             weight = np.repeat(scores.weight, scores.z.shape[1])
-            self.heights_ = predict.projected(t, heights, scores.prior.ravel(), weight)
+            self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
             self.knots_ = t
         elif fall > MATERIAL_FALL:
             self._note(
@@ -274,7 +274,7 @@ class GPCalibrator(Calibrator):
         """Return where the data say something, in units of their range."""
         low, high = self._units.of(self.score_range_).tolist()
         ends = np.array([-np.inf, np.inf] if self.from_logits else [0.0, 1.0])
-        return predict.span(self._latent, low, high, self._units.of(ends).tolist())
+        return fit.span(self._latent, low, high, self._units.of(ends).tolist())
 
     def _prior(self, z: Floats) -> Floats:
         return z if self.from_logits else np.log(np.maximum(z, SMALLEST_PROBABILITY))
@@ -282,9 +282,9 @@ class GPCalibrator(Calibrator):
     def _mean(self, z: Floats, prior: Floats) -> Floats:
         """Return the latent mean, of the shape of z."""
         if self.knots_.size:
-            return predict.interpolated(self.knots_, self.heights_, prior)
+            return fit.interpolated(self.knots_, self.heights_, prior)
         u = self._units.of(z.ravel())
-        return prior + predict.latent_mean(self._latent, u).reshape(z.shape)
+        return prior + fit.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         self._check(inputs.m)
@@ -296,10 +296,10 @@ class GPCalibrator(Calibrator):
         if inference == "mean":
             return np.asarray(softmax(mean, axis=1))
         if inference == "gauss-hermite":
-            event = predict.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
+            event = fit.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
             return np.column_stack([1 - event, event])
         rng = np.random.default_rng(self.seed_)
-        predictor = predict.Predictor(
+        predictor = fit.Predictor(
             self._latent, self._span(), full=full, normal=rng, K=inputs.m, S=self.n_samples
         )
         return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
@@ -328,9 +328,9 @@ class GPCalibrator(Calibrator):
         places = check_scores(z, "z", probabilities=not self.from_logits)
         quantile, q = float(ndtri((1 + checks.check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
-        mean -= self.shares_ @ predict.latent_mean(q, self.places_)
+        mean -= self.shares_ @ fit.latent_mean(q, self.places_)
         at = self._units.of(places)
-        variance = predict.centred_variance(q, at, self.places_, self.shares_)
+        variance = fit.centred_variance(q, at, self.places_, self.shares_)
         half = quantile * np.sqrt(variance)
         return fit.LatentFunction(mean, mean - half, mean + half)
 
