@@ -167,7 +167,8 @@ def legend_below(ax: Axes, *, right: bool = False, columns: int = 1) -> None:
 
 def note(ax: Axes, text: str, at: Place, shift: Place, **style: Any) -> None:
     """Write a text some points beside a place."""
-    ax.annotate(text, at, shift, **{"textcoords": "offset points", "fontsize": SMALL} | style)
+    given: dict[str, Any] = {"textcoords": "offset points", "fontsize": SMALL} | style
+    ax.annotate(text, at, shift, **given)
 
 
 def overlap(one: Sequence[float], other: Sequence[float]) -> bool:

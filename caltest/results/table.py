@@ -463,7 +463,7 @@ class GroupsTest(HTestTable):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("where.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
+        return draw("places.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
 
     def summary(self) -> Summary:
         """Return the longer print: a hundred groups, with statistics and p-values."""

@@ -199,7 +199,7 @@ class SegmentsTest(Table[Segment]):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("where.segments", self, rows=rows, ax=ax)
+        return draw("places.segments", self, rows=rows, ax=ax)
 
     def _sheet(self) -> Sheet:
         return sheet_of_segments(self)
