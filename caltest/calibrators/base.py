@@ -14,28 +14,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
+from caltest import checks
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.output import Output
-from caltest.checks import (
-    as_array,
-    check_calibrator,
-    check_flag,
-    check_labels,
-    check_logits,
-    check_not_numbered_from_one,
-    check_not_swapped,
-    check_probs,
-    check_unused,
-    check_weights,
-)
 from caltest.checks.arrays import label_values, missing
 from caltest.checks.suspicions import suspect_index, suspect_logits
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.predictions import Predictions
 from caltest.predictions.tables import classes_of_table, is_table
 from caltest.types import AnyArray, Codes, Flags, Floats
-
-__all__ = ["BinaryCalibrator", "Calibrator", "Identity"]
 
 
 def check_labels_given(y: object, name: str = "y") -> AnyArray:
@@ -44,7 +31,7 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
         # The last words are those that scikit-learn's own checks look for.
         remedy = "pass the labels: a calibrator requires y to be passed, but the target y is None"
         raise invalid(f"{name} must be given", "None", remedy)
-    values = as_array(y, name)
+    values = checks.as_array(y, name)
     if values.dtype.kind == "c":
         remedy = "pass integers or strings: Complex data not supported"  # scikit-learn's words
         raise invalid(f"{name} must be labels", f"dtype {values.dtype}", remedy)
@@ -179,6 +166,7 @@ class Coefficient:
         return (max(0.0, low) if self.scale == "positive" else low), high
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
@@ -206,9 +194,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     key: ClassVar[str]
     title: ClassVar[str]
 
-    def __init__(self, *, from_logits: bool = False, classes: Sequence[Any] | None = None) -> None:
-        self.from_logits = from_logits
-        self.classes = classes
+    from_logits: bool = False
+    classes: Sequence[Any] | None = None
 
     @abstractmethod
     def _fit(self, data: CalibrationSet) -> None:
@@ -287,7 +274,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
 
     def _passed_on(self, calibrator: Calibrator) -> Calibrator:
         """Return a clone of the calibrator inside of this one; its inputs are those of this one."""
-        inner: Calibrator = clone(check_calibrator(calibrator, Calibrator))
+        inner: Calibrator = clone(checks.check_calibrator(calibrator, Calibrator))
         inner.set_params(from_logits=self.from_logits, classes=None)
         return inner
 
@@ -390,21 +377,21 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
 
     def _read_set(self, X: object, y: object, sample_weight: object) -> CalibrationSet:
         if isinstance(X, Predictions):
-            check_unused("where X is a Predictions", y=y, sample_weight=sample_weight)
+            checks.check_unused("where X is a Predictions", y=y, sample_weight=sample_weight)
             return self._read_predictions(X)
         suspect_index(y=y, X=X, sample_weight=sample_weight)
         labels = check_labels_given(y)
-        check_not_swapped(as_array(X, "probs"), labels)
+        checks.check_not_swapped(checks.as_array(X, "probs"), labels)
         inputs = self._read_inputs(X, reset=True)
         if inputs.from_logits:
-            suspect_logits(as_array(X, "logits"))
+            suspect_logits(checks.as_array(X, "logits"))
         if self.classes is None:
             check_not_continuous(labels)
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
-        codes, self.classes_ = check_labels(labels, inputs.n, inputs.m, classes, name="y")
+        codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":
-            check_not_numbered_from_one(inputs.probs, codes, "y")
-        weight = None if sample_weight is None else check_weights(sample_weight, inputs.n)
+            checks.check_not_numbered_from_one(inputs.probs, codes, "y")
+        weight = None if sample_weight is None else checks.check_weights(sample_weight, inputs.n)
         self._warn_of_one_class(codes, weight)
         return CalibrationSet(inputs, codes, weight)
 
@@ -443,22 +430,22 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
 
     def _read_inputs(self, X: object, *, reset: bool) -> Inputs:
         if isinstance(X, Predictions):
-            check_unused("where X is a Predictions", from_logits=self.from_logits or None)
+            checks.check_unused("where X is a Predictions", from_logits=self.from_logits or None)
             X = X.probs
-        from_logits = check_flag(self.from_logits, "from_logits")
+        from_logits = checks.check_flag(self.from_logits, "from_logits")
         values = self._read_values(X, reset=reset, from_logits=from_logits)
         return Inputs(values, from_logits=from_logits)
 
     def _read_values(self, X: object, *, reset: bool, from_logits: bool) -> Floats:
         _check_feature_names(self, X, reset=reset)
         name = "logits" if from_logits else "probs"
-        array = as_array(X, name)
+        array = checks.as_array(X, name)
         if not reset:
             check_columns_of_fit(array, self.n_features_in_, name)
             if array.ndim == 2:
                 _check_n_features(self, array, reset=False)
         check_columns(array, name)
-        values = check_logits(array) if from_logits else check_probs(array)
+        values = checks.check_logits(array) if from_logits else checks.check_probs(array)
         _check_n_features(self, values, reset=reset)
         return values
 
@@ -470,10 +457,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     def _read_held_out(self, X: object, y: object) -> CalibrationSet:
         inputs = self._read_inputs(X, reset=False)
         if isinstance(X, Predictions):
-            check_unused("where X is a Predictions", y=y)
+            checks.check_unused("where X is a Predictions", y=y)
             y = X.classes[X.labels]
         labels = check_labels_given(y)
-        codes, _ = check_labels(labels, inputs.n, inputs.m, self.classes_, name="y")
+        codes, _ = checks.check_labels(labels, inputs.n, inputs.m, self.classes_, name="y")
         return CalibrationSet(inputs, codes, None)
 
     def __getstate__(self) -> Any:

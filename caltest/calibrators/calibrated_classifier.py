@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -18,25 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
+from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, check_labels_given
+from caltest.calibrators.ensemble import Fold, OneVsRest, folds
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.linear.temperature import TemperatureScaling
-from caltest.calibrators.one_vs_rest import OneVsRest
-from caltest.calibrators.selection import Fold, folds
-from caltest.checks import (
-    check_calibrator,
-    check_choice,
-    check_flag,
-    check_jobs,
-    check_labels,
-    check_logits,
-    check_probs,
-    check_weights,
-)
+from caltest.calibrators.linear.scaling import TemperatureScaling
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.types import AnyArray, Floats, Ints, Order
-
-__all__ = ["CalibratedClassifier"]
 
 PREFIT = "prefit"
 
@@ -80,6 +68,7 @@ def check_held_out_once(tests: list[AnyArray], kept: AnyArray) -> AnyArray:
     return rows
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose probabilities are calibrated on data that it was not fitted on.
 
@@ -135,22 +124,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (5, (1, 2))
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        calibrator: Calibrator | None = None,
-        *,
-        cv: Any = 5,
-        ensemble: bool = True,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.calibrator = calibrator
-        self.cv = cv
-        self.ensemble = ensemble
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any = field(default=None, kw_only=False)
+    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    cv: Any = 5
+    ensemble: bool = True
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: object = None, **fit_params: Any) -> Self:
         """Fit classifiers and maps.
@@ -180,17 +159,17 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y = check_labels_given(y)
         check_classification_targets(y)
         X, y = indexable(X, y)
-        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        weight = None if sample_weight is None else checks.check_weights(sample_weight, len(y))
         estimator = self._estimator()
-        calibrator = check_calibrator(self._calibrator(), Calibrator)
-        ensemble = check_flag(self.ensemble, "ensemble")
+        calibrator = checks.check_calibrator(self._calibrator(), Calibrator)
+        ensemble = checks.check_flag(self.ensemble, "ensemble")
         routed = self._routed(estimator, sample_weight, fit_params)
         prefit = isinstance(estimator, FrozenEstimator) or self._is_prefit()
         if prefit:
             check_is_fitted(estimator)
         classes = estimator.classes_ if prefit else np.unique(y)
         check_several_classes(classes)
-        codes, self.classes_ = check_labels(y, len(y), len(classes), classes, name="y")
+        codes, self.classes_ = checks.check_labels(y, len(y), len(classes), classes, name="y")
         data = _Data(X, y, codes, weight, self.classes_)
         if prefit:
             scores = _scores(estimator, X, self.classes_, from_logits=calibrator.from_logits)
@@ -210,7 +189,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _is_prefit(self) -> bool:
-        return isinstance(self.cv, str) and check_choice(self.cv, (PREFIT,), "cv") == PREFIT
+        return isinstance(self.cv, str) and checks.check_choice(self.cv, (PREFIT,), "cv") == PREFIT
 
     def _estimator(self) -> Any:
         if self.estimator is not None:
@@ -271,7 +250,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         routed: _Routed,
         pairs: list[Fold],
     ) -> list[tuple[Any, Inputs]]:
-        parallel = Parallel(n_jobs=check_jobs(self.n_jobs))
+        parallel = Parallel(n_jobs=checks.check_jobs(self.n_jobs))
         fitted: list[tuple[Any, Inputs]] = parallel(
             delayed(_fit_fold)(
                 clone(estimator), data, routed.fit, pair, from_logits=calibrator.from_logits
@@ -394,11 +373,13 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
     from_logits = method == "decision_function"
     values = np.asarray(getattr(estimator, method)(X))
     if from_logits and values.ndim == 1:
-        values = check_logits(values, name=method)
+        values = checks.check_logits(values, name=method)
     column = {name: k for k, name in enumerate(classes.tolist())}
     own = [column[name] for name in estimator.classes_.tolist()]
     check_column_per_class(values, len(own), method)
     scores = np.full((len(values), len(classes)), -np.inf if from_logits else 0.0)
     scores[:, own] = values
-    checked = check_logits(scores) if from_logits else check_probs(scores, classes=classes)
+    checked = (
+        checks.check_logits(scores) if from_logits else checks.check_probs(scores, classes=classes)
+    )
     return Inputs(checked, from_logits=from_logits)

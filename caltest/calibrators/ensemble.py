@@ -1,26 +1,213 @@
-"""Cross-validated options, and the average of the fold models, Kull et al. 2019."""
+"""Maps made of other maps: one for each class, and the mean of those of folds."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid
+from sklearn.base import clone
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from caltest.calibrators.base import CalibrationSet, Calibrator
-from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.selection import Choice, choose
-from caltest.checks import check_jobs
+from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
+from caltest.checks import check_jobs, check_random_state, listing
 from caltest.checks.options import (
     check_choice,
+    check_integer,
+    check_rows,
 )
 from caltest.errors import invalid, shown
-from caltest.types import Floats, Ints
+from caltest.numerics.loops import map_threads
+from caltest.types import AnyArray, Flags, Floats, Ints, Order
 
-__all__ = ["EnsembleCalibrator"]
+Fold = tuple[Order, Order]
+Setting = Mapping[str, Any]
+
+
+def check_folds(cv: object) -> Any:
+    """Check a number of folds, an object with a method `split`, or pairs of indices, as a list."""
+    if hasattr(cv, "split") and not isinstance(cv, str | type):
+        return cv
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = list(cv)
+        if pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            return pairs
+        rule = "cv must give the pair (training rows, held-out rows) of each fold"
+        raise invalid(rule, shown(pairs), "pass a number of folds, or a splitter of scikit-learn")
+    return check_integer(cv, "cv", 2)
+
+
+def check_fold(pair: Any, weight: Floats) -> tuple[AnyArray, AnyArray]:
+    """Check the rows of a fold and leave out those of weight 0; some must remain on both sides."""
+    rows = []
+    for values, side in zip(pair, ("training", "held-out"), strict=True):
+        name = f"{side} rows of cv"
+        checked = check_rows(values, len(weight), name)
+        kept = checked[weight[checked] > 0]
+        if not len(kept):
+            raise invalid(f"{name} must not all have weight 0", "such a fold", "pass other folds")
+        rows.append(kept)
+    return rows[0], rows[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The setting that predicts held-out labels best.
+
+    Attributes
+    ----------
+    best : int
+        Its place in the grid, the first of several.
+    losses : (n_folds, n_settings) array
+        Weighted mean log loss of each held-out fold.
+    models : list of Calibrator
+        The fold models of the best setting.
+    """
+
+    best: int
+    losses: Floats
+    models: list[Calibrator]
+
+
+def folds(
+    values: Any,
+    codes: Ints,
+    weight: Floats | None,
+    cv: object,
+    random_state: int | None = None,
+    **options: Any,
+) -> list[Fold]:
+    """Split rows into training and held-out rows; rows of weight 0 are in no fold.
+
+    Parameters
+    ----------
+    values : (n, ...) array or table
+        What a splitter is given.
+    codes : (n,) array of int64
+        Column of each label.
+    weight : (n,) array or None
+        Sample weights.
+    cv : int, splitter or iterable
+        Number of folds, an object with `split(X, y)`, or pairs of indices.
+    random_state : int, optional
+        Shuffles the rows before they are dealt to the folds; only where `cv` is an integer.
+    **options
+        Passed to the splitter, such as groups.
+
+    Returns
+    -------
+    list of pairs of arrays
+        Indices of the training rows and of the held-out rows. A single row is both.
+    """
+    weight = np.ones(len(codes)) if weight is None else weight
+    splitter = check_folds(cv)
+    seed = check_random_state(random_state)
+    if isinstance(splitter, int):
+        kept = np.flatnonzero(weight > 0)
+        return [(kept[train], kept[test]) for train, test in _split(codes[kept], splitter, seed)]
+    if not isinstance(splitter, list):
+        splitter = splitter.split(values, codes, **options)
+    return [check_fold(pair, weight) for pair in splitter]
+
+
+def _split(codes: Ints, k: int, random_state: int | None) -> Iterable[Fold]:
+    """Split by class; classes with fewer members than folds are dealt with the largest one."""
+    k = min(k, len(codes))
+    if k == 1:
+        return [(np.arange(1), np.arange(1))]
+    shuffle = random_state is not None
+    counts = np.bincount(codes)
+    if counts.max() < k:
+        splitter, groups = KFold(k, shuffle=shuffle, random_state=random_state), None
+    else:
+        splitter = StratifiedKFold(k, shuffle=shuffle, random_state=random_state)
+        groups = np.where(counts[codes] < k, counts.argmax(), codes)
+    pairs: Iterable[Fold] = splitter.split(codes, groups)
+    return pairs
+
+
+def choose(
+    calibrator: Calibrator,
+    data: CalibrationSet,
+    classes: AnyArray,
+    grid: Sequence[Setting],
+    *,
+    cv: object = 5,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+) -> Choice:
+    """Fit every setting to the training rows of every fold, and compare held-out log losses.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        It is cloned. Where its class has `_fit_path`, a fold's settings are fitted together, each
+        started from its neighbour.
+    data : CalibrationSet
+        Rows with their labels.
+    classes : (m,) array
+        Names of the classes.
+    grid : sequence of Mapping
+        Settings, options by their names; the empty one is the calibrator as it stands.
+    cv : int, splitter or iterable, default 5
+        See `folds`.
+    random_state : int, optional
+        See `folds`.
+    n_jobs : int, optional
+        Threads over the folds.
+
+    Returns
+    -------
+    Choice
+        The setting with the least mean of the folds' losses.
+    """
+    pairs = folds(data.inputs.values, data.codes, data.weight, cv, random_state)
+    tasks = [(calibrator, data, classes, grid, pair) for pair in pairs]
+    results = list(map_threads(_fit_fold, tasks, n_jobs))
+    losses = np.array([losses for losses, _ in results])
+    best = int(losses.mean(axis=0).argmin())
+    return Choice(best, losses, [models[best] for _, models in results])
+
+
+def _fit_fold(
+    calibrator: Calibrator,
+    data: CalibrationSet,
+    classes: AnyArray,
+    grid: Sequence[Setting],
+    fold: Fold,
+) -> tuple[list[float], list[Calibrator]]:
+    train, test = (data.rows(rows) for rows in fold)
+    models = _fit_grid(calibrator, train, classes, grid)
+    return [held_out_loss(model, test) for model in models], models
+
+
+def _fit_grid(
+    calibrator: Calibrator, data: CalibrationSet, classes: AnyArray, grid: Sequence[Setting]
+) -> list[Calibrator]:
+    if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
+        models = [clone(calibrator).set_params(**setting) for setting in grid]
+        return [model.fit_set(data, classes) for model in models]
+    path: list[Calibrator] = clone(calibrator)._fit_path(data, grid)  # noqa: SLF001, ours
+    for model in path:
+        model.classes_, model.n_features_in_ = classes, data.inputs.m
+    return path
+
+
+def held_out_loss(model: Calibrator, data: CalibrationSet) -> float:
+    """Return the weighted mean log loss, probabilities raised to 2.2e-16 as in a fit."""
+    probs = model.calibrate(data.inputs)
+    observed = np.take_along_axis(probs, data.codes[:, None], axis=1)[:, 0]
+    return float(
+        np.average(-np.log(np.maximum(observed, SMALLEST_PROBABILITY)), weights=data.weight)
+    )
+
+
+# ---- Cross-validated options, and the average of the fold models, Kull et al. 2019 --------------
 
 
 def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, list[Any]]]:
@@ -48,6 +235,7 @@ def _checked_grid(grid: Mapping[Any, Any], options: Collection[str]) -> dict[str
     return checked
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EnsembleCalibrator(Calibrator):
     r"""The mean of maps that were fitted to parts of the calibration set.
 
@@ -107,23 +295,11 @@ class EnsembleCalibrator(Calibrator):
     key: ClassVar[str] = "ensemble"
     title: ClassVar[str] = "Ensemble of fold models"
 
-    def __init__(
-        self,
-        calibrator: Calibrator,
-        *,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None = None,
-        cv: object = 5,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.calibrator = calibrator
-        self.param_grid = param_grid
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    calibrator: Calibrator = field(kw_only=False)
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None = None
+    cv: object = 5
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     def _fit(self, data: CalibrationSet) -> None:
         calibrator = self._passed_on(self.calibrator)
@@ -176,3 +352,177 @@ def _table(settings: list[dict[str, Any]], choice: Choice) -> dict[str, Any]:
 def _ranks(values: Floats) -> Ints:
     """Rank from 1; equal values share the smallest rank."""
     return np.searchsorted(np.sort(values), values).astype(np.int64) + 1
+
+
+# ---- Maps of two classes for more of them, Zadrozny, Elkan 2002 ---------------------------------
+
+AGAINST_REST = np.array([False, True])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OneVsRest(Calibrator):
+    r"""A map of two classes for each class against all others, then normalised.
+
+    .. math:: \hat\mu_k(q) = g_k(q_k) / \sum_j g_j(q_j),
+
+    with :math:`g_k` a clone of `calibrator`, fitted to the probability of class k and whether k
+    was observed. What the formula leaves open:
+
+    - Two classes have one map, of the second class: the result is that of `calibrator` itself.
+    - A row in which all maps are 0, as isotonic maps and bins can be, keeps its uncalibrated
+      probabilities. (scikit-learn takes 1/m, which ignores the prediction of the model.)
+    - A class that no row of the calibration set has, or that all have, keeps its uncalibrated
+      probability as :math:`g_k(q_k) = q_k`, with a DegenerateDataWarning: the data do not say how
+      to change it, and a map to 0 would make a later observation of it impossible.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        A map of two classes that is not fitted, such as `IsotonicCalibrator()`. It is cloned, and
+        takes `from_logits` from here.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+    n_jobs : int, optional
+        Threads over the classes, as in joblib.
+
+    Attributes
+    ----------
+    calibrators_ : list of Calibrator or None
+        The maps of the classes in the order of the columns; of two classes only the second's.
+        None stands for a class that keeps its probability.
+
+    References
+    ----------
+    Zadrozny, Elkan (2002), Transforming classifier scores into accurate multiclass probability
+    estimates, section 5. Kull et al. (2019), Beyond temperature scaling, section 2.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import Identity, OneVsRest
+    >>> probs = [[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]
+    >>> OneVsRest(Identity()).fit(probs, ["cat", "dog", "emu"]).predict(probs)
+    array(['cat', 'dog', 'emu'], dtype='<U3')
+    """
+
+    key: ClassVar[str] = "one-vs-rest"
+    title: ClassVar[str] = "One-vs-rest calibration"
+
+    calibrator: Calibrator = field(kw_only=False)
+    n_jobs: int | None = None
+
+    def _fit(self, data: CalibrationSet) -> None:
+        calibrator = self._passed_on(self.calibrator)
+        n_jobs = check_jobs(self.n_jobs)
+        if data.inputs.m == 2:
+            self.calibrators_: list[Any] = [calibrator.fit_set(data, self.classes_)]
+            for text in calibrator.notes():
+                self._note(text)
+            return
+        columns = range(data.inputs.m)
+        told = _told(data)
+        self._warn(told)
+        _prepare(data.inputs)
+        tasks = [(calibrator, data, k) for k in columns if told[k]]
+        fitted = map_threads(_fit_against_rest, tasks, n_jobs)
+        maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
+        self.calibrators_ = [maps.get(k) for k in columns]
+        self._pass_on_notes(maps)
+
+    def _warn(self, told: Flags) -> None:
+        if told.any() and not told.all():  # where one class is all there is, `fit` has warned
+            names = listing(self.classes_[~told].tolist())
+            text = f"no label is {names}: such a class keeps its probability"
+            self._note(text)
+
+    def _pass_on_notes(self, maps: Mapping[int, Calibrator]) -> None:
+        """Say once what several maps noted, with the names of their classes."""
+        columns: dict[str, list[int]] = {}
+        for k, calibrator in maps.items():
+            for text in calibrator.notes():
+                columns.setdefault(text, []).append(k)
+        for text, found in columns.items():
+            self._note(f"map of {listing(self.classes_[found].tolist())}: {text}")
+
+    def maps(self, X: object) -> Floats:
+        """Return the maps of the classes before they are normalised.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, m) or (n,)
+            Probabilities, or logits if `from_logits`, as in `fit`.
+
+        Returns
+        -------
+        (n, m) array
+            Column k estimates P(Y = k) from the probability of class k alone.
+        """
+        check_is_fitted(self)
+        return self._maps(self._read_inputs(X, reset=False))
+
+    def _maps(self, inputs: Inputs) -> Floats:
+        if inputs.m == 2:
+            both: Floats = self.calibrators_[0].calibrate(inputs)
+            return both
+        _prepare(inputs)
+        maps = np.empty((inputs.n, inputs.m))
+        tasks = [(k, inputs) for k in range(inputs.m)]
+        for k, event in enumerate(map_threads(self._mapped, tasks, check_jobs(self.n_jobs))):
+            maps[:, k] = event
+        return maps
+
+    def _mapped(self, k: int, inputs: Inputs) -> Floats:
+        calibrator = self.calibrators_[k]
+        if calibrator is None:
+            return inputs.probs[:, k]
+        event: Floats = calibrator.calibrate(inputs.against_rest(k))[:, 1]
+        return event
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        maps = self._maps(inputs)
+        if inputs.m == 2:
+            return maps
+        total = maps.sum(axis=1, keepdims=True)
+        zero = total[:, 0] == 0
+        maps[zero], total[zero] = inputs.probs[zero], 1.0
+        probs: Floats = maps / total
+        return probs
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        """Return the fitted parameters of each map.
+
+        Returns
+        -------
+        sequence of Coefficient
+            What `summary` prints, in front of each the name of its class.
+        """
+        if len(self.calibrators_) == 1:
+            own: Sequence[Coefficient] = self.calibrators_[0].coefficients()
+            return own
+        names = self.classes_.tolist()
+        return tuple(
+            replace(each, name=f"{name}: {each.name}")
+            for name, calibrator in zip(names, self.calibrators_, strict=True)
+            for each in (calibrator.coefficients() if calibrator else ())
+        )
+
+
+def _fit_against_rest(calibrator: Calibrator, data: CalibrationSet, k: int) -> Calibrator:
+    own: Calibrator = clone(calibrator)
+    return own.fit_set(data.against_rest(k), AGAINST_REST)
+
+
+def _told(data: CalibrationSet) -> Flags:
+    """Tell the classes that some rows have and some have not."""
+    codes = data.codes if data.weight is None else data.codes[data.weight > 0]
+    counts = np.bincount(codes, minlength=data.inputs.m)
+    return (counts > 0) & (counts < len(codes))
+
+
+def _prepare(inputs: Inputs) -> None:
+    """Compute what all classes need once, before threads would do it side by side."""
+    _ = inputs.probs
+    if inputs.from_logits:
+        _ = inputs.log_probs

@@ -1,4 +1,4 @@
-"""What the classifiers share: labels, features, the optimiser, the print."""
+"""What all kernel classifiers do, and probabilities from their latent functions."""
 
 from __future__ import annotations
 
@@ -6,34 +6,169 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit, ndtri
+from scipy.stats import qmc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from caltest.checks import (
-    check_choice,
-    check_confidence,
-    check_flag,
-    check_integer,
-    check_jobs,
-    check_not_empty,
-    check_positive,
-)
-from caltest.classifiers.probabilities import normal_samples, quantiles, softmax, softmax_means
+from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.numerics.loops import one_blas_thread
+from caltest.numerics.logistic import fit_logistic
+from caltest.numerics.loops import map_threads, njit, one_blas_thread
 from caltest.render import Sheet, number
 from caltest.results import Summary
-from caltest.types import AnyArray, Codes, Floats
+from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from caltest.classifiers.rbf import KernelGradient
+
+
+@dataclass(frozen=True)
+class Sigmoids:
+    """One sigmoid for each class or, of two classes, for the second.
+
+    Attributes
+    ----------
+    slopes, intercepts : (K,) or (1,) array
+        Of P(class) = expit(slope score + intercept), before rows are divided by their sums.
+    """
+
+    slopes: Floats
+    intercepts: Floats
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Return probabilities, (..., K), of scores, (..., K)."""
+        if len(self.slopes) == 1:
+            event = expit(self.slopes[0] * scores[..., 1] + self.intercepts[0])
+            return np.stack([1 - event, event], axis=-1)
+        return normalised(expit(self.slopes * scores + self.intercepts))
+
+
+def fit_sigmoids(scores: Floats, codes: Ints) -> Sigmoids:
+    """Fit them to scores, (n, K), of rows that the classifier was not fitted on."""
+    K = scores.shape[1]
+    classes = [1] if K == 2 else list(range(K))
+    fits = [fit_sigmoid(scores[:, k], codes == k) for k in classes]
+    slopes, intercepts = np.array(fits).T
+    return Sigmoids(slopes, intercepts)
+
+
+def fit_sigmoid(scores: Floats, event: Flags) -> tuple[float, float]:
+    """Return slope and intercept of P(event) = expit(slope score + intercept).
+
+    The targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that the fit is finite where the
+    scores separate the labels (Platt 1999, section 2.2). The slope of constant scores is 0.
+
+    Parameters
+    ----------
+    scores : (n,) array
+        Any real numbers.
+    event : (n,) array of bool
+        Labels.
+    """
+    n, positive = len(event), event.sum()
+    targets = np.where(event, (positive + 1) / (positive + 2), 1 / (n - positive + 2))
+    centre, spread = scores.mean(), scores.std()
+    z = (scores - centre) / spread if spread > 0 else np.zeros(n)
+    design = np.stack([z, np.ones(n)])
+    beta, _ = fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))
+    slope = float(beta[0] / spread) if spread > 0 else 0.0
+    return slope, float(beta[1] - slope * centre)
+
+
+def normalised(shares: Floats) -> Floats:
+    """Divide by the sums over the last axis; where all are 0, the classes are equally probable."""
+    total = shares.sum(axis=-1, keepdims=True)
+    out: Floats = np.full_like(shares, 1 / shares.shape[-1])
+    np.divide(shares, total, out=out, where=total > 0)
+    return out
+
+
+CHUNK = 256  # rows at a time
+
+
+HELD = 2**20  # samples of latent values that are held at a time
+
+
+def normal_samples(S: int, K: int, rng: np.random.Generator) -> Floats:
+    """Return S points of K standard normal variables, (S, K), evenly spread (scrambled Sobol).
+
+    The same points serve all rows, so that predictions are smooth and do not depend on what else
+    is predicted.
+    """
+    power = int(np.ceil(np.log2(S)))
+    uniform = qmc.Sobol(K, seed=rng).random_base2(power)[:S]
+    samples: Floats = ndtri(np.clip(uniform, 2.0**-40, 1 - 2.0**-40))
+    return samples
+
+
+def softmax_means(mean: Floats, deviation: Floats, samples: Floats, n_jobs: int | None) -> Floats:
+    """Return the mean of the softmax of N(mean, deviation^2), row by row, (n, K)."""
+    out = np.empty_like(mean)
+    blocks = [slice(start, start + CHUNK) for start in range(0, len(mean), CHUNK)]
+    tasks = [(mean[rows], deviation[rows], samples, out[rows]) for rows in blocks]
+    for _ in map_threads(_means, tasks, n_jobs):
+        pass
+    return out
+
+
+@njit()
+def _means(mean: Floats, deviation: Floats, samples: Floats, out: Floats) -> None:
+    (n, K), S = mean.shape, samples.shape[0]
+    f = np.empty(K)
+    for i in range(n):
+        out[i] = 0.0
+        for s in range(S):
+            top = -np.inf
+            for k in range(K):
+                f[k] = mean[i, k] + deviation[i, k] * samples[s, k]
+                top = max(top, f[k])
+            total = 0.0
+            for k in range(K):
+                f[k] = np.exp(f[k] - top)
+                total += f[k]
+            for k in range(K):
+                out[i, k] += f[k] / total
+        out[i] /= S
+
+
+def softmax(f: Floats) -> Floats:
+    """Return the softmax over the last axis."""
+    f = np.exp(f - f.max(axis=-1, keepdims=True))
+    f /= f.sum(axis=-1, keepdims=True)
+    return f
+
+
+def quantiles(
+    function: Callable[[Floats], Floats],
+    mean: Floats,
+    deviation: Floats,
+    samples: Floats,
+    levels: Floats,
+    n_jobs: int | None,
+) -> Floats:
+    """Return quantiles of function(f), f ~ N(mean, deviation^2), row by row, (n, K, levels)."""
+    out = np.empty((*mean.shape, len(levels)))
+    size = max(1, HELD // samples.size)
+
+    def part(rows: slice) -> None:
+        f = mean[rows, None] + deviation[rows, None] * samples
+        out[rows] = np.moveaxis(np.quantile(function(f), levels, axis=1), 0, -1)
+
+    tasks = [(slice(start, start + size),) for start in range(0, len(mean), size)]
+    for _ in map_threads(part, tasks, n_jobs):
+        pass
+    return out
+
+
+# ---- What the classifiers share: labels, features, the optimiser, the print ---------------------
 
 Objective = Callable[[Floats], tuple[float, Floats]]
 
@@ -54,6 +189,12 @@ class Maximum:
     converged: bool
 
 
+def kernel_of(theta: Floats) -> tuple[float, Floats]:
+    """Return variance and length scales."""
+    return float(np.exp(theta[0])), np.exp(theta[1:])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A classifier with an RBF kernel.
 
@@ -61,8 +202,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     title: ClassVar[str]
-    random_state: Any
-    verbose: bool
+    random_state: Any = None
+    verbose: bool = False
 
     @abstractmethod
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
@@ -179,6 +320,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return values
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPClassifier(KernelClassifier):
     """A classifier with K latent Gaussian processes that share a kernel.
 
@@ -187,13 +329,13 @@ class GPClassifier(KernelClassifier):
     """
 
     bound_name: ClassVar[str] = "bound of the log marginal likelihood"  # with inducing points
-    n_inducing: int | None
-    inducing: str
-    ard: bool
-    inducing_points_: Any  # an array, or None where the posterior is exact
-    max_iter: int
-    n_samples: int
-    n_jobs: int | None
+    n_inducing: int | None = None
+    inducing: str = "k-means"
+    ard: bool = False
+    max_iter: int = 100
+    n_samples: int = 1024
+    n_jobs: int | None = None
+    inducing_points_: Any = field(init=False)  # an array, or None where the posterior is exact
 
     @abstractmethod
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
@@ -233,7 +375,7 @@ class GPClassifier(KernelClassifier):
         (n, K, 2) array
             The quantiles (1 - confidence) / 2 and (1 + confidence) / 2 for each class.
         """
-        tail = (1 - check_confidence(confidence)) / 2
+        tail = (1 - checks.check_confidence(confidence)) / 2
         values = self._features(X)
         with one_blas_thread():
             return self._quantiles(values, np.array([tail, 1 - tail]))
@@ -256,14 +398,14 @@ class GPClassifier(KernelClassifier):
         return normal_samples(self.n_samples, len(self.classes_), np.random.default_rng(0))
 
     def _check_options(self) -> None:
-        check_choice(self.inducing, PLACEMENTS, "inducing")
+        checks.check_choice(self.inducing, PLACEMENTS, "inducing")
         if self.n_inducing is not None:
-            check_integer(self.n_inducing, "n_inducing")
-        check_integer(self.max_iter, "max_iter")
-        check_integer(self.n_samples, "n_samples")
-        check_flag(self.ard, "ard")
-        check_flag(self.verbose, "verbose")
-        check_jobs(self.n_jobs)
+            checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_integer(self.max_iter, "max_iter")
+        checks.check_integer(self.n_samples, "n_samples")
+        checks.check_flag(self.ard, "ard")
+        checks.check_flag(self.verbose, "verbose")
+        checks.check_jobs(self.n_jobs)
 
     # ---- the fit of the kernel ------------------------------------------------------------------
 
@@ -356,7 +498,7 @@ def scale_of(X: Floats) -> float:
 def grid_of(values: object, name: str) -> list[float]:
     """Return the positive numbers of an option that takes one or several."""
     grid: list[object] = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
-    return [check_positive(value, name) for value in check_not_empty(grid, name)]
+    return [checks.check_positive(value, name) for value in checks.check_not_empty(grid, name)]
 
 
 def _check_size(X: Floats) -> None:

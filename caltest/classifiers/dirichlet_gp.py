@@ -6,16 +6,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from caltest.checks import check_choice
-from caltest.classifiers.base import GPClassifier, Maximum, grid_of
+from caltest.classifiers.base import Maximum, grid_of, kernel_of, softmax_means
 from caltest.classifiers.collapsed_bound import Targets, pseudo_targets
-from caltest.classifiers.probabilities import softmax_means
-from caltest.classifiers.rbf import inducing_points
-from caltest.classifiers.regressions import Latent, Regressions, regressions, size_of
+from caltest.classifiers.regressions import Latent, Regressions, RegressionsClassifier
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats
 
@@ -36,7 +34,8 @@ class _Fit:
     loss: float
 
 
-class DirichletGPClassifier(GPClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DirichletGPClassifier(RegressionsClassifier):
     r"""Gaussian-process classification by regression on Dirichlet pseudo-observations.
 
     A label of class k is seen as Dirichlet parameters :math:`1 + \alpha_\epsilon` for k and
@@ -126,39 +125,14 @@ class DirichletGPClassifier(GPClassifier):
 
     title: ClassVar[str] = "Dirichlet-based Gaussian-process classification"
 
-    def __init__(
-        self,
-        *,
-        alpha: str | float | Sequence[float] = "auto",
-        criterion: str = "leave-one-out",
-        n_inducing: int | None = None,
-        inducing: str = "k-means",
-        ard: bool = False,
-        max_iter: int = 100,
-        n_samples: int = 1024,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.criterion = criterion
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.ard = ard
-        self.max_iter = max_iter
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: str | float | Sequence[float] = "auto"
+    criterion: str = "leave-one-out"
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
         check_choice(self.criterion, CRITERIA, "criterion")
         alphas = _alphas(self.alpha)
-        size = size_of(self.n_inducing, len(X), len(self.classes_))
-        Z = None if size is None else inducing_points(X, size, self.inducing, rng)
-        self.inducing_points_ = Z
-        bound_to = regressions(X, codes, len(self.classes_), Z, self.n_jobs)
+        bound_to = self._regressions(X, codes, rng)
 
         @cache
         def fit(alpha: float) -> _Fit:
@@ -167,10 +141,10 @@ class DirichletGPClassifier(GPClassifier):
         best = fit(_best(alphas, lambda alpha: fit(alpha).loss, walk=isinstance(self.alpha, str)))
         self.alpha_, self.bound_ = best.alpha, best.found.value
         self.criterion_loss_ = best.loss
-        self.variance_, self.length_scale_ = _kernel(best.found)
+        self.variance_, self.length_scale_ = kernel_of(best.found.theta)
         self._end(best.found)
         self._centre = best.targets.centre
-        self._posterior = bound_to.posterior(best.targets, *_kernel(best.found))
+        self._posterior = bound_to.posterior(best.targets, *kernel_of(best.found.theta))
         shares = np.bincount(codes) / len(X)
         _warn_at_end(best, alphas, float(-shares @ np.log(shares)), self.criterion)
 
@@ -188,7 +162,7 @@ class DirichletGPClassifier(GPClassifier):
         found = self._maximise(objective, start, len(X))
         if not chosen:
             return _Fit(alpha, targets, found, np.nan)
-        latent = bound_to.posterior(targets, *_kernel(found))
+        latent = bound_to.posterior(targets, *kernel_of(found.theta))
         loss = self._loss(latent, targets, X, codes)
         self._print_progress(f"alpha {alpha:g}, log loss by {self.criterion} {loss:.6g}")
         return _Fit(alpha, targets, found, loss)
@@ -203,10 +177,6 @@ class DirichletGPClassifier(GPClassifier):
         probs = softmax_means(mean, np.sqrt(variance), self._points(), self.n_jobs)
         observed = probs[np.arange(len(X)), codes]
         return float(-np.log(np.maximum(observed, SMALLEST_VARIANCE)).mean())
-
-    def _latent(self, X: Floats) -> tuple[Floats, Floats]:
-        mean, variance = self._posterior(X, self.n_jobs)
-        return mean + self._centre, variance
 
     def _more_facts(self) -> dict[str, object]:
         if np.isnan(self.criterion_loss_):
@@ -249,11 +219,6 @@ def _warn_at_end(best: _Fit, alphas: list[float], entropy: float, criterion: str
     text = f"alpha={alpha:g}, the best by {criterion}, is the {where} of the values that were tried"
     other = "a list that goes beyond" if criterion == CRITERIA[0] else "criterion='leave-one-out'"
     warnings.warn(f"{text}; one beyond may be better: pass {other}", UserWarning, stacklevel=4)
-
-
-def _kernel(found: Maximum) -> tuple[float, Floats]:
-    """Return variance and length scales."""
-    return float(np.exp(found.theta[0])), np.exp(found.theta[1:])
 
 
 def _variance_of(targets: Targets, counts: Codes) -> float:

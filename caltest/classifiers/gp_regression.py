@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from caltest.checks import check_flag, check_level
-from caltest.classifiers.base import GPClassifier, Maximum
+from caltest.classifiers.base import Maximum, Sigmoids, fit_sigmoids, normalised
 from caltest.classifiers.collapsed_bound import label_targets
-from caltest.classifiers.probabilities import Sigmoids, fit_sigmoids, normalised
-from caltest.classifiers.rbf import inducing_points
-from caltest.classifiers.regressions import regressions, size_of
+from caltest.classifiers.regressions import RegressionsClassifier
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
 
 
-class GPRegressionClassifier(GPClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPRegressionClassifier(RegressionsClassifier):
     r"""Least squares on labels by Gaussian processes, with or without Platt scaling.
 
     The labels, 1 for the class and 0 for the others, less their means are the targets of K
@@ -105,30 +105,8 @@ class GPRegressionClassifier(GPClassifier):
 
     title: ClassVar[str] = "Gaussian-process regression on labels"
 
-    def __init__(
-        self,
-        *,
-        platt: bool = False,
-        held_out: float = 0.2,
-        n_inducing: int | None = None,
-        inducing: str = "k-means",
-        ard: bool = False,
-        max_iter: int = 100,
-        n_samples: int = 1024,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.platt = platt
-        self.held_out = held_out
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.ard = ard
-        self.max_iter = max_iter
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    platt: bool = False
+    held_out: float = 0.2
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
@@ -147,10 +125,7 @@ class GPRegressionClassifier(GPClassifier):
 
     def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> Maximum:
         counts = np.bincount(codes)
-        size = size_of(self.n_inducing, len(X), len(counts))
-        Z = None if size is None else inducing_points(X, size, self.inducing, rng)
-        self.inducing_points_ = Z
-        bound_to = regressions(X, codes, len(counts), Z, self.n_jobs)
+        bound_to = self._regressions(X, codes, rng)
 
         def objective(theta: Floats) -> tuple[float, Floats]:
             noise, variance, scales = np.exp(theta[0]), np.exp(theta[1]), np.exp(theta[2:])
@@ -168,10 +143,6 @@ class GPRegressionClassifier(GPClassifier):
         self._centre = targets.centre
         self._posterior = bound_to.posterior(targets, self.variance_, self.length_scale_)
         return found
-
-    def _latent(self, X: Floats) -> tuple[Floats, Floats]:
-        mean, variance = self._posterior(X, self.n_jobs)
-        return mean + self._centre, variance
 
     def _probabilities(self, X: Floats) -> Floats:
         return self._of_latent(self._latent(X)[0])

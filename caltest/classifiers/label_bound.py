@@ -22,8 +22,8 @@ import numpy as np
 from scipy.linalg import cho_solve
 from scipy.linalg.blas import dtrmm
 
+from caltest.classifiers.base import normal_samples
 from caltest.classifiers.collapsed_bound import root_of_kernel
-from caltest.classifiers.probabilities import normal_samples
 from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq
 from sklearn.kernel_approximation import Nystroem
 
 from caltest.checks import check_flag, check_integer
-from caltest.classifiers.base import KernelClassifier, grid_of, scale_of
-from caltest.classifiers.probabilities import fit_sigmoids, normalised
+from caltest.classifiers.base import KernelClassifier, fit_sigmoids, grid_of, normalised, scale_of
 from caltest.types import Codes, Floats, Ints
 
 CHUNK = 2**20  # entries of the features in a block
@@ -31,6 +30,7 @@ class _Choice:
     sums: FoldSums
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NystroemKRRClassifier(KernelClassifier):
     r"""Kernel ridge regression on labels with Nyström features and Platt scaling.
 
@@ -101,24 +101,11 @@ class NystroemKRRClassifier(KernelClassifier):
 
     title: ClassVar[str] = "Nyström kernel ridge regression on labels"
 
-    def __init__(
-        self,
-        *,
-        n_components: int = 500,
-        gammas: float | Sequence[float] | None = None,
-        alphas: float | Sequence[float] = PENALTIES,
-        n_splits: int = 5,
-        platt: bool = True,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.gammas = gammas
-        self.alphas = alphas
-        self.n_splits = n_splits
-        self.platt = platt
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int = 500
+    gammas: float | Sequence[float] | None = None
+    alphas: float | Sequence[float] = PENALTIES
+    n_splits: int = 5
+    platt: bool = True
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         check_flag(self.platt, "platt")

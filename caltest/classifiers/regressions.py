@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
+from caltest.classifiers.base import GPClassifier
 from caltest.classifiers.collapsed_bound import (
     CollapsedBound,
     RowsByClass,
@@ -18,9 +19,9 @@ from caltest.classifiers.collapsed_bound import (
     posterior,
     rows_by_class,
 )
-from caltest.classifiers.rbf import no_gradient, rbf
+from caltest.classifiers.rbf import inducing_points, no_gradient, rbf
 from caltest.numerics.loops import map_threads
-from caltest.types import Floats, Ints
+from caltest.types import Codes, Floats, Ints
 
 CHUNK = 2**20  # entries of the kernel in a block of a prediction
 MOST_EXACT = 1000  # rows up to which the posterior is exact unless inducing points are asked for
@@ -70,6 +71,25 @@ def size_of(n_inducing: int | None, n: int, K: int) -> int | None:
         most = int((HELD / K) ** 0.5)
         return None if n <= min(MOST_EXACT, most) else min(INDUCING, most)
     return n_inducing if n_inducing < n else None
+
+
+class RegressionsClassifier(GPClassifier):
+    """A classifier whose latent functions are regressions on targets that the labels give."""
+
+    _centre: Floats
+    _posterior: Latent
+
+    def _regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> Regressions:
+        """Choose the inducing points, if any, and return the regressions."""
+        K = len(self.classes_)
+        size = size_of(self.n_inducing, len(X), K)
+        Z = None if size is None else inducing_points(X, size, self.inducing, rng)
+        self.inducing_points_ = Z
+        return regressions(X, codes, K, Z, self.n_jobs)
+
+    def _latent(self, X: Floats) -> tuple[Floats, Floats]:
+        mean, variance = self._posterior(X, self.n_jobs)
+        return mean + self._centre, variance
 
 
 @dataclass(frozen=True)

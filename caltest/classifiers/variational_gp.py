@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from caltest.checks import check_integer
-from caltest.classifiers.base import PRECISION, GPClassifier
-from caltest.classifiers.label_bound import (
-    GAIN,
-    Expectation,
-    Inducing,
-    Labelled,
-    Prior,
-    antithetic,
-    ascend,
-    bernoulli,
-    carried,
-    gradient,
-    hermite,
-    moments,
-    prior,
-    softmax,
-    start,
-)
+from caltest.classifiers import label_bound
+from caltest.classifiers.base import PRECISION, GPClassifier, kernel_of
 from caltest.classifiers.rbf import inducing_points, rbf
 from caltest.classifiers.regressions import in_parts
 from caltest.numerics.variational import whiten
@@ -38,6 +22,7 @@ ROWS_FOR_SHARE = 1000  # rows worth a fit of their own
 NODES = 32  # of the Gauss-Hermite quadrature
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VariationalGPClassifier(GPClassifier):
     r"""Sparse variational Gaussian-process classification.
 
@@ -117,28 +102,8 @@ class VariationalGPClassifier(GPClassifier):
     title: ClassVar[str] = "Sparse variational Gaussian-process classification"
     bound_name: ClassVar[str] = "evidence lower bound"
 
-    def __init__(
-        self,
-        *,
-        n_inducing: int = INDUCING,
-        inducing: str = "k-means",
-        ard: bool = False,
-        max_iter: int = 100,
-        n_points: int = 128,
-        n_samples: int = 1024,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.ard = ard
-        self.max_iter = max_iter
-        self.n_points = n_points
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_inducing: int = INDUCING
+    n_points: int = 128
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
@@ -148,30 +113,30 @@ class VariationalGPClassifier(GPClassifier):
         self.inducing_points_ = Z
         K = len(self.classes_)
         middle = theta = self._start(X, 1.0)
-        q = start(1 if K == 2 else K, len(Z))
-        precision = PRECISION if K == 2 else GAIN  # to which the best q is found
+        q = label_bound.start(1 if K == 2 else K, len(Z))
+        precision = PRECISION if K == 2 else label_bound.GAIN  # to which the best q is found
         for rows in _samples(len(X), rng):
-            data = Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
-            ridge = _Ridge(data, prior(data, *_kernel(theta)), q)
+            data = label_bound.Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
+            ridge = _Ridge(data, label_bound.prior(data, *kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
             found = self._maximise(climb, theta, len(data.X), middle=middle, precision=precision)
             # The last kernel that L-BFGS tried need not be the best.
-            self.bound_, theta = ridge.climb(*_kernel(found.theta)), found.theta
+            self.bound_, theta = ridge.climb(*kernel_of(found.theta)), found.theta
             q = ridge.q
         self._end(found)
         self.variance_, self.length_scale_ = ridge.known.variance, ridge.known.scales
         self._root, self._inducing = ridge.known.L, q
 
     def _climb(self, ridge: _Ridge, theta: Floats) -> tuple[float, Floats]:
-        value = ridge.climb(*_kernel(theta))
-        return value, self._slope(gradient(ridge.data, ridge.known, ridge.q))
+        value = ridge.climb(*kernel_of(theta))
+        return value, self._slope(label_bound.gradient(ridge.data, ridge.known, ridge.q))
 
-    def _expectation(self) -> Expectation:
+    def _expectation(self) -> label_bound.Expectation:
         K = len(self.classes_)
         if K == 2:
-            nodes, weights = hermite(NODES)
-            return partial(bernoulli, nodes=nodes, weights=weights)
-        return partial(softmax, points=antithetic(self.n_points, K))
+            nodes, weights = label_bound.hermite(NODES)
+            return partial(label_bound.bernoulli, nodes=nodes, weights=weights)
+        return partial(label_bound.softmax, points=label_bound.antithetic(self.n_points, K))
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
         mean, variance = in_parts(self._part, X, len(self.inducing_points_), self.n_jobs)
@@ -183,13 +148,10 @@ class VariationalGPClassifier(GPClassifier):
 
     def _part(self, X: Floats) -> tuple[Floats, Floats]:
         kernel = rbf(self.inducing_points_, X, self.variance_, self.length_scale_)
-        mean, variance = moments(whiten(self._root, kernel), self.variance_, self._inducing)
+        mean, variance = label_bound.moments(
+            whiten(self._root, kernel), self.variance_, self._inducing
+        )
         return mean.T, variance.T
-
-
-def _kernel(theta: Floats) -> tuple[float, Floats]:
-    """Return variance and length scales."""
-    return float(np.exp(theta[0])), np.exp(theta[1:])
 
 
 def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
@@ -202,14 +164,16 @@ def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
 class _Ridge:
     """The bound as a function of the kernel, at the best q for it."""
 
-    data: Labelled
-    known: Prior
-    q: Inducing
+    data: label_bound.Labelled
+    known: label_bound.Prior
+    q: label_bound.Inducing
 
     def climb(self, variance: float, scales: Floats) -> float:
         """Move to another kernel and return the bound there."""
         self.known = replace(self.known, projections=None)  # before those of the new kernel
-        new = prior(self.data, variance, scales)
-        value, self.q = ascend(self.data, new, carried(self.q, self.known, new))
+        new = label_bound.prior(self.data, variance, scales)
+        value, self.q = label_bound.ascend(
+            self.data, new, label_bound.carried(self.q, self.known, new)
+        )
         self.known = new
         return value

@@ -19,16 +19,12 @@ import typer
 
 from caltest import __version__
 from caltest.cli.calibrate import apply, fit
-from caltest.cli.compare import compare
-from caltest.cli.demo import demo
-from caltest.cli.examples import epilog
-from caltest.cli.list_ import list_, schema
+from caltest.cli.list_ import demo, list_, schema
 from caltest.cli.monitor import monitor
 from caltest.cli.output import OutputClosed, echo
 from caltest.cli.planning import plan_monitoring, power, precision, sample_size
-from caltest.cli.report import report
-from caltest.cli.test import test
-from caltest.cli.wording import in_words_of_the_command_line
+from caltest.cli.report import compare, report, test
+from caltest.cli.wording import epilog, in_words_of_the_command_line
 from caltest.errors import InvalidInput, NotApplicable
 
 REJECTED = 1

@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from caltest import __version__
-from caltest.checks import (
-    check_choice,
-    check_logits,
-    check_probs,
-    check_schema,
-    check_version,
-    listing,
-)
+from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
 from caltest.cli import completion, inputs, options, settings
 from caltest.cli.inputs import STREAM, PredictionFile
@@ -35,7 +27,7 @@ from caltest.errors import InvalidInput, invalid, shown
 from caltest.outputs import check_target
 from caltest.predictions import files, tables
 from caltest.predictions.options import Says
-from caltest.results.printable import plain
+from caltest.results.codec import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -186,7 +178,7 @@ def _out_of_fold(
 
     if predictions.n < FEWEST_ROWS:
         return f"\nOut of fold: not tested, {predictions.n} rows are fewer than {FEWEST_ROWS}.\n"
-    data = set_of(predictions, None if logits is None else check_logits(logits))
+    data = set_of(predictions, None if logits is None else checks.check_logits(logits))
     found = out_of_fold(predictions, maps, data=data, correction=None, **options)
     return render.text(found.sheet())
 
@@ -275,7 +267,7 @@ def apply(
 
 def _format(name: str | None, output: Path | None, read_as: str | None) -> str:
     if name is not None:
-        return check_choice(name, TABLES, "--format")
+        return checks.check_choice(name, TABLES, "--format")
     if output is None or not output.suffix:
         return read_as or "csv"
     found = files.format_of(output)
@@ -310,9 +302,9 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
     logits = bool(calibrator.from_logits)
     try:
         checked = (
-            check_logits(raw)
+            checks.check_logits(raw)
             if logits
-            else check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
+            else checks.check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
         )
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
@@ -437,7 +429,7 @@ def read_map(path: Path) -> Map:
         raise _corrupt(name, error) from error
     values = _object(text, f"MAP {name!r}")
     # What to_json of a calibrator wrote names no schema: it has no data.
-    check = check_schema if "schema" in values else check_version
+    check = checks.check_schema if "schema" in values else checks.check_version
     values = check(values, SCHEMA, f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"
@@ -487,17 +479,18 @@ def _corrupt(name: str, error: Exception) -> InvalidInput:
 def _check_columns(missing: Sequence[str], names: Sequence[str]) -> None:
     """Check that the columns that a map was fitted on are there."""
     if missing:
-        rule = f"NEW must have the columns of the fit, {listing(list(missing), limit=10)}"
-        got = f"the columns {listing(list(names), limit=30)}"
+        rule = f"NEW must have the columns of the fit, {checks.listing(list(missing), limit=10)}"
+        got = f"the columns {checks.listing(list(names), limit=30)}"
         raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
 
 
 def _check_classes(found: Sequence[str], classes: Sequence[str]) -> None:
     """Check that the columns under a prefix are named after the classes of the fit."""
     if sorted(found) != sorted(classes):
-        rule = f"columns of --probs must be those of the classes {listing(list(classes), limit=10)}"
+        named, got = (checks.listing(list(names), limit=10) for names in (classes, found))
+        rule = f"columns of --probs must be those of the classes {named}"
         remedy = "join the names of the columns by commas, in the order of the classes"
-        raise invalid(rule, listing(list(found), limit=10), remedy)
+        raise invalid(rule, got, remedy)
 
 
 def _check_width(shape: tuple[int, ...], m: int) -> None:
@@ -515,4 +508,4 @@ def _check_new(names: Sequence[str], taken: Collection[str]) -> None:
     if twice or len(set(names)) < len(names):
         found = twice or [name for name in names if names.count(name) > 1]
         rule = "columns that are added must have new names"
-        raise invalid(rule, listing(found[:3]), "choose another --prefix")
+        raise invalid(rule, checks.listing(found[:3]), "choose another --prefix")

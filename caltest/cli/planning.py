@@ -20,7 +20,7 @@ from caltest.predictions.options import Says
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from caltest.planning.distributions import PredictionDistribution
+    from caltest.planning.truths import PredictionDistribution
 
 LEVEL = 0.05
 
@@ -65,7 +65,7 @@ class StudyFile:
         drawn : str, optional
             What `--beta` and `--dirichlet` gave, by these names.
         """
-        from caltest.planning.distributions import as_distribution, distribution_of_table
+        from caltest.planning.truths import as_distribution, distribution_of_table
         from caltest.predictions import ModelData
 
         _check_one_of({"FILE": self.file, **{f"--{name}": text for name, text in drawn.items()}})

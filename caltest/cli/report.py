@@ -1,4 +1,4 @@
-"""`caltest report FILE`: the tests of the predictions in a file, told on a page."""
+"""The commands test, report and compare."""
 
 from __future__ import annotations
 
@@ -7,16 +7,97 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from caltest.checks import check_unused
+from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
 from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
-from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
+from caltest.cli.output import Output, choose_format, echo, progress_bar, to_file, write_text
+from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
     from caltest.reporting import Report
+    from caltest.results import CalibratorComparison, ModelComparison
+
+ANY_RESAMPLES = options.says(
+    "n_resamples",
+    "Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at --level "
+    "needs, and up to 10^6 for a small p-value.",
+)
+
+
+@options.grouped
+def test(
+    file: PredictionFile,
+    *,
+    lens: options.Keys = None,
+    tests: ChosenTests,
+    tolerance: float | None = None,
+    equivalence: bool = False,
+    by: str | None = None,
+    cluster: str | None = None,
+    time: str | None = None,
+    lag: int | None = None,
+    segments: str | None = None,
+    level: float | None = None,
+    fail: bool = False,
+    n_resamples: Annotated[str, ANY_RESAMPLES] = "999",
+    rng: int | None = None,
+    n_jobs: int | None = None,
+    correction: str = "joint",
+    engine: str = "auto",
+    on_error: str = "raise",
+    out: Output,
+) -> None:
+    """Test whether the probabilities in a file are calibrated."""
+    write = out.writer(file.file)
+    if fail and level is None:
+        raise invalid("--fail needs a significance level", "none", "add --level 0.05")
+    with progress_bar("testing", quiet=out.quiet) as progress:
+        from caltest import test_calibration
+        from caltest.predictions.dependence import Dependence
+
+        if segments is not None:
+            check_unused("on segments", cluster=cluster, time=time, lag=lag)
+        asked = tests.asked() if segments is None else tests.asked_of_segments()
+        if file.lies(engine, on_error, weighted=segments is None):
+            given: dict[str, Any] = {"data": str(file.file), "engine": engine, "on_error": on_error}
+            given |= {
+                "cluster": cluster,
+                "time": time,
+                "lag": lag,
+                "segments": file.segments_asked(segments),
+                "sample_weight": file.sample_weight,
+                **file.columns_asked(by),
+            }
+        else:
+            dependence = Dependence(cluster, time, lag)
+            given = {"data": file.predictions(by=by, dependence=dependence)}
+            given |= {"by": True if by else None, "segments": file.segments(segments)}
+        result = test_calibration(
+            None,
+            lens=options.one_or_many(lens),
+            tolerance=tolerance,
+            equivalence=equivalence,
+            correction=correction,
+            n_resamples=options.parse_resamples(n_resamples),
+            rng=rng,
+            n_jobs=n_jobs,
+            level=level,
+            progress=progress,
+            **given,
+            **asked,
+        )
+    write(result)
+    if fail and np.any(result.rejected):
+        raise typer.Exit(1)
+
+
+# ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------
 
 FORMATS = {"html": "html", "markdown": "markdown", "md": "markdown", "json": "json"}
 
@@ -154,3 +235,115 @@ def _command(arguments: Sequence[str] | None, seed: int) -> str:
     if not any(word.partition("=")[0] == "--seed" for word in given):
         given += ["--seed", str(seed)]
     return shlex.join(["caltest", *given])
+
+
+# ---- `caltest compare FILE`: calibrators by cross-validation, or models on the same rows --------
+
+SCORES = ("log-loss", "brier", "spherical")
+
+
+@grouped
+def compare(
+    file: PredictionFile,
+    *,
+    models: Annotated[
+        Keys,
+        Says(
+            "PREFIX",
+            "Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
+            "column of the probabilities of each, two or more. Repeatable, as --lens.",
+            "columns",
+        ),
+    ] = None,
+    calibrators: Keys = None,
+    score: Annotated[
+        str,
+        Says(
+            "KEY",
+            f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
+            "are reported, and never selected by.",
+            SCORES,
+        ),
+    ] = "log-loss",
+    cv: Annotated[
+        int | None, Says("K", "Folds of the comparison of calibrators: 5 by default.")
+    ] = None,
+    inner_cv: Annotated[
+        int | None, Says("K", "Folds of the selection in training rows: by default --cv.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        Says("PREFIX", "Model that the others are compared with; by default the best."),
+    ] = None,
+    lens: Keys = None,
+    tests: ChosenTests,
+    level: float | None = None,
+    draws: Draws,
+    correction: str = "holm",
+    out: Output,
+) -> None:
+    """Compare calibrators by nested cross-validation, or, with --models, models on the same rows.
+
+    Scores, their differences with standard errors, and a test of calibration of each.
+    """
+    write = out.writer(file.file)
+    with progress_bar("comparing", quiet=out.quiet) as progress:
+        common = {
+            "score": score,
+            "lens": split_keys(lens, "strong"),
+            "correction": correction,
+            "level": level,
+            "progress": progress,
+            **vars(draws),
+            **tests.asked(),
+        }
+        result: CalibratorComparison | ModelComparison
+        if models:
+            unused = {"probs": file.probs, "calibrators": calibrators, "cv": cv}
+            _check_left_out("with --models", **unused, inner_cv=inner_cv)
+            result = _of_models(file, split_keys(models), reference, **common)
+        else:
+            _check_left_out("without --models", reference=reference)
+            common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
+            result = _of_calibrators(file, calibrators, **common)
+    write(result)
+
+
+def _check_left_out(where: str, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise invalid(f"{option} has no effect {where}", repr(value), "leave it out")
+
+
+def _of_calibrators(
+    file: PredictionFile, calibrators: list[str] | None, **common: Any
+) -> CalibratorComparison:
+    from caltest.comparison import compare_calibrators
+
+    predictions, values = file.read(file.probs)
+    return compare_calibrators(
+        values if file.from_logits else predictions,
+        predictions if file.from_logits else None,
+        from_logits=file.from_logits,
+        calibrators=split_keys(calibrators) if calibrators else None,
+        **common,
+    )
+
+
+def _of_models(
+    file: PredictionFile, prefixes: list[str], reference: str | None, **common: Any
+) -> ModelComparison:
+    from caltest.comparison import compare_models
+
+    if len(prefixes) < 2:
+        raise invalid("--models must name at least two", prefixes[0], "add another")
+    seen = {_name(prefix): file.read(prefix)[0] for prefix in prefixes}
+    if len(seen) < len(prefixes):
+        raise invalid("--models must name each model once", ", ".join(prefixes), "leave one out")
+    common["reference"] = None if reference is None else _name(reference)
+    return compare_models(seen, **common)
+
+
+def _name(prefix: str) -> str:
+    return prefix.rstrip("_") or prefix

@@ -39,12 +39,10 @@ from caltest.comparison.outcomes import (
 )
 from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
-from caltest.lenses import Lens
-from caltest.measures import Measure
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import CalibratorComparison
-from caltest.results.compared_calibrators import SELECTED
+from caltest.results.comparison import SELECTED
 from caltest.types import AnyArray
 
 FEWEST_ROWS = 10  # rows of which parts are held out
@@ -60,15 +58,8 @@ def compare_calibrators(
     score: str = "log-loss",
     cv: object = 5,
     inner_cv: object = None,
-    test: str | Measure | Sequence[str | Measure] | None = None,
-    lens: str | Lens | Sequence[str | Lens] = "strong",
-    null: str | None = None,
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,
-    correction: str | None = "holm",
-    level: float | None = None,
-    n_resamples: int = 999,
     rng: object = None,
-    n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **data_and_test_options: Unpack[ComparedOptions],
 ) -> CalibratorComparison:
@@ -197,16 +188,7 @@ def compare_calibrators(
     """
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
-    tests_of = make_calibration_tests(
-        test=test,
-        lens=lens,
-        null=null,
-        correction=correction,
-        level=level,
-        n_resamples=n_resamples,
-        n_jobs=n_jobs,
-        **options,
-    )
+    tests_of = make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, **columns)
     predictions, calibration_set = read_inputs(given)

@@ -15,13 +15,13 @@ from sklearn.model_selection import KFold
 from caltest import checks
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
 from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.selection import Fold, check_folds, folds
 from caltest.checks.arrays import listing
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
-from caltest.results.compared_calibrators import REFERENCE, SELECTED
+from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import AnyArray, Floats, Order
 
 BY_KEY: Mapping[str, Mapping[str, Any]] = {

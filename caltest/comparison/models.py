@@ -14,12 +14,8 @@ import numpy as np
 from caltest import checks
 from caltest import measures as all_measures
 from caltest.checks.arrays import listing
+from caltest.comparison import outcomes
 from caltest.comparison.maps import check_functions
-from caltest.comparison.outcomes import (
-    CalibrationTests,
-    ComparedOptions,
-    make_calibration_tests,
-)
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
 from caltest.comparison.scores import (
@@ -35,8 +31,7 @@ from caltest.comparison.scores import (
 )
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
-from caltest.lenses import Lens
-from caltest.measures import Measure, ScoreDecomposition
+from caltest.measures import ScoreDecomposition
 from caltest.predictions import ModelData, Predictions, tables
 from caltest.predictions.models import is_model
 from caltest.predictions.options import ColumnOptions, parted
@@ -52,17 +47,10 @@ def compare_models(
     *,
     score: str = "log-loss",
     reference: str | None = None,
-    test: str | Measure | Sequence[str | Measure] | None = None,
-    lens: str | Lens | Sequence[str | Lens] = "strong",
-    null: str | None = None,
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,
-    correction: str | None = "holm",
-    level: float | None = None,
-    n_resamples: int = 999,
     rng: object = None,
-    n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **data_and_test_options: Unpack[ComparedOptions],
+    **data_and_test_options: Unpack[outcomes.ComparedOptions],
 ) -> ModelComparison:
     r"""Compare models on the same rows: proper scores, their differences, and calibration tests.
 
@@ -163,16 +151,7 @@ def compare_models(
     """
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
-    tests_of = make_calibration_tests(
-        test=test,
-        lens=lens,
-        null=null,
-        correction=correction,
-        level=level,
-        n_resamples=n_resamples,
-        n_jobs=n_jobs,
-        **options,
-    )
+    tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     checks.check_unused("where each model has its own", probs=columns.get("probs"))
     given = ModelData(None, data, **columns)
@@ -215,7 +194,7 @@ def _compared(
     *,
     reference: str | None,
     functions: Mapping[str, object],
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     seed: int,
 ) -> dict[str, Any]:
     """Return all fields of the result but the tests of calibration."""
@@ -282,7 +261,7 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
 
 def _tested(
     seen: Mapping[str, Predictions],
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> HTestTable:

@@ -29,7 +29,7 @@ from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
 from caltest.results import ComparedCalibrator, HTest, compared_sheets
-from caltest.results.compared_calibrators import REFERENCE
+from caltest.results.comparison import REFERENCE
 from caltest.types import Codes, Floats
 
 

@@ -14,7 +14,7 @@ from scipy.special import gammaincc
 from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.calibrators.selection import Fold
+from caltest.calibrators.ensemble import Fold
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.comparison.scores import (
     ProperScore,
@@ -35,7 +35,7 @@ from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.options import ColumnOptions
 from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
-from caltest.results.compared_calibrators import REFERENCE, SELECTED
+from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
@@ -43,6 +43,14 @@ NOT_KEPT = FittedMap(None)
 
 class ComparedOptions(ColumnOptions, MeasureOptions, total=False):
     """Data options of a comparison, and options of its tests of calibration."""
+
+    test: str | Measure | Sequence[str | Measure] | None
+    lens: str | Lens | Sequence[str | Lens]
+    null: str | None
+    correction: str | None
+    level: float | None
+    n_resamples: int
+    n_jobs: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.results import GroupsTest
-from caltest.results.groups import ARRAYS
+from caltest.results.table import ARRAYS
 from caltest.sources import Counting, ManyCells
 from caltest.types import Floats
 

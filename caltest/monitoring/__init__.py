@@ -2,8 +2,7 @@
 
 from caltest.monitoring.e_process import Monitor
 from caltest.monitoring.evalues import adjust_evalues, combine_evalues, comparison_evalues
-from caltest.monitoring.plan import DriftDelay, MonitoringPlan
-from caltest.monitoring.watching import monitor
+from caltest.monitoring.plan import DriftDelay, MonitoringPlan, monitor
 
 __all__ = [
     "DriftDelay",

@@ -13,36 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import checks
-from caltest.checks import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_optional_integer,
-    check_version,
-)
 from caltest.checks.rounding import rounding_in_words
 from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
-from caltest.monitoring import sheets
-from caltest.monitoring.counted import Counted, digest_of
-from caltest.monitoring.evalues import adjust_log_evalues
-from caltest.monitoring.findings import findings_of, gap_of, row_of_class, temperatures_of
-from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
-from caltest.monitoring.waiting import (
-    Waiting,
-    check_batch_id,
-    check_classes_named,
-    check_given_level,
-    check_groups_named,
-    check_ids,
-    check_number,
-    codes_of_groups,
-    read_batch,
+from caltest.monitoring import sheets, waiting
+from caltest.monitoring.evalues import (
+    adjust_log_evalues,
+    findings_of,
+    gap_of,
+    row_of_class,
+    temperatures_of,
 )
+from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
+from caltest.monitoring.waiting import Counted, digest_of
 from caltest.predictions import Predictions
-from caltest.results.printable import Result, Summary, plain
+from caltest.results.codec import plain
+from caltest.results.printable import Result, Summary
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats
 
@@ -94,17 +82,17 @@ class Monitor(Result):
         memory: int | None = None,
         level: float = DEFAULT_LEVEL,
     ) -> None:
-        self.restart = check_flag(restart, "restart")
-        self.level = check_given_level(level)
-        fades = check_optional_integer(memory, "memory", 10)
+        self.restart = checks.check_flag(restart, "restart")
+        self.level = waiting.check_given_level(level)
+        fades = checks.check_optional_integer(memory, "memory", 10)
         self.memory = CHANGE_MEMORY if fades is None and restart else fades
-        self.groups = () if groups is None else check_groups_named(groups)
+        self.groups = () if groups is None else waiting.check_groups_named(groups)
         self.classes: tuple[object, ...] | None = None
         self._streams: dict[object, Stream] = {}
-        self._waiting, self._counted, self._is_told = Waiting(), Counted(), False
+        self._waiting, self._counted, self._is_told = waiting.Waiting(), Counted(), False
         self._largest, self._alarm_after = 0.0, NEVER
         if classes is not None:
-            self._begin(check_classes_named(classes))
+            self._begin(waiting.check_classes_named(classes))
 
     # ---- rows -----------------------------------------------------------------------------------
 
@@ -156,17 +144,22 @@ class Monitor(Result):
             If an argument breaks its rule, or the batch was counted; nothing is taken over then.
         """
         reading = {"from_logits": from_logits, "renormalize": renormalize}
-        given = read_batch(probs, labels, self.classes, **reading)
-        codes = codes_of_groups(given.groups if groups is None else groups, given.n, self.groups)
+        given = waiting.read_batch(probs, labels, self.classes, **reading)
+        codes = waiting.codes_of_groups(
+            given.groups if groups is None else groups, given.n, self.groups
+        )
         known = labels is not None or isinstance(probs, Predictions)
-        names = None if ids is None else check_ids(ids, given.n)
+        names = None if ids is None else waiting.check_ids(ids, given.n)
         if not known and names is None:
             raise invalid(
                 "rows without labels need names", "ids=None", "pass ids=, for resolve(ids, labels)"
             )
         self._waiting.check_new(names)
-        batch, digest = check_batch_id(batch_id), digest_of(given, codes, names, known=known)
-        if not check_flag(again, "again"):
+        batch, digest = (
+            waiting.check_batch_id(batch_id),
+            digest_of(given, codes, names, known=known),
+        )
+        if not checks.check_flag(again, "again"):
             self._counted.check(batch, digest)
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()))
@@ -201,7 +194,7 @@ class Monitor(Result):
         InvalidInput
             If a row does not wait, or a label is no class; nothing is taken over then.
         """
-        names = check_ids(ids, None)
+        names = waiting.check_ids(ids, None)
         m = 0 if self.classes is None else len(self.classes)
         if not m:
             raise invalid("resolve needs rows that wait", "none", "pass them to update first")
@@ -225,7 +218,7 @@ class Monitor(Result):
         Monitor
             Itself.
         """
-        self._waiting.drop(check_ids(ids, None))
+        self._waiting.drop(waiting.check_ids(ids, None))
         self._settle()
         return self
 
@@ -349,7 +342,7 @@ class Monitor(Result):
         InvalidInput
             If the level is not in (0, 1).
         """
-        asked = self.level if level is None else check_given_level(level)
+        asked = self.level if level is None else waiting.check_given_level(level)
         return self.n > 0 and self._largest >= -math.log(asked)
 
     @property
@@ -389,7 +382,7 @@ class Monitor(Result):
         InvalidInput
             If an argument breaks its rule.
         """
-        check_choice(of, CONFIDENCE_SEQUENCES, "of")
+        checks.check_choice(of, CONFIDENCE_SEQUENCES, "of")
         asked = self.level if confidence is None else 1.0 - checks.check_confidence(confidence)
         if not self._streams or not self.n:
             raise NotApplicable("a confidence sequence needs rows", "pass some to update")
@@ -511,7 +504,9 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = check_version(values, cls.schema, "the state of a monitor", earlier=EARLIER)
+        checked = checks.check_version(
+            values, cls.schema, "the state of a monitor", earlier=EARLIER
+        )
         written = values.get("schema", cls.schema)
         fields = set(cls().to_dict()) - (LATER if written in EARLIER else set())
         if set(checked) != fields:
@@ -535,9 +530,9 @@ class Monitor(Result):
         if not isinstance(streams, list) or len(streams) != wanted:
             raise broken("streams, which must be one for all rows and one for each group")
         if names is not None:
-            self._begin(check_classes_named(names), streams, earlier=earlier)
-        self._largest = check_number(checked["largest"], "largest")
-        self._alarm_after = check_integer(checked["alarm_after"], "alarm_after", minimum=0)
+            self._begin(waiting.check_classes_named(names), streams, earlier=earlier)
+        self._largest = waiting.check_number(checked["largest"], "largest")
+        self._alarm_after = checks.check_integer(checked["alarm_after"], "alarm_after", minimum=0)
         if self._alarm_after > self.n:
             raise broken("alarm_after, which must be a row so far")
         self._waiting.load(checked["waiting"], len(self.classes or ()), len(self.groups))

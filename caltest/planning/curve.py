@@ -16,10 +16,9 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
-from caltest.planning.distributions import as_distribution, counted
 from caltest.planning.results import Power, PowerRow, Setting
 from caltest.planning.simulation import EFFECT, Study, StudyTest, most_extreme, simulate
-from caltest.planning.truths import StatedTruth, effect_of
+from caltest.planning.truths import StatedTruth, as_distribution, counted, effect_of
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
 

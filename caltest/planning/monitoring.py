@@ -10,8 +10,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
-from caltest.planning.distributions import PredictionDistribution, as_distribution
-from caltest.planning.truths import LabelDistribution, StatedTruth, effect_of
+from caltest.planning import truths
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, check_names
 
@@ -97,7 +96,7 @@ def plan_monitoring(
     daily = _check_not_negative(checks_per_day, "checks_per_day")
     streams = checks.check_integer(n_streams, "n_streams", 2)
     seed = checks.check_seed(rng)
-    distribution = as_distribution(ModelData(model, data, **columns))
+    distribution = truths.as_distribution(ModelData(model, data, **columns))
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []
@@ -108,7 +107,7 @@ def plan_monitoring(
             for stream in range(streams)
         ]
         middle, most = (float(np.quantile(after, q, method="higher")) for q in (0.5, 0.9))
-        error = effect_of(distribution, truth, np.random.default_rng(seed)).error
+        error = truths.effect_of(distribution, truth, np.random.default_rng(seed)).error
         rows.append(
             DriftDelay(
                 drift=truth.text,
@@ -134,8 +133,8 @@ def plan_monitoring(
 
 
 def _delay(
-    distribution: PredictionDistribution,
-    truth: LabelDistribution,
+    distribution: truths.PredictionDistribution,
+    truth: truths.LabelDistribution,
     level: float,
     rng: np.random.Generator,
 ) -> float:
@@ -155,12 +154,12 @@ def _delay(
 
 def _drifts(
     stated: Mapping[str, Sequence[float] | float | None], m: int
-) -> Iterator[LabelDistribution]:
+) -> Iterator[truths.LabelDistribution]:
     """Yield what is true after each of the drifts."""
     named = {name: values for name, values in stated.items() if values is not None}
     for name, values in (named or {"temperature": TEMPERATURES}).items():
         for value in np.atleast_1d(checks.as_numbers(values, name)).tolist():
-            yield StatedTruth(**{name: value}).for_classes(m)
+            yield truths.StatedTruth(**{name: value}).for_classes(m)
 
 
 def _check_not_negative(value: object, name: str) -> float:

@@ -12,13 +12,11 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
-from caltest.planning import results
-from caltest.planning.distributions import PredictionDistribution, as_distribution, counted
+from caltest.planning import results, truths
 from caltest.planning.simulation import EFFECT
-from caltest.planning.truths import LabelDistribution, StatedTruth, check_two_classes
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
-from caltest.results.printable import FlatTable
+from caltest.results.printable import Table
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ class PrecisionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PrecisionSize(FlatTable[PrecisionRow]):
+class PrecisionSize(Table[PrecisionRow]):
     """The number of rows that makes confidence intervals as narrow as is wanted.
 
     Attributes
@@ -74,7 +72,6 @@ class PrecisionSize(FlatTable[PrecisionRow]):
     """
 
     schema: ClassVar[str] = "caltest/precision-size/1"
-    row_type: ClassVar[type] = PrecisionRow
     derived: ClassVar[tuple[str, ...]] = ("n", "events")
 
     rows: tuple[PrecisionRow, ...]
@@ -177,17 +174,17 @@ def sample_size_for_precision(
     )
     confidence = checks.check_level(confidence, "confidence", percent=95)
     seed = checks.check_seed(rng)
-    distribution = as_distribution(ModelData(model, data, **columns))
+    distribution = truths.as_distribution(ModelData(model, data, **columns))
     remedy = "pass the probabilities of one class, (n,)"
-    check_two_classes(distribution.m, "the width of an interval", remedy)
-    true = StatedTruth(**stated).for_classes(distribution.m)
+    truths.check_two_classes(distribution.m, "the width of an interval", remedy)
+    true = truths.StatedTruth(**stated).for_classes(distribution.m)
     risks = _risks(distribution, true, seed)
     z = -float(scipy.special.ndtri((1 - confidence) / 2))
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
     source, pool = distribution.template.source, distribution.pool
     return PrecisionSize(
         rows=rows,
-        predictions=distribution.name if pool is None else f"{source}, {counted(len(pool))}",
+        predictions=distribution.name if pool is None else f"{source}, {truths.counted(len(pool))}",
         truth=true.text,
         event_rate=risks.mean(risks.q),
         confidence=confidence,
@@ -207,7 +204,9 @@ class Risks(NamedTuple):
         return float(np.average(values, weights=self.weights))
 
 
-def _risks(distribution: PredictionDistribution, true: LabelDistribution, seed: int) -> Risks:
+def _risks(
+    distribution: truths.PredictionDistribution, true: truths.LabelDistribution, seed: int
+) -> Risks:
     """Return the risks of all rows, or of many draws."""
     p = distribution.pool
     if p is None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from caltest.checks import check_confidence, check_schema, checks_values
+from caltest.checks import check_confidence
 from caltest.drawing import draw
 from caltest.planning.rates import clopper_pearson
 from caltest.planning.truths import Effect
 from caltest.render.sheet import Pairs, Sheet, number
-from caltest.results.printable import Frame, Table, plain
+from caltest.results.codec import plain
+from caltest.results.printable import Frame, Table
 from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -91,11 +92,7 @@ class PowerRow:
             "low": low,
             "high": high,
             "rejections": self.rejections,
-            "n_datasets": self.n_datasets,
-            "estimate_name": self.estimate_name,
-            "estimate": plain(self.estimate),
-            "infinite": self.infinite,
-            "not_applicable": self.not_applicable,
+            **{name: value for name, value in plain(self).items() if name != "reason"},
         }
 
 
@@ -142,13 +139,6 @@ class Setting:
     seed: int
     notes: tuple[str, ...] = ()
 
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild it from plain values."""
-        effect = Effect(**{k: _number(v) for k, v in values["effect"].items()})
-        return cls(**{**values, "effect": effect, "notes": tuple(values["notes"])})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Power(Table[PowerRow]):
@@ -167,9 +157,6 @@ class Power(Table[PowerRow]):
     rows: tuple[PowerRow, ...]
     setting: Setting
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", tuple(self.rows))
-
     @property
     def n(self) -> Ints:
         """The number of rows of the data sets, one for each row."""
@@ -184,21 +171,6 @@ class Power(Table[PowerRow]):
         """Return one dictionary of plain values per row."""
         return [row.record() for row in self.rows]
 
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        return {
-            "rows": [plain(asdict(row)) for row in self.rows],
-            "setting": plain(asdict(self.setting)),
-        }
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
-        rows = tuple(_row_of(row) for row in values["rows"])
-        return cls(rows=rows, setting=Setting.from_dict(values["setting"]))
-
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw power against the number of rows; see `caltest.plots.power_curve`.
 
@@ -212,7 +184,7 @@ class Power(Table[PowerRow]):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("power_curve.power_curve", self, ax=ax)
+        return draw("power.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
         return sheet_of_power(self)
@@ -249,19 +221,6 @@ class SampleSize(Frame):
     power: Power
     search: Power
 
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        values = {f.name: plain(getattr(self, f.name)) for f in fields(self)[:-2]}
-        return values | {"power": self.power.to_dict(), "search": self.search.to_dict()}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
-        parts = {name: Power.from_dict(values[name]) for name in ("power", "search")}
-        return cls(**{**values, **parts, "searched": tuple(values["searched"])})
-
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per size that was tried, the last that of `n`."""
         return self.search.records() + self.power.records()
@@ -279,19 +238,10 @@ class SampleSize(Frame):
         matplotlib.axes.Axes
             The axes.
         """
-        return draw("power_curve.power_curve", self, ax=ax)
+        return draw("power.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
         return sheet_of_sample_size(self)
-
-
-def _row_of(values: Mapping[str, Any]) -> PowerRow:
-    return PowerRow(**{**values, "estimate": _number(values["estimate"])})
-
-
-def _number(value: Any) -> Any:
-    """Read "inf" as JSON holds it."""
-    return float(value) if isinstance(value, str) else value
 
 
 INTERVAL = "95 % interval"

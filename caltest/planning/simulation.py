@@ -20,9 +20,8 @@ from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, redrawn_bat
 from caltest.nulls.exact import enumerate_labels
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.loops import map_threads
-from caltest.planning.distributions import PredictionDistribution
 from caltest.planning.results import PowerRow
-from caltest.planning.truths import LabelDistribution
+from caltest.planning.truths import LabelDistribution, PredictionDistribution
 from caltest.predictions import Predictions
 from caltest.predictions.container import draw_codes
 from caltest.types import Floats

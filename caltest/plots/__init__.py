@@ -6,21 +6,20 @@ notebook, once; `.figure.savefig("plot.pdf")` writes a file.
 """
 
 from caltest.plots.calibration_belt import calibration_belt
-from caltest.plots.calibration_graphs import calibration_graphs
-from caltest.plots.calibration_map import calibration_map, latent_function
-from caltest.plots.critical_difference import critical_difference
+from caltest.plots.calibration_map import calibration_map, latent_function, simplex_map
 from caltest.plots.heat_maps import confusion_change, parameter_heatmap
-from caltest.plots.master_scale import master_scale
 from caltest.plots.monitor import monitor
-from caltest.plots.null_distribution import null_distribution
-from caltest.plots.places import groups, segments
-from caltest.plots.power_curve import power_curve
-from caltest.plots.pvalues import pvalues
+from caltest.plots.places import groups, master_scale, segments
+from caltest.plots.power import power_curve, size_and_power
+from caltest.plots.pvalues import null_distribution, pvalues
 from caltest.plots.reliability import attributes_diagram, reliability_diagram
-from caltest.plots.reliability_grid import reliability_grid
-from caltest.plots.score_plots import decision_curve, mcb_dsc, score_differences
-from caltest.plots.simplex_map import simplex_map
-from caltest.plots.size_and_power import size_and_power
+from caltest.plots.reliability_grid import calibration_graphs, reliability_grid
+from caltest.plots.score_plots import (
+    critical_difference,
+    decision_curve,
+    mcb_dsc,
+    score_differences,
+)
 from caltest.plots.witness import witness
 
 __all__ = [

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from caltest.measures.recalibration.belt import CalibrationBeltCurve
     from caltest.results import HTest
 
+Place = tuple[float, float]
 Corner = Literal["upper left", "upper right", "lower left", "lower right"]
 
 # Okabe and Ito's palette, told apart by the colour-blind. Where two of them meet in one plot their
@@ -164,19 +165,21 @@ def legend_below(ax: Axes, *, right: bool = False, columns: int = 1) -> None:
     legend(ax, loc=place, bbox_to_anchor=(x, 0), bbox_transform=transform, **style)
 
 
+def note(ax: Axes, text: str, at: Place, shift: Place, **style: Any) -> None:
+    """Write a text some points beside a place."""
+    given: dict[str, Any] = {"textcoords": "offset points", "fontsize": SMALL} | style
+    ax.annotate(text, at, shift, **given)
+
+
+def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two boxes (left, right, low, high) have a place in common."""
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
 def text_below(ax: Axes, text: str) -> None:
     """Write lines under the name of the x axis, at the left."""
-    ax.annotate(
-        text,
-        (0, 0),
-        (0, -BELOW),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        ha="left",
-        va="top",
-        fontsize=SMALL,
-        linespacing=1.35,
-    )
+    style: dict[str, Any] = {"ha": "left", "va": "top", "linespacing": 1.35}
+    note(ax, text, (0, 0), (0, -BELOW), xycoords="axes fraction", **style)
 
 
 def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:

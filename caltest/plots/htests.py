@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from caltest.checks import check_choice
 from caltest.errors import NotApplicable
 from caltest.plots.calibration_belt import calibration_belt
-from caltest.plots.calibration_map import calibration_map, fitted, latent_function
+from caltest.plots.calibration_map import calibration_map, fitted, latent_function, simplex_map
 from caltest.plots.heat_maps import parameter_heatmap
-from caltest.plots.master_scale import is_master_scale, master_scale
-from caltest.plots.null_distribution import null_distribution
-from caltest.plots.pvalues import pvalues
+from caltest.plots.places import is_master_scale, master_scale
+from caltest.plots.pvalues import null_distribution, pvalues
 from caltest.plots.reliability import reliability_diagram
-from caltest.plots.simplex_map import simplex_map
 from caltest.plots.witness import witness
 from caltest.results import HTest, HTestTable
 

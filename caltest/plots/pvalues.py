@@ -1,21 +1,24 @@
-"""The p-values of a table of tests, a row for each."""
+"""P-values of several tests, and the null distribution of one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from caltest import checks, render
+from caltest.checks import check_instance, check_optional_integer
+from caltest.errors import NotApplicable
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
-from caltest.types import Floats, Order
+from caltest.types import Flags, Floats, Order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.results import HTest
 
 ROWS = 40
 SMALLEST_PVALUE = 1e-4  # smaller p-values are drawn there, as the prints show them
@@ -151,3 +154,223 @@ def _axis_name(table: HTestTable, shown: int) -> str:
         method = CORRECTIONS.get(table.correction, table.correction)
         name += f", {method} over {len(table)} tests"
     return name if shown == len(table) else f"{name}; the {shown} smallest"
+
+
+# ---- The null distribution with the statistic marked: the p-value as a shaded tail --------------
+
+VALUES_DRAWN_EACH = 30  # so many distinct values are drawn each, and more as a histogram
+BINS = 15, 60  # at least, at most
+ROUNDING = 1e-9
+NEAR_SHARE = 0.75  # of the range of the values: a statistic that is further off is pointed at
+SIZE = (5.2, 3.2)
+
+
+class _View(NamedTuple):
+    """What is drawn."""
+
+    values: Floats  # finite
+    statistic: float
+    tails: Flags  # which values are as extreme as the statistic
+    low: float
+    high: float
+
+
+def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None = None) -> Axes:
+    """Show where the statistic lies among its values under calibration.
+
+    The shaded part is as extreme as the statistic; with the statistic itself it is the p-value. For
+    a two-sided test it has both tails, of equal size. A statistic that is far from all of them is
+    pointed at, and the axis stays with the distribution.
+
+    Parameters
+    ----------
+    result : HTest
+        Of a test with resamples: null="exact", "consistency", ...
+    bins : int, optional
+        Number of bins over the range of the values, and one more where an end is moved to the
+        statistic; by default the rule of Freedman and Diaconis, and up to 30 distinct values each
+        by itself.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    NotApplicable
+        If the result has no resamples, as one of a limiting distribution, or one that was read from
+        JSON without `include_null`.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", 200, rng=1)
+    >>> result = ct.test_calibration(data, test="ece", n_resamples=199, rng=1)
+    >>> ax = ct.plots.null_distribution(result)
+    >>> ax.get_xlabel()
+    'ECE under the null hypothesis'
+    """
+    from caltest.results import HTest
+
+    check_instance(result, HTest, "result")
+    check_optional_integer(bins, "bins")
+    view = _view(result)
+    ax = base.axes(ax, SIZE)
+    distinct, place = _distinct(view.values)
+    if bins is None and distinct.size <= VALUES_DRAWN_EACH:
+        _draw_each(ax, view, distinct, place)
+        unit = "share of the resamples"
+    else:
+        _draw_histogram(ax, view, bins)
+        unit = "density"
+    _mark_statistic(ax, view, result)
+    drawn = ax.dataLim  # bars of few values may be wide
+    ax.set_xlim(min(view.low, drawn.x0), max(view.high, drawn.x1))
+    ax.margins(y=0)
+    ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the names
+    if base.inches(ax) <= base.NARROW:  # the text at the statistic needs the room
+        base.legend_below(ax)
+    else:
+        base.legend(ax, loc="upper left" if _is_right(view) else "upper right")
+    name = f"{base.name_text(result.statistic_name, 40)} under the null hypothesis"
+    missing = np.size(np.asarray(result.null_distribution)) - view.values.size
+    if missing:
+        name += f" ({missing} infinite)"
+    room = 28 if base.inches(ax) <= base.NARROW else 64  # letters
+    return base.label_axes(ax, name, unit, base.name_text(result.method, room))
+
+
+def _view(result: HTest) -> _View:
+    if result.null_distribution is None:
+        raise NotApplicable(
+            "the null distribution is drawn from resamples, and the result has none: its null is "
+            "a formula, or enumerated, or it was read from JSON",
+            "run the test with null='exact' on more rows, and write JSON with include_null=True",
+        )
+    every = np.asarray(result.null_distribution)
+    finite = np.isfinite(every)
+    values, statistic = every[finite], result.statistic
+    if not values.size:
+        raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
+    tails = _extreme(every, statistic, result.alternative)[finite]
+    return _View(values, statistic, tails, *_limits(values, statistic))
+
+
+def _limits(values: Floats, statistic: float) -> tuple[float, float]:
+    """Return what the axis shows: all values, and the statistic where it is near."""
+    low, high = float(values.min()), float(values.max())
+    is_finite = np.isfinite(statistic)
+    span = high - low
+    if span <= ROUNDING * max(abs(low), abs(high)):
+        span = max(2 * abs(statistic - low) if is_finite else 0.0, 0.2 * abs(low)) or 1.0
+    if is_finite and low - NEAR_SHARE * span <= statistic <= high + NEAR_SHARE * span:
+        low, high = min(low, statistic), max(high, statistic)
+    elif statistic > high:
+        high += 0.4 * span
+    else:
+        low -= 0.4 * span
+    margin = 0.06 * max(high - low, span)
+    return low - margin, high + margin
+
+
+def _extreme(values: Floats, statistic: float, alternative: str) -> Flags:
+    """Return which values speak against the null hypothesis as much as the statistic does.
+
+    Of a two-sided test these are the values of the smaller tail, and as many at the other end.
+    """
+    slack = 1e-12 * max(1.0, abs(statistic)) if np.isfinite(statistic) else 0.0
+    upper, lower = values >= statistic - slack, values <= statistic + slack
+    if alternative != "two-sided":
+        return lower if alternative == "less" else upper
+    near, sign = (upper, -1.0) if upper.sum() <= lower.sum() else (lower, 1.0)
+    far = np.zeros(values.size, dtype=bool)
+    far[np.argsort(-sign * values, kind="stable")[: near.sum()]] = True
+    return np.asarray(near | far)
+
+
+def _distinct(values: Floats) -> tuple[Floats, Order]:
+    """Return the values that differ by more than rounding, and the place of each among them."""
+    order = np.sort(values)
+    is_new = np.append(True, np.diff(order) > ROUNDING * np.abs(order).max())
+    first = order[is_new]
+    return first, np.searchsorted(first, values, side="right") - 1
+
+
+def _draw_each(ax: Axes, view: _View, distinct: Floats, place: Order) -> None:
+    gaps = np.diff(distinct)
+    width = 0.8 * gaps.min() if gaps.size else 0.05 * (view.high - view.low)
+    width = max(width, 0.004 * (view.high - view.low))
+    size = distinct.size
+    shaded, others = (np.bincount(place[k], minlength=size) for k in (view.tails, ~view.tails))
+    n = view.values.size
+    ax.bar(distinct, others / n, width, bottom=shaded / n, **_pale())
+    ax.bar(distinct, shaded / n, width, **_shaded(view))
+
+
+def _draw_histogram(ax: Axes, view: _View, bins: int | None) -> None:
+    edges = _edges(view, bins)
+    unit = view.values.size * np.diff(edges)
+    extreme, others = (
+        np.histogram(view.values[k], edges)[0] / unit for k in (view.tails, ~view.tails)
+    )
+    ax.stairs(extreme + others, edges, baseline=extreme, **_pale())
+    ax.stairs(extreme, edges, **_shaded(view))
+
+
+def _edges(view: _View, bins: int | None) -> Floats:
+    """Return ends of bins, one of which is the statistic: there the shaded part begins."""
+    low, high = float(view.values.min()), float(view.values.max())
+    if low == high:
+        return low + np.array([-0.05, 0.05]) * (view.high - view.low)
+    if bins is None:
+        bins = int(np.clip(len(np.histogram_bin_edges(view.values, "fd")) - 1, *BINS))
+    width = (high - low) / bins
+    if low < view.statistic < high:
+        low = view.statistic - width * np.ceil((view.statistic - low) / width)
+    return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
+
+
+def _pale() -> dict[str, Any]:
+    return {"fill": True, "facecolor": base.PALE, "edgecolor": base.GREY, "linewidth": base.THIN}
+
+
+def _shaded(view: _View) -> dict[str, Any]:
+    label = "as extreme" if view.tails.any() else None
+    return _pale() | {"facecolor": base.ORANGE, "hatch": "////", "label": label}
+
+
+def _is_right(view: _View) -> bool:
+    return view.statistic > (view.low + view.high) / 2
+
+
+def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
+    """Draw a line at the statistic, or an arrow towards it."""
+    text = f"{render.number(view.statistic)}\n{base.pvalue_text(result)}"
+    style: dict[str, Any] = {"fontsize": base.SMALL, "va": "top", "zorder": 10}
+    right = _is_right(view)
+    frame = ax.get_xaxis_transform()
+    if view.low <= view.statistic <= view.high:
+        ax.axvline(view.statistic, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
+        style |= {"xycoords": frame, "ha": "right" if right else "left"}
+        base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
+        return
+    edge, inner = (1.0, 0.97) if right else (0.0, 0.03)
+    start = 0.86 if right else 0.14
+    arrow = {"arrowstyle": "-|>", "color": base.BLACK, "linewidth": base.LINE}
+    ends: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
+    ax.annotate("", (edge, 0.5), xytext=(start, 0.5), arrowprops=arrow, **ends)
+    text += _distance(view)
+    ax.annotate(
+        text, (inner, 0.46), xycoords="axes fraction", ha="right" if right else "left", **style
+    )
+
+
+def _distance(view: _View) -> str:
+    sd = float(view.values.std())
+    if sd == 0 or not np.isfinite(view.statistic):
+        return ""
+    away = abs(view.statistic - view.values.mean()) / sd
+    return f"\n{away:.3g} sd from the mean"

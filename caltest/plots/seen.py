@@ -19,18 +19,11 @@ from caltest.measures.bins.reliability_bins import (
     bins_of_cells,
     reliability_bins,
 )
-from caltest.measures.isotonic.confidence_band import (
-    band_limits_of_cells,
-    confidence_band_curve,
-)
+from caltest.measures.isotonic import confidence_band
 from caltest.measures.isotonic.corp import CorpCurve, corp_curve
 from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
-from caltest.measures.scores.decomposition import (
-    ScoreDecomposition,
-    brier_parts_of_cells,
-    score_decomposition,
-)
+from caltest.measures.scores import decomposition
 from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.plots.base import name_text, pvalue_text
@@ -190,13 +183,13 @@ class RowsEvent:
         """Return the isotonic fit."""
         return _single(corp_curve(self.predictions))
 
-    def parts(self) -> ScoreDecomposition:
+    def parts(self) -> decomposition.ScoreDecomposition:
         """Return the parts of the Brier score."""
-        return _single(score_decomposition(self.predictions))
+        return _single(decomposition.score_decomposition(self.predictions))
 
     def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""
-        found = _single(confidence_band_curve(self.predictions, confidence=level))
+        found = _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
         return Limits(found.x, found.lower, found.upper, level)
 
     def numbers(self, level: float) -> list[str]:
@@ -234,13 +227,13 @@ class CellsEvent:
         """Return the isotonic fit."""
         return corp_of_cells(self.cells)
 
-    def parts(self) -> ScoreDecomposition:
+    def parts(self) -> decomposition.ScoreDecomposition:
         """Return the parts of the Brier score."""
-        return brier_parts_of_cells(self.cells)
+        return decomposition.brier_parts_of_cells(self.cells)
 
     def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""
-        return Limits(*band_limits_of_cells(self.cells, level), level)
+        return Limits(*confidence_band.band_limits_of_cells(self.cells, level), level)
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""

@@ -1,7 +1,18 @@
 """The only formatter: a result becomes a `Sheet`, and a sheet text, Markdown, HTML or LaTeX."""
 
-from caltest.render.formats import csv, html, latex, markdown, text
-from caltest.render.sheet import LEGEND, Sheet, equals, number, pvalue, stars
+from caltest.render.sheet import (
+    LEGEND,
+    Sheet,
+    csv,
+    equals,
+    html,
+    latex,
+    markdown,
+    number,
+    pvalue,
+    stars,
+    text,
+)
 
 __all__ = [
     "LEGEND",

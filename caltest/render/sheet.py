@@ -1,7 +1,14 @@
-"""The sheet that every format prints, and how a single value becomes a cell of it."""
+"""The sheet behind every print, and its forms: text, Markdown, HTML, LaTeX and CSV."""
 
 from __future__ import annotations
 
+import csv as csv_module
+import html as html_module
+import io
+import re
+import textwrap
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Pairs = tuple[tuple[str, str], ...]
@@ -132,3 +139,231 @@ def stars(value: float) -> str:
 def verdict(rejected: bool) -> str:  # noqa: FBT001 - a value to word, not a switch
     """The word that is printed only where the caller gave a level."""
     return "rejected" if rejected else "not rejected"
+
+
+# ---- A sheet becomes text, Markdown, HTML or LaTeX; records become CSV --------------------------
+
+WIDTH = 80
+
+_SMALLEST_CELL = 12
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # what a formula begins with, wide ones too
+_NUMBER = re.compile(r"[+-](inf|\d+(\.\d+)?(e[+-]?\d+)?)")
+_MARKDOWN = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", "\\": "\\\\", "`": "\\`", "*": "\\*", "|": "\\|"}
+)
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+    }
+    | {character: "\\" + character for character in "&%$#_{}"}
+)
+
+
+def text(sheet: Sheet) -> str:
+    """The sheet as R prints it, after the answer: the title behind a tab, facts, numbers."""
+    head = _text_facts(sheet)
+    if sheet.numbers:
+        numbers = (f"{name} {equals(value)}" for name, value in sheet.numbers)
+        head += _wrapped(", ".join(numbers))
+    closing = [line for name, value in sheet.closing for line in _wrapped(f"{name}: {value}")]
+    blocks = [head, _text_grid(sheet), closing] if sheet.rows else [head + closing]
+    title = "\n".join(
+        "\t" + line
+        for line in textwrap.wrap(printable(sheet.title), WIDTH - 10, break_on_hyphens=False)
+    )
+    first = "".join(line + "\n" for line in _wrapped(sheet.headline, indent=0))
+    title = f"{first}\n{title}" if title else first.rstrip("\n")
+    return "\n\n".join([title, *("\n".join(block) for block in blocks if block)]) + "\n"
+
+
+def markdown(sheet: Sheet) -> str:
+    """The sheet as Markdown: the title in bold, a list or a table of names and values."""
+    pairs = markdown_table(("", ""), _pairs(sheet), n_text=2)
+    grid = markdown_table(sheet.header, sheet.rows, n_text=sheet.n_text) if sheet.rows else ""
+    legend = escape_markdown(sheet.legend)
+    title = f"**{escape_markdown(sheet.title)}**" if sheet.title else ""
+    first = escape_markdown(sheet.headline)
+    return "\n\n".join(filter(None, [first, title, pairs, grid, legend])) + "\n"
+
+
+def html(sheet: Sheet) -> str:
+    """The sheet as an HTML fragment, every cell escaped."""
+    pairs = [
+        f'<tr><th style="text-align: left">{_escape_html(name)}</th>'
+        f'<td style="text-align: left">{_escape_html(value)}</td></tr>'
+        for name, value in _pairs(sheet)
+    ]
+    caption = f"<caption>{_escape_html(sheet.title)}</caption>" if sheet.title else ""
+    first = [f"<p><strong>{_escape_html(sheet.headline)}</strong></p>"] if sheet.headline else []
+    parts = ['<div class="caltest">', *first, "<table>", caption, *pairs, "</table>"]
+    if sheet.rows:
+        parts += ["<table>", *_html_grid(sheet), "</table>"]
+    if sheet.legend:
+        parts += [f"<p>{_escape_html(sheet.legend)}</p>"]
+    return "\n".join([*parts, "</div>"]) + "\n"
+
+
+def latex(sheet: Sheet) -> str:
+    """The sheet as a LaTeX table that needs no package; names and values in the last column."""
+    rows = sheet.rows or _pairs(sheet)
+    n_columns = len(rows[0])
+    n_text = sheet.n_text if sheet.rows else n_columns
+    body = [_latex_row(row) for row in rows]
+    if sheet.rows:
+        body = [_latex_row(sheet.header), r"\hline", *body]
+    under = [f"{name}: {value}" for name, value in _pairs(sheet)] if sheet.rows else []
+    under += [sheet.legend] if sheet.legend else []
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{_escape_latex(' '.join(filter(None, [sheet.headline, sheet.title])))}}}",
+            rf"\begin{{tabular}}{{{'l' * n_text}{'r' * (n_columns - n_text)}}}",
+            r"\hline",
+            *body,
+            r"\hline",
+            r"\end{tabular}",
+            *(rf"\par {_escape_latex(line)}" for line in under),
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def csv(records: Sequence[Mapping[str, object]]) -> str:
+    """Records as CSV: a line of names, then one line of values each.
+
+    A name that a spreadsheet would run as a formula, "=1+1", gets an apostrophe before it.
+    """
+    names = list(dict.fromkeys(name for record in records for name in record))
+    rows = ([record.get(name) for name in names] for record in records)
+    return _csv_line(names) + "".join(map(_csv_line, rows))
+
+
+def _csv_line(row: Sequence[object]) -> str:
+    buffer = io.StringIO()  # the ending of the standard, so that both of its characters are quoted
+    csv_module.writer(buffer, lineterminator="\r\n").writerow(map(_defused, row))
+    return buffer.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _defused(value: object) -> object:
+    """Put an apostrophe before text that is a formula to a spreadsheet; numbers stay (OWASP)."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    return value if _NUMBER.fullmatch(value) else f"'{value}"
+
+
+def printable(value: str) -> str:
+    """The text with control characters as Python writes them, in one line."""
+    if value.isprintable():
+        return value
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
+
+
+def _pairs(sheet: Sheet) -> Pairs:
+    return (*sheet.facts, *sheet.numbers, *sheet.closing)
+
+
+def _wrapped(line: str, indent: int = 4) -> list[str]:
+    return textwrap.wrap(
+        printable(line),
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _text_facts(sheet: Sheet) -> list[str]:
+    """The facts as `name:  value`, in a listing with the values in one column."""
+    column = max((len(name) for name, _ in sheet.facts), default=0) + 3 if sheet.listing else 0
+    lines = []
+    for name, value in sheet.facts:
+        head = f"{name}:  ".ljust(column)
+        lines += _wrapped(head + value, indent=column or 4)
+    return lines
+
+
+def _text_grid(sheet: Sheet) -> list[str]:
+    """The grid in columns at most 80 wide in all, text to the left and numbers to the right."""
+    table = [[printable(cell) for cell in row] for row in (sheet.header, *sheet.rows)]
+    table = _fitted(table, sheet.n_text)
+    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        cells = [
+            _padded(cell, width, left=i < sheet.n_text or set(cell) <= set("*."))
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return [*lines, "---", sheet.legend] if sheet.legend else lines
+
+
+def _fitted(table: list[list[str]], n_text: int) -> list[list[str]]:
+    """Shorten the widest columns of text until the grid is at most 80 wide."""
+    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+    gaps = 2 * (len(widths) - 1)
+    while sum(widths) + gaps > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
+        widths[widths.index(max(widths[:n_text]))] -= 1
+    return [
+        [_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in table
+    ]
+
+
+def _shortened(cell: str, limit: int) -> str:
+    """Leave out the middle of a cell, for names often differ at their ends."""
+    if len(cell) <= limit:
+        return cell
+    front = (limit - 1) // 2
+    return cell[:front] + "..." + cell[len(cell) - (limit - front - 3) :]
+
+
+def _width(cell: str) -> int:
+    """The number of columns of a terminal that a cell takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in cell)
+    return len(cell) + wide - sum(map(bool, map(unicodedata.combining, cell)))
+
+
+def _padded(cell: str, width: int, *, left: bool) -> str:
+    space = " " * (width - _width(cell))
+    return cell + space if left else space + cell
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_text: int) -> str:
+    """A table of escaped cells, the first `n_text` columns to the left, the others to the right."""
+    rule = [":--" if i < n_text else "--:" for i in range(len(header))]
+    lines = [map(escape_markdown, header), rule, *(map(escape_markdown, row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _html_grid(sheet: Sheet) -> list[str]:
+    sides = ["left" if i < sheet.n_text else "right" for i in range(len(sheet.header))]
+    lines = []
+    for tag, row in (("th", sheet.header), *(("td", row) for row in sheet.rows)):
+        cells = [
+            f'<{tag} style="text-align: {side}">{_escape_html(cell)}</{tag}>'
+            for side, cell in zip(sides, row, strict=True)
+        ]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return lines
+
+
+def _latex_row(row: Sequence[str]) -> str:
+    # A row may not begin with [ or *, which \\\\ of the row before would take as its argument.
+    return "{}" * row[0].startswith(("[", "*")) + " & ".join(map(_escape_latex, row)) + r" \\"
+
+
+def _escape_html(value: str) -> str:
+    return html_module.escape(printable(value))
+
+
+def _escape_latex(value: str) -> str:
+    return printable(value).translate(_LATEX)
+
+
+def escape_markdown(value: str) -> str:
+    """The text as Markdown shows it, in one line, without markup and HTML of its own."""
+    return printable(value).translate(_MARKDOWN).replace("](", "]\\(")

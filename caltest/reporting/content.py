@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from caltest.measures.gap import Gap
 from caltest.render import Sheet
-from caltest.results import HTest, HTestTable, Result
-from caltest.results.printable import plain
+from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -346,17 +345,6 @@ class Content:
     comparison: RecalibrationContent | None
     methods: tuple[MethodText, ...]
     reproduction: Reproduction
-
-
-def as_dict(value: object) -> Any:
-    """Return plain Python values that JSON can hold."""
-    if isinstance(value, Result):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: as_dict(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple | list):
-        return [as_dict(item) for item in value]
-    return plain(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

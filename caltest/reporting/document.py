@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from caltest.reporting.about import about_blocks, reproduction_blocks, signature_blocks
+from caltest.reporting.about import Profile, about_blocks, reproduction_blocks, signature_blocks
 from caltest.reporting.content import Block, Content, Figure, Section, notes, paragraph
-from caltest.reporting.data import data_blocks
-from caltest.reporting.estimates import estimate_blocks
-from caltest.reporting.grades import grade_blocks
+from caltest.reporting.estimates import estimate_blocks, score_blocks
+from caltest.reporting.limits import grade_blocks, within_blocks
 from caltest.reporting.methods import method_blocks
-from caltest.reporting.profiles import Profile
 from caltest.reporting.reading import LEAST, MINUS, equals
 from caltest.reporting.recalibrated import comparison_blocks
-from caltest.reporting.scores import score_blocks
-from caltest.reporting.tested import test_blocks
+from caltest.reporting.tested import data_blocks, test_blocks
 from caltest.reporting.where import group_blocks, place_blocks, segment_blocks
-from caltest.reporting.within import within_blocks
 from caltest.results.verdict import SPEAKS
 from caltest.results.wording import FIRST_EVIDENCE
 

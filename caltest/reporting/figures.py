@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
+from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Figure, Recalibrated, Where
 from caltest.reporting.html import inline_svg
-from caltest.reporting.places import ranked
-from caltest.reporting.profiles import Profile
 from caltest.reporting.reading import equals, sentence, short_pvalue
+from caltest.reporting.where import ranked
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:

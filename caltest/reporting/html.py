@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from caltest import __version__
 from caltest.plots.base import tips_of
 from caltest.render import Sheet
-from caltest.render.formats import escape_markdown, markdown_table, printable
+from caltest.render.sheet import escape_markdown, markdown_table, printable
 from caltest.reporting.content import Block, Content, Section
 from caltest.reporting.methods import plain_formula
 from caltest.reporting.reading import points, span

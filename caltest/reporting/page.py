@@ -22,7 +22,7 @@ from caltest.measures.own import measure_of
 from caltest.outputs import check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
-from caltest.reporting.about import adequacy, check_meta, reproduction
+from caltest.reporting import about
 from caltest.reporting.content import (
     Answer,
     Content,
@@ -31,24 +31,20 @@ from caltest.reporting.content import (
     Section,
     Settings,
     Within,
-    as_dict,
 )
-from caltest.reporting.data import describe_data
 from caltest.reporting.document import sections
-from caltest.reporting.estimates import collect_estimates
+from caltest.reporting.estimates import collect_estimates, collect_scores
 from caltest.reporting.figures import draw_figures
-from caltest.reporting.grades import test_grades
 from caltest.reporting.html import html_page, markdown_page
+from caltest.reporting.limits import certify, test_grades
 from caltest.reporting.methods import methods_of
-from caltest.reporting.profiles import PROFILES, Profile, profile_of, worded
 from caltest.reporting.reading import sentence
 from caltest.reporting.recalibrated import HeldOut, compare
-from caltest.reporting.scores import collect_scores
 from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
-from caltest.reporting.tested import answer_of, plan_of, plan_of_cells
+from caltest.reporting.tested import answer_of, describe_data, plan_of, plan_of_cells
 from caltest.reporting.where import find_segments, find_where
-from caltest.reporting.within import certify
 from caltest.results import HTestTable
+from caltest.results.codec import plain
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given, read_segments
 
@@ -100,7 +96,7 @@ class Report:
     @property
     def sections(self) -> list[Section]:
         """The parts of the report in their order."""
-        profile = worded(PROFILES[self.content.profile], self.content.meta)
+        profile = about.worded(about.PROFILES[self.content.profile], self.content.meta)
         return sections(self.content, self.figures, self.left_out, profile)
 
     def to_html(self) -> str:
@@ -117,7 +113,7 @@ class Report:
             {"section": f.section, "title": f.title, "description": f.description}
             for f in self.figures
         ]
-        return {**as_dict(self.content), "figures": told, "left_out": list(self.left_out)}
+        return {**plain(self.content), "figures": told, "left_out": list(self.left_out)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON, with the name of its schema (`caltest schema report`)."""
@@ -308,10 +304,10 @@ def report(
         progress=progress or (lambda _what: None),
     )
     error = checks.check_tolerance(tolerance, equivalence=False, null=None)
-    stated = check_meta(meta)
+    stated = about.check_meta(meta)
 
-    def field(m: int) -> Profile:
-        return worded(profile_of(profile, m), stated)
+    def field(m: int) -> about.Profile:
+        return about.worded(about.profile_of(profile, m), stated)
 
     field(2)
     tests = None if test is None else _checked_tests(test)
@@ -355,8 +351,8 @@ def report(
         level=settings.level,
         profile=own.key,
         meta=stated,
-        adequacy=" ".join(adequacy(source.n, source.m, source.label_counts, own)),
-        reproduction=reproduction(
+        adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, own)),
+        reproduction=about.reproduction(
             source.hashed, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
         ),
         **content,
@@ -375,7 +371,7 @@ def _content(
     *,
     maps: list[Calibrator],
     columns: Given | None,
-    profile: Profile,
+    profile: about.Profile,
     tolerance: float | None,
     settings: Settings,
 ) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from caltest.results.compared_calibrators import REFERENCE
+from caltest.results.comparison import REFERENCE
 from caltest.segments import SegmentsTest
 
 if TYPE_CHECKING:

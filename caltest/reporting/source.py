@@ -27,11 +27,11 @@ from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
 from caltest.reporting.about import cells_hash, data_hash, named_event
 from caltest.reporting.content import ClassCount, Settings
-from caltest.reporting.places import round_cuts
 from caltest.reporting.reading import sentence
 from caltest.reporting.tested import TestPlan, measure_of, table_of
+from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
-from caltest.results.printable import plain
+from caltest.results.codec import plain
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.sources.sources import Source as Table

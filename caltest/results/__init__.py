@@ -5,15 +5,21 @@ A result holds what was computed and nothing else. Every printed form comes from
 computes nor draws anything.
 """
 
-from caltest.results.compared_calibrators import CalibratorComparison, ComparedCalibrator
-from caltest.results.compared_models import ComparedModel, ModelComparison
-from caltest.results.comparison import Comparison, ScoreDifference, TestedPart
+from caltest.results.codec import Parameters
+from caltest.results.comparison import (
+    CalibratorComparison,
+    ComparedCalibrator,
+    ComparedModel,
+    Comparison,
+    ModelComparison,
+    ScoreDifference,
+    TestedPart,
+)
 from caltest.results.evidence import Evidence
-from caltest.results.groups import GroupsTest
-from caltest.results.htest import HTest, Parameters
+from caltest.results.htest import HTest
 from caltest.results.interval import Interval
 from caltest.results.printable import Printable, Result, Summary
-from caltest.results.table import HTestTable
+from caltest.results.table import GroupsTest, HTestTable
 from caltest.results.verdict import Verdict
 from caltest.results.witness import Region, Witness
 

@@ -1,18 +1,23 @@
-"""What the results of comparisons share: scores, tests and differences as rows."""
+"""What comparisons of calibrators and of models return."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from caltest.checks import check_choice
+from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
-from caltest.results.htest import Parameters
-from caltest.results.printable import Table, plain
+from caltest.results import compared_sheets
+from caltest.results.codec import NEVER, settle
+from caltest.results.htest import HTest
+from caltest.results.printable import Summary, Table
+from caltest.results.table import HTestTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from caltest.render import Sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +47,7 @@ class ScoreDifference:
     adjusted: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "difference", float(self.difference))
+        settle(self)
 
     def reversed(self) -> ScoreDifference:
         """Return the same comparison with the two in the other order."""
@@ -86,9 +91,7 @@ class TestedPart:
     fold_pvalues: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        for name in ("estimate", "pvalue", "adjusted"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "fold_pvalues", tuple(map(float, self.fold_pvalues)))
+        settle(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +113,7 @@ class ComparedRow:
     measures: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        for name in ("scores", "measures"):
-            values = {key: float(value) for key, value in getattr(self, name).items()}
-            object.__setattr__(self, name, Parameters(values))
+        settle(self)
 
 
 class Comparison(Table[Any]):
@@ -144,7 +145,268 @@ class Comparison(Table[Any]):
         return draw("score_plots.score_differences", self, ax=ax)
 
 
-def values_of(row: Any) -> dict[str, Any]:
-    """Return the fields of a frozen row, rows inside of it included, as plain values."""
-    values: dict[str, Any] = plain(asdict(row))
-    return values
+# ---- The result of `compare_calibrators` --------------------------------------------------------
+
+SELECTED = "selected"
+REFERENCE = "identity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedCalibrator(ComparedRow):
+    """A calibrator, or the procedure that selects one, on rows that it was not fitted to.
+
+    Attributes
+    ----------
+    name : str
+        As it prints: a key, a name that the caller gave, or "selected".
+    calibrator : str
+        The calibrator with its options, or the rule of selection.
+    scores : Mapping
+        Proper scores by name, means over the held-out rows: these may be optimised. Empty where
+        the calibrator could not be fitted.
+    measures : Mapping
+        Calibration errors by name, of all held-out rows together: these are reported only.
+    difference, stderr : float or None
+        Mean over the held-out rows of the score less that of the uncalibrated model, None where
+        both are infinite in the same row, and its standard error, None where the mean is infinite.
+    tests : tuple of TestedPart
+        The tests of calibration of the held-out rows.
+    chosen : tuple of str
+        What the selection chose in the training rows of each fold; empty for a calibrator.
+    reason : str
+        Why there are no scores, or nothing.
+    """
+
+    calibrator: str
+    difference: float | None = None
+    stderr: float | None = None
+    tests: tuple[TestedPart, ...] = ()
+    chosen: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CalibratorComparison(Comparison):
+    """Calibrators compared by cross-validation; `compare_calibrators` returns it.
+
+    Attributes
+    ----------
+    rows : tuple of ComparedCalibrator
+        The uncalibrated model first ("identity"), the calibrators, and last "selected": the
+        procedure that takes the calibrator with the least score.
+    score : str
+        Name of the proper score that is optimised.
+    selected : str
+        Name of the calibrator with the least score.
+    best : Calibrator or None
+        That calibrator, fitted to all rows. Neither compared nor written to JSON, for it has a
+        `to_json` of its own.
+    data_name : str
+        What was calibrated.
+    n, m : int
+        Numbers of rows and of classes.
+    n_folds : int
+        Number of held-out parts.
+    n_fit, n_held_out : int or None
+        Rows that each map was fitted to, the least over the folds, and rows that were held out and
+        tested.
+    method : str
+        The tests and their null, in words.
+    lens_of_measures : str
+        Lens of the reported ECE and KS error.
+    n_resamples, seed : int
+        How to repeat it.
+    correction, level : str or None, float or None
+        As in `test_calibration`.
+    notes : tuple of str
+        What a reader should see.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", n=200, m=2, rng=1)
+    >>> result = ct.compare_calibrators(data, calibrators=["platt"], n_resamples=99, rng=1)
+    >>> [row.name for row in result.rows], result.selected
+    (['identity', 'platt', 'selected'], 'platt')
+    """
+
+    schema: ClassVar[str] = "caltest/calibrator-comparison/1"
+
+    rows: tuple[ComparedCalibrator, ...]
+    score: str
+    selected: str
+    best: Any = field(default=None, compare=False, metadata=NEVER)
+    data_name: str
+    n: int
+    m: int
+    n_folds: int
+    method: str
+    lens_of_measures: str
+    n_resamples: int
+    seed: int
+    correction: str | None = None
+    level: float | None = None
+    notes: tuple[str, ...] = ()
+    n_fit: int | None = None
+    n_held_out: int | None = None
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per calibrator; None where there is no value."""
+        complete = max(self.rows, key=lambda row: (len(row.tests), len(row.measures)))
+        return [self._record(row, complete) for row in self.rows]
+
+    def _record(self, row: ComparedCalibrator, complete: ComparedCalibrator) -> dict[str, Any]:
+        values: dict[str, Any] = {"name": row.name, "calibrator": row.calibrator}
+        values |= {name: row.scores.get(name) for name in complete.scores}
+        values |= {"difference": row.difference, "stderr": row.stderr}
+        values |= {name: row.measures.get(name) for name in complete.measures}
+        own = {(test.test, test.lens): test for test in row.tests}
+        for test in complete.tests:
+            key = f"{test.test}[{test.lens}]"
+            found = own.get((test.test, test.lens))
+            for name in ("estimate", "pvalue", "adjusted"):
+                values[f"{key} {name}"] = None if found is None else getattr(found, name)
+        return values | {"chosen": ", ".join(row.chosen), "reason": row.reason}
+
+    def summary(self) -> Summary:
+        """Return the print of all scores and calibration errors."""
+        return Summary(compared_sheets.sheet_of_calibrators(self, long=True))
+
+    def _sheet(self) -> Sheet:
+        from caltest.measures.base import keys_offering
+
+        return compared_sheets.sheet_of_calibrators(self, proper=keys_offering("is_proper_score"))
+
+
+# ---- The result of `compare_models` -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedModel(ComparedRow):
+    """A model on the rows that all models share.
+
+    Attributes
+    ----------
+    name : str
+        Name of the model.
+    scores : Mapping
+        Proper scores by name, means over rows.
+    measures : Mapping
+        Calibration errors by name.
+    parts : Mapping
+        "miscalibration", "discrimination" and "uncertainty", where they are defined: the score is
+        the first less the second plus the third.
+    difference : ScoreDifference or None
+        From the reference; None for the reference itself.
+    """
+
+    parts: Mapping[str, float] = field(default_factory=dict, hash=False)
+    difference: ScoreDifference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelComparison(Comparison):
+    """Models compared on the same rows; `compare_models` returns it.
+
+    Attributes
+    ----------
+    rows : tuple of ComparedModel
+        The models, in the order in which they were given.
+    score : str
+        Name of the proper score that is compared.
+    best : str
+        Name of the model with the least score.
+    reference : str
+        Name of the model that the others are compared with.
+    pairs : tuple of ScoreDifference
+        All comparisons: of each model with a reference that was named, else of all pairs.
+    tests : HTestTable
+        The tests of calibration, of each model in turn (`data_name`), adjusted together.
+    decomposed : str
+        Name of the score that `parts` decompose, or nothing.
+    lens_of_measures : str
+        Lens of the reported ECE and KS error.
+    confidence : float
+        Level of the intervals, each by itself.
+    n, m : int
+        Numbers of rows and of classes.
+    n_resamples, seed : int
+        Of the sign flips.
+    correction, level : str or None, float or None
+        As in `test_calibration`.
+    notes : tuple of str
+        What a reader should see.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=200, m=2, rng=1)
+    >>> models = {"as it is": data.probs, "cautious": (data.probs + 0.5) / 2}
+    >>> ct.compare_models(models, data.labels, n_resamples=99, rng=1).best
+    'as it is'
+    """
+
+    schema: ClassVar[str] = "caltest/model-comparison/3"
+
+    rows: tuple[ComparedModel, ...]
+    pairs: tuple[ScoreDifference, ...]
+    tests: HTestTable
+    score: str
+    best: str
+    reference: str
+    decomposed: str
+    lens_of_measures: str
+    confidence: float
+    n: int
+    m: int
+    n_resamples: int
+    seed: int
+    correction: str | None = None
+    level: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def tests_of(self, name: str) -> list[tuple[HTest, float]]:
+        """Return the tests of a model, each with its adjusted p-value.
+
+        Parameters
+        ----------
+        name : str
+            The model.
+
+        Returns
+        -------
+        list of (HTest, float)
+            In the order of the tests and lenses.
+        """
+        pairs = zip(self.tests.rows, self.tests.adjusted.tolist(), strict=True)
+        return [(test, p) for test, p in pairs if test.data_name == name]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per model; None where there is no value."""
+        return [self._record(row) for row in self.rows]
+
+    def _record(self, row: ComparedModel) -> dict[str, Any]:
+        values: dict[str, Any] = {"name": row.name, **row.scores, **row.measures, **row.parts}
+        for name in ("difference", "stderr", "low", "high", "pvalue", "adjusted"):
+            values[name] = None if row.difference is None else getattr(row.difference, name)
+        for test, adjusted in self.tests_of(row.name):
+            key = f"{test.test}[{test.lens}]"
+            values[f"{key} estimate"] = test.estimate
+            values[f"{key} pvalue"], values[f"{key} adjusted"] = test.pvalue, adjusted
+        return values
+
+    def summary(self) -> Summary:
+        """Return the print of all scores, their parts, and the calibration errors."""
+        return Summary(compared_sheets.sheet_of_models(self, long=True))
+
+    @classmethod
+    @checks_values
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the comparison from what `to_dict` or parsed JSON gave."""
+        comparison = super(ModelComparison, cls).from_dict(values)
+        for show in (comparison.summary, comparison.to_latex):
+            show()  # the names of models, tests and parts must fit together
+        return comparison
+
+    def _sheet(self) -> Sheet:
+        return compared_sheets.sheet_of_models(self)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from caltest import render
-from caltest.checks import check_schema, checks_values, read_only
 from caltest.drawing import above, draw
 from caltest.results import sheets
-from caltest.results.printable import Result, Summary, given, plain
+from caltest.results.codec import IF_ASKED, IF_GIVEN, NEVER, Parameters, plain
+from caltest.results.printable import Result, Summary, given
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from caltest.results.witness import Witness
 
 # Not written to JSON as they are.
-OMITTED = frozenset({"evidence", "counted", "counts", "replicates", "components"})
 EVALUE = "e-value"  # the name of a statistic that is one
 _QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
 
@@ -47,35 +46,6 @@ _COLUMNS = (
     "statistic",
     "pvalue",
 )
-
-
-class Parameters(Mapping[str, object]):
-    """A read-only mapping that keeps the order it was given.
-
-    Unlike `types.MappingProxyType` it can be pickled, so that results travel between processes.
-
-    Examples
-    --------
-    >>> Parameters({"kernel": "exponential", "bandwidth": 0.9})
-    Parameters({'kernel': 'exponential', 'bandwidth': 0.9})
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[str, object] | None = None) -> None:
-        self._items = dict(items or {})
-
-    def __getitem__(self, key: str) -> object:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __repr__(self) -> str:
-        return f"Parameters({self._items!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -180,32 +150,19 @@ class HTest(Result):
     n_resamples: int | None = None
     seed: int | None = None
     stopping: str | None = None
-    null_distribution: Floats | None = field(default=None, compare=False)
+    null_distribution: Floats | None = field(default=None, compare=False, metadata=IF_ASKED)
     is_bound: bool = False
     notes: tuple[str, ...] = ()
     level: float | None = None
     group: object = None
-    evidence: Evidence | None = field(default=None, compare=False)
-    counted: Counted | None = field(default=None, compare=False)
-    counts: GradeCounts | None = field(default=None, compare=False)
-    replicates: Replicates | None = field(default=None, compare=False)
-    components: HTestTable | None = field(default=None, compare=False)
+    evidence: Evidence | None = field(default=None, compare=False, metadata=NEVER)
+    counted: Counted | None = field(default=None, compare=False, metadata=NEVER)
+    counts: GradeCounts | None = field(default=None, compare=False, metadata=NEVER)
+    replicates: Replicates | None = field(default=None, compare=False, metadata=NEVER)
     size: Gap | None = None
     finding: str = ""
     places: tuple[Gap, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("statistic", "pvalue", "estimate"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "parameters", Parameters(self.parameters))
-        object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "places", tuple(self.places))
-        if self.null_distribution is not None:
-            object.__setattr__(
-                self,
-                "null_distribution",
-                read_only(np.array(self.null_distribution, dtype=np.float64)),
-            )
+    components: HTestTable | None = field(default=None, compare=False, metadata=IF_GIVEN)
 
     @classmethod
     def from_outcome(
@@ -459,37 +416,6 @@ class HTest(Result):
         ('observed frequency of 1', 'ECE under the null hypothesis')
         """
         return draw("htests.plot_test", self, kind, {"ax": ax, **options})
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold.
-
-        Parameters
-        ----------
-        include_null : bool
-            Whether to include the null distribution, a list of `n_resamples` numbers.
-        """
-        left_out = OMITTED | (set() if include_null else {"null_distribution"})
-        names = [f.name for f in fields(self) if f.name not in left_out]
-        values = {name: plain(getattr(self, name)) for name in names}
-        if self.components is not None:
-            values["components"] = self.components.to_dict(include_null=include_null)
-        return values
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        checked = check_schema(values, cls.schema)
-        if checked.get("components") is not None:
-            from caltest.results.table import HTestTable
-
-            checked["components"] = HTestTable.from_dict(checked["components"])
-        from caltest.measures.gap import Gap
-
-        if checked.get("size") is not None:
-            checked["size"] = Gap.of_values(checked["size"])
-        checked["places"] = tuple(map(Gap.of_values, checked.get("places", ())))
-        return cls(**checked)
 
     def to_csv(self) -> str:
         """Return one line of values under one line of names, numbers at full precision."""

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from caltest.checks import (
-    check_confidence,
-    check_integer,
-    check_jobs,
-    check_schema,
-    check_seed,
-    checks_values,
-)
+from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.results import answers
+from caltest.results import sheets
 from caltest.results.evidence import Evidence, required
-from caltest.results.printable import Result, plain
+from caltest.results.printable import Result
 
 if TYPE_CHECKING:
+    from caltest.measures import Measure
     from caltest.measures.outcome import Ends
     from caltest.predictions import Predictions
     from caltest.render import Sheet
@@ -64,26 +57,11 @@ class Interval(Result):
     seed: int | None = None
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        for name in ("low", "high", "estimate", "level"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "notes", tuple(self.notes))
-
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the interval from what `to_dict` or parsed JSON gave."""
-        return cls(**check_schema(values, cls.schema))
-
     def _sheet(self) -> Sheet:
-        return answers.sheet_of_interval(self)
+        return sheets.sheet_of_interval(self)
 
 
 def interval_of(
@@ -98,44 +76,56 @@ def interval_of(
     """Compute the interval of a result; see `HTest.confidence_interval`."""
     from caltest.intervals import choose
 
-    level = check_confidence(level)
-    check_integer(n_resamples, "n_resamples", minimum=99)
-    check_jobs(n_jobs)
+    level = checks.check_confidence(level)
+    checks.check_integer(n_resamples, "n_resamples", minimum=99)
+    checks.check_jobs(n_jobs)
     if test.counts is not None:
         return _of_grade(test, test.counts, level, method)
     if test.counted is not None:
-        seed = test.counted.seed if rng is None else check_seed(rng)
+        seed = test.counted.seed if rng is None else checks.check_seed(rng)
         settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
         return _of_cells(test, test.counted, level, method=method, **settings)
     evidence: Evidence = required(test.evidence, "a confidence interval")
     seen = evidence.seen
     clustered = seen.has_dependence
     chosen = choose(evidence.measure, "cluster" if clustered and method is None else method)
-    seed = evidence.seed if rng is None else check_seed(rng)
-    ends = chosen.compute(
-        evidence.measure,
-        seen,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-        n_jobs=n_jobs,
-    )
+    seed = evidence.seed if rng is None else checks.check_seed(rng)
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "n_jobs": n_jobs}
+    ends = chosen.compute(evidence.measure, seen, level=level, seed=seed, **draws)
     if chosen.key != "cluster":  # it agrees with its own null
-        ends = _agreeing(ends, test, evidence, level=level, n_resamples=n_resamples, n_jobs=n_jobs)
-    # What lies outside of the range is not the value: to cut it off leaves the coverage as it is.
-    least, largest = evidence.measure.support(seen.m)
+        ends = _agreeing(ends, test, evidence, level=level, **draws)
+    ends = replace(ends, notes=(*independence_notes(chosen.key, seen), *ends.notes))
+    return _made(
+        test,
+        evidence.measure,
+        seen.m,
+        ends,
+        level=level,
+        draws=(n_resamples, seed) * chosen.resamples,
+    )
+
+
+def _made(
+    test: HTest, measure: Measure, m: int, ends: Ends, *, level: float, draws: tuple[int, ...] = ()
+) -> Interval:
+    """Return the interval between ends; `draws` are the number of resamples and the seed.
+
+    What lies outside of the range is not the value: to cut it off leaves the coverage as it is.
+    """
+    least, largest = measure.support(m)
+    n_resamples, seed = draws or (None, None)
     return Interval(
         low=min(max(ends.low, least), largest),
         high=max(min(ends.high, largest), least),
         estimate=ends.estimate,
         level=level,
         method=ends.method_text,
-        measure=evidence.measure.title,
-        name=evidence.measure.estimate_symbol,
+        measure=measure.title,
+        name=measure.estimate_symbol,
         data=data_line(test),
-        n_resamples=n_resamples if chosen.resamples else None,
-        seed=seed if chosen.resamples else None,
-        notes=(*independence_notes(chosen.key, seen), *ends.notes),
+        n_resamples=n_resamples,
+        seed=seed,
+        notes=ends.notes,
     )
 
 
@@ -168,11 +158,8 @@ def _agreeing(
     from caltest.intervals.base import calibrated_values
 
     measure, seen = evidence.measure, evidence.seen
-    settings: dict[str, Any] = {
-        "n_resamples": n_resamples,
-        "seed": evidence.seed,
-        "n_jobs": n_jobs,
-    }
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "n_jobs": n_jobs}
+    settings["seed"] = evidence.seed
     fine = test.least_pvalue is None or test.least_pvalue <= 1.0 - level
     if test.null == measure.nulls[0] and fine:
         exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)
@@ -213,20 +200,7 @@ def _of_cells(
         exact = Exact(test.pvalue, test.statistic, test.null_distribution)
     noise = partial(redrawn_values, bound, **settings)
     ends = agreeing(found.ends, measure, exact, bound.calibrated, noise, level=level)
-    least, largest = measure.support(2)
-    return Interval(
-        low=min(max(ends.low, least), largest),
-        high=max(min(ends.high, largest), least),
-        estimate=ends.estimate,
-        level=level,
-        method=ends.method_text,
-        measure=measure.title,
-        name=measure.estimate_symbol,
-        data=data_line(test),
-        n_resamples=n_resamples if found.resamples else None,
-        seed=seed if found.resamples else None,
-        notes=ends.notes,
-    )
+    return _made(test, measure, 2, ends, level=level, draws=(n_resamples, seed) * found.resamples)
 
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:
@@ -241,17 +215,7 @@ def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None)
             f"use {' or '.join(map(repr, own))}",
         )
     ends = grade.measure.grade_interval(grade.defaults, grade.n, level=level)
-    return Interval(
-        low=ends.low,
-        high=ends.high,
-        estimate=ends.estimate,
-        level=level,
-        method=ends.method_text,
-        measure=grade.measure.title,
-        name=grade.measure.estimate_symbol,
-        data=data_line(test),
-        notes=ends.notes,
-    )
+    return _made(test, grade.measure, 2, ends, level=level)
 
 
 def data_line(test: HTest) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
-
-import numpy as np
 
 from caltest import render
 from caltest.checks import check_choice, check_schema, checks_values
 from caltest.errors import invalid
+from caltest.results.codec import plain, plain_fields, rebuilt, settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +56,28 @@ class Result(Printable):
 
     __slots__ = ()
     schema: ClassVar[str] = ""
+    derived: ClassVar[tuple[str, ...]] = ()  # properties that are written and not read
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        settle(self)
+
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
+        """Return plain Python values that JSON can hold.
+
+        Parameters
+        ----------
+        include_null : bool
+            Whether to include the null distribution, a list of `n_resamples` numbers.
+        """
+        derived = {name: getattr(self, name) for name in self.derived}
+        return derived | plain_fields(self, include_null=include_null)
+
+    @classmethod
+    @checks_values
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the result from what `to_dict` or parsed JSON gave."""
+        read = check_schema(values, cls.schema)
+        return rebuilt(cls, {name: read[name] for name in read if name not in cls.derived})
 
     def to_json(self, *, include_null: bool = False, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON, with the name of its schema (`caltest schema`)."""
@@ -78,21 +94,6 @@ class Summary(Printable):
 
     def _sheet(self) -> Sheet:
         return self.sheet
-
-
-def plain(value: object) -> Any:
-    """Return plain Python data; JSON has no infinities, so they become "inf", "-inf", "nan"."""
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value if isinstance(value, bool | int | str | None) else str(value)
 
 
 def given(level: float | None) -> float:
@@ -157,42 +158,9 @@ class Table(Frame, Generic[Row]):
     def __getitem__(self, index: int | slice) -> Row | tuple[Row, ...]:
         return self.rows[index]
 
-
-class FlatTable(Table[Row]):
-    """A table whose rows are dataclasses of plain values, with facts that are plain values too."""
-
-    __slots__ = ()
-    row_type: ClassVar[type]
-    derived: ClassVar[tuple[str, ...]] = ()  # properties that are written and not read
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold."""
-        own: dict[str, Any] = plain(asdict(self))  # type: ignore[call-overload]
-        return {name: getattr(self, name) for name in self.derived} | own
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        own = check_schema(values, cls.schema)
-        read = tuple(cls._row(row) for row in own.pop("rows"))
-        return cls(rows=read, **{k: v for k, v in own.items() if k not in cls.derived})  # type: ignore[call-arg]
-
-    @classmethod
-    def _row(cls, values: Mapping[str, Any]) -> Row:
-        """Read a row; JSON holds infinite numbers as text."""
-        texts = {field.name for field in fields(cls.row_type) if field.type == "str"}
-        row: Row = cls.row_type(
-            **{
-                name: float(value) if isinstance(value, str) and name not in texts else value
-                for name, value in values.items()
-            }
-        )
-        return row
-
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per row."""
-        return [plain(asdict(row)) for row in self.rows]  # type: ignore[call-overload]
+        return [plain(row) for row in self.rows]
 
 
 def data_frame(records: Sequence[Mapping[str, Any]] | Mapping[str, Any], backend: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is printed of a test, its summary, a table and very many groups."""
+"""Sheets of tests, tables, groups, intervals and witnesses."""
 
 from __future__ import annotations
 
@@ -7,28 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest.render.sheet import (
-    LEGEND,
-    SMALLEST,
-    SMALLEST_TAIL,
-    Pairs,
-    Sheet,
-    equals,
-    number,
-    pvalue,
-    stars,
-    verdict,
-)
-from caltest.results.wording import (
-    CALIBRATION,
-    claim_of,
-    headline,
-    headline_of_groups,
-    headline_of_table,
-)
+from caltest.render import sheet
+from caltest.render.sheet import Sheet, number
+from caltest.results import wording
 
 if TYPE_CHECKING:
-    from caltest.results import GroupsTest, HTest, HTestTable
+    from collections.abc import Sequence
+
+    from caltest.results import GroupsTest, HTest, HTestTable, Interval, Region, Witness
 
 Columns = dict[str, tuple[str, ...]]
 
@@ -52,36 +38,36 @@ CORRECTIONS = {
 }
 
 
-def sheet_of_test(test: HTest) -> Sheet:
+def sheet_of_test(test: HTest) -> sheet.Sheet:
     """The htest print of one test."""
-    numbers = [(test.statistic_name, number(test.statistic)), ("p-value", _pvalue(test))]
+    numbers = [(test.statistic_name, sheet.number(test.statistic)), ("p-value", _pvalue(test))]
     if test.estimate_name != test.statistic_name:
-        numbers.append((test.estimate_name, number(test.estimate)))
+        numbers.append((test.estimate_name, sheet.number(test.estimate)))
     against = test.side or "the predictions are not calibrated"
     hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
     if test.null == TOLERANCE:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
-    return Sheet(
+    return sheet.Sheet(
         title=test.method,
-        headline=headline(test),
+        headline=wording.headline(test),
         facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
         closing=(*_components(test), hypothesis, *_notes(test)),
     )
 
 
-def _components(test: HTest) -> Pairs:
+def _components(test: HTest) -> sheet.Pairs:
     """The components, the loudest first: p-value adjusted for all, and what was found."""
     if test.components is None:
         return ()
     rows = zip(test.components, test.components.adjusted.tolist(), strict=True)
     return tuple(
-        (row.test, f"p {equals(pvalue(adjusted))}, {row.parameters['finding']}")
+        (row.test, f"p {sheet.equals(sheet.pvalue(adjusted))}, {row.parameters['finding']}")
         for row, adjusted in rows
     )
 
 
-def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
+def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet:
     """The longer print of one test: every field on its line, then the null distribution."""
     facts = {
         "data": test.data_name,
@@ -99,43 +85,43 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> Sheet:
         f"statistic ({test.statistic_name})": test.statistic,
         f"estimate ({test.estimate_name})": test.estimate,
     }
-    lines = [(name, number(value)) for name, value in facts.items() if value is not None]
-    return Sheet(
+    lines = [(name, sheet.number(value)) for name, value in facts.items() if value is not None]
+    return sheet.Sheet(
         title=test.method,
-        headline=headline(test),
+        headline=wording.headline(test),
         facts=(*lines, ("p-value", _pvalue(test))),
         header=("under the null", test.statistic_name),
-        rows=tuple((name, number(value)) for name, value in quantiles.items()),
+        rows=tuple((name, sheet.number(value)) for name, value in quantiles.items()),
         closing=_notes(test),
         listing=True,
     )
 
 
-def sheet_of_table(table: HTestTable, *, long: bool = False) -> Sheet:
+def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
     """The print of several tests; the long one has sizes and settings as columns."""
     names = _name_columns(table.rows)
     columns = names | _number_columns(table, long=long)
-    return Sheet(
+    return sheet.Sheet(
         title=_shared(row.method for row in table) or "Tests of calibration",
-        headline=headline_of_table(table),
+        headline=wording.headline_of_table(table),
         facts=_table_facts(table, shown=columns),
         header=tuple("" if name == "code" else name for name in columns),
         rows=tuple(zip(*columns.values(), strict=True)),
         n_text=len(names),
-        legend=LEGEND,
+        legend=sheet.LEGEND,
         closing=(*_together(table), *_lights(table), *_table_notes(table)),
     )
 
 
 def pvalue_of(test: HTest) -> str:
     """The p-value of a test; a small one in digits where it has them."""
-    return pvalue(test.pvalue, _smallest(test))
+    return sheet.pvalue(test.pvalue, _smallest(test))
 
 
 def _smallest(test: HTest) -> str:
     """The smallest p-value that is shown as a number: that of redrawn labels is a count."""
     counted = test.n_resamples is not None or test.null in FAR_TAILS
-    return SMALLEST_TAIL if counted else SMALLEST
+    return sheet.SMALLEST_TAIL if counted else sheet.SMALLEST
 
 
 def _pvalue(test: HTest) -> str:
@@ -162,7 +148,7 @@ def _resamples(rows: Sequence[HTest]) -> str:
     return f"B = {' to '.join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))}"
 
 
-def _settings(parameters: Mapping[str, object]) -> Pairs:
+def _settings(parameters: Mapping[str, object]) -> sheet.Pairs:
     """The parameters as lines: a text begins a line, a number or a rule qualifies it."""
     lines: list[tuple[str, str]] = []
     previous = ""
@@ -172,13 +158,13 @@ def _settings(parameters: Mapping[str, object]) -> Pairs:
         else:
             head, so_far = lines.pop() if lines else ("parameters", "")
             of_previous = name == f"{previous} rule"
-            more = f" ({value})" if of_previous else f", {name} = {number(value)}"
+            more = f" ({value})" if of_previous else f", {name} = {sheet.number(value)}"
             lines.append((head, (so_far + more).removeprefix(", ")))
         previous = name
     return tuple(lines)
 
 
-def _notes(test: HTest) -> Pairs:
+def _notes(test: HTest) -> sheet.Pairs:
     return tuple(("note", note) for note in test.notes)
 
 
@@ -206,20 +192,20 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         )
     columns |= _parameter_columns(rows, None if long else table.columns)
     name = _shared(row.estimate_name for row in rows) or "estimate"
-    columns[name] = tuple(number(row.estimate) for row in rows)
+    columns[name] = tuple(sheet.number(row.estimate) for row in rows)
     if any(row.statistic_name != row.estimate_name for row in rows):
         name = _shared(row.statistic_name for row in rows) or "statistic"
-        columns[name] = tuple(number(row.statistic) for row in rows)
+        columns[name] = tuple(sheet.number(row.statistic) for row in rows)
     columns["p-value"] = tuple(pvalue_of(row) for row in rows)
     if table.correction is not None:
         smallest = [_smallest(row) for row in rows]
-        columns["adjusted"] = tuple(map(pvalue, adjusted, smallest))
-    columns["code"] = tuple(stars(value) for value in adjusted)
+        columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, smallest))
+    columns["code"] = tuple(sheet.stars(value) for value in adjusted)
     if table.light_bounds is not None:
         columns["light"] = table.traffic_lights
     if table.level is not None:
-        words = tuple(verdict(value) for value in table.rejected.tolist())
-        columns[f"at level {number(table.level)}"] = words
+        words = tuple(sheet.verdict(value) for value in table.rejected.tolist())
+        columns[f"at level {sheet.number(table.level)}"] = words
     return columns
 
 
@@ -229,13 +215,13 @@ def _parameter_columns(rows: Sequence[HTest], wanted: Sequence[str] | None) -> C
     names = dict.fromkeys(name for row in rows for name in row.parameters)
     for name in (name for name in names if wanted is None or name in wanted):
         values = [row.parameters.get(name) for row in rows]
-        cells = tuple("" if value is None else number(value) for value in values)
+        cells = tuple("" if value is None else sheet.number(value) for value in values)
         if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
             columns[name] = cells
     return columns
 
 
-def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
+def _table_facts(table: HTestTable, *, shown: Columns) -> sheet.Pairs:
     """The lines that hold for every row, and how the p-values were adjusted."""
     first, rows = table.rows[0], table.rows
     shared = {
@@ -254,7 +240,7 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> Pairs:
     return tuple((name, value) for name, value in facts if value)
 
 
-def _sides(rows: Sequence[HTest]) -> Pairs:
+def _sides(rows: Sequence[HTest]) -> sheet.Pairs:
     """What tests look for that look for one direction only, with their keys where others do not."""
     same = _shared(row.side for row in rows)
     if same:
@@ -302,7 +288,7 @@ def _table_data(table: HTestTable, *, shown: Columns) -> str:
     return ", ".join(filter(None, [size, group, lens]))
 
 
-def _together(table: HTestTable) -> Pairs:
+def _together(table: HTestTable) -> sheet.Pairs:
     """The tests of all groups together; the null first where several share it."""
     tests = table.omnibus
     text = _shared(_null(test) for test in tests) if len(tests) > 1 else ""
@@ -311,23 +297,25 @@ def _together(table: HTestTable) -> Pairs:
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
         value = pvalue_of(test)
-        numbers = f"{test.statistic_name} = {number(test.statistic)}, p-value {equals(value)}"
+        numbers = (
+            f"{test.statistic_name} = {sheet.number(test.statistic)}, p-value {sheet.equals(value)}"
+        )
         if test.level is not None:
-            numbers += f", {verdict(test.rejected)} at level {number(test.level)}"
+            numbers += f", {sheet.verdict(test.rejected)} at level {sheet.number(test.level)}"
         name = f"{test.test}{lens}" if several else "all groups"
         lines.append((name, numbers if text else f"{numbers} ({_null(test)})"))
-    if table.together is not None and claim_of(table.rows[0]) is CALIBRATION:
-        value = equals(pvalue(table.together, SMALLEST_TAIL))
+    if table.together is not None and wording.claim_of(table.rows[0]) is wording.CALIBRATION:
+        value = sheet.equals(sheet.pvalue(table.together, sheet.SMALLEST_TAIL))
         told = f"p-value {value}, of all groups together or of the worst, whichever is rarer"
         lines.append(("answer", told))
     return tuple(lines)
 
 
-def _lights(table: HTestTable) -> Pairs:
+def _lights(table: HTestTable) -> sheet.Pairs:
     """What the colours of the rows stand for."""
     if table.light_bounds is None:
         return ()
-    yellow, orange, red = map(number, table.light_bounds)
+    yellow, orange, red = map(sheet.number, table.light_bounds)
     what = "more" if all(row.side for row in table.rows) else "more or fewer"
     rule = (
         f"{what} defaults than predicted, by p-value: yellow at most {yellow}, orange at most "
@@ -336,7 +324,7 @@ def _lights(table: HTestTable) -> Pairs:
     return (("traffic lights", rule),)
 
 
-def _table_notes(table: HTestTable) -> Pairs:
+def _table_notes(table: HTestTable) -> sheet.Pairs:
     """Each note once, with the rows that it belongs to unless it belongs to all."""
     names = next(iter(_name_columns(table.rows).values()))
     text = _null_text(table.rows)
@@ -367,7 +355,7 @@ SHOWN, LONG = 10, 100
 LONGEST = 18  # names that the grid has room for
 
 
-def sheet_of_groups(test: GroupsTest, *, long: bool = False) -> Sheet:
+def sheet_of_groups(test: GroupsTest, *, long: bool = False) -> sheet.Sheet:
     """The print of the worst groups; the long one has more, with statistics and p-values."""
     more = (test.statistic_name, "p-value") if long else ()
     shown = test.order[: LONG if long else SHOWN].tolist()
@@ -375,26 +363,26 @@ def sheet_of_groups(test: GroupsTest, *, long: bool = False) -> Sheet:
     numbered = max(map(len, names)) > LONGEST
     marks = [f"[{k}]" for k in range(1, len(names) + 1)] if numbered else names
     kind = "segments" if test.overlap else "groups"
-    return Sheet(
+    return sheet.Sheet(
         title=f"Exact test of calibration in {len(test):,} {kind}: {test.title}",
-        headline=headline_of_groups(test),
+        headline=wording.headline_of_groups(test),
         facts=_facts(test),
-        numbers=(("p-value of all", pvalue(test.pvalue)),),
+        numbers=(("p-value of all", sheet.pvalue(test.pvalue)),),
         header=("", *NUMBERS, *more, "adjusted", ""),
         rows=tuple(
             (name, *_cells(test, g, long=long)) for name, g in zip(marks, shown, strict=True)
         ),
-        legend=LEGEND,
+        legend=sheet.LEGEND,
         closing=(*(zip(marks, names, strict=True) if numbered else ()), *_closing(test)),
     )
 
 
-def _facts(test: GroupsTest) -> Pairs:
+def _facts(test: GroupsTest) -> sheet.Pairs:
     least, middle, most = (f"{value:,.0f}" for value in np.quantile(test.sizes, (0, 0.5, 1)))
     columns = " x ".join(test.columns)
     kind = "segments" if test.overlap else "groups"
     adjusted = "segments, which overlap" if test.overlap else "groups"
-    settings = ((name, number(value)) for name, value in test.parameters.items())
+    settings = ((name, sheet.number(value)) for name, value in test.parameters.items())
     return (
         ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
         (kind, f"{len(test):,} of {columns}, {least} to {most} rows, median {middle}"),
@@ -413,7 +401,11 @@ def _method(test: GroupsTest) -> str:
 def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
     ends = f"[{100 * test.low[g]:z.1f}, {100 * test.high[g]:z.1f}]"
     share = test.events[g] / test.sizes[g]
-    own = (number(float(test.statistics[g])), pvalue(test.pvalues[g], "1e-30")) if long else ()
+    own = (
+        (sheet.number(float(test.statistics[g])), sheet.pvalue(test.pvalues[g], "1e-30"))
+        if long
+        else ()
+    )
     return (
         str(test.sizes[g]),
         f"{100 * test.predicted[g]:.1f}",
@@ -421,8 +413,8 @@ def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
         f"{100 * (share - test.predicted[g]):+z.1f}",
         ends,
         *own,
-        pvalue(float(test.adjusted[g])),
-        stars(float(test.adjusted[g])),
+        sheet.pvalue(float(test.adjusted[g])),
+        sheet.stars(float(test.adjusted[g])),
     )
 
 
@@ -430,7 +422,7 @@ def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
     if test.level is not None:
         kind = "segments" if test.overlap else "groups"
         yield (
-            f"rejected at level {number(test.level)}",
+            f"rejected at level {sheet.number(test.level)}",
             f"{test.n_rejected:,} of {len(test):,} {kind}",
         )
     yield (
@@ -438,6 +430,52 @@ def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
         "in per cent and percentage points; gap = observed - predicted, each interval by itself",
     )
     for name, (p, text) in test.omnibus.items():
-        yield name, f"p-value {equals(pvalue(p))}, {text}"
+        yield name, f"p-value {sheet.equals(sheet.pvalue(p))}, {text}"
     for note in test.notes:
         yield "note", note
+
+
+# ---- What is printed of the answers to later questions: how sure, and where ---------------------
+
+COLUMNS = ("class", "predicted", "region", "n", "mean", "observed", "gap", "SKCE")
+
+
+def sheet_of_interval(interval: Interval) -> Sheet:
+    """The print of a confidence interval."""
+    text = interval.method
+    if interval.n_resamples is not None:
+        text += f", B = {interval.n_resamples}, seed = {interval.seed}"
+    ends = f"[{number(interval.low)}, {number(interval.high)}]"
+    return Sheet(
+        title=f"{100 * interval.level:g} percent confidence interval: {interval.measure}",
+        facts=(("data", interval.data), ("method", text)),
+        numbers=((interval.name, number(interval.estimate)), ("interval", ends)),
+        closing=tuple(("note", note) for note in interval.notes),
+    )
+
+
+def sheet_of_witness(witness: Witness, regions: Sequence[Region], n_regions: int) -> Sheet:
+    """The print of a witness: the classes and regions that contribute most."""
+    rows = tuple(
+        (
+            str(region.name),
+            "too high" if region.gap < 0 else "too low",
+            f"{'[' if region.low == 0 else '('}{number(region.low)}, {number(region.high)}]",
+            str(region.n),
+            number(region.mean),
+            number(region.observed),
+            number(region.gap),
+            number(region.contribution),
+        )
+        for region in regions
+    )
+    left = n_regions - len(regions)
+    return Sheet(
+        title="Where the error lies: squared kernel calibration error",
+        facts=(("data", witness.data), ("kernel", witness.kernel)),
+        numbers=(("SKCE", number(witness.skce)), ("KCE (biased)", number(witness.kce))),
+        header=COLUMNS,
+        rows=rows,
+        n_text=3,
+        closing=(("note", f"{left} more regions in to_frame()"),) if left else (),
+    )

@@ -1,24 +1,28 @@
-"""The results of several tests, with adjusted p-values."""
+"""Several tests as one result: a table, and very many groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
-from caltest.checks import check_light_bounds, check_schema, checks_values, read_only
+from caltest.checks import check_integer, check_light_bounds, read_only
+from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
+from caltest.results.codec import plain, plain_fields, settle
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Summary, Table, given, plain
-from caltest.types import Flags, Floats
+from caltest.results.printable import Summary, Table, given
+from caltest.types import AnyArray, Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.measures.gap import Gap
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
@@ -83,15 +87,11 @@ class HTestTable(Table[HTest]):
     pvalue: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "omnibus", tuple(self.omnibus))
-        object.__setattr__(self, "columns", tuple(self.columns))
         if self.light_bounds is not None:
             object.__setattr__(self, "light_bounds", check_light_bounds(self.light_bounds))
-        object.__setattr__(self, "rows", tuple(self.rows))
+        settle(self)
         if not self.rows:
             raise invalid("a table must have at least one test", "none", "name a test and a lens")
-        object.__setattr__(self, "adjusted", read_only(np.array(self.adjusted, dtype=np.float64)))
         if self.correction == "none":
             object.__setattr__(self, "correction", None)
         pvalues = read_only(np.array([row.pvalue for row in self.rows]))
@@ -173,27 +173,368 @@ class HTestTable(Table[HTest]):
             values["light"] = light
         return records
 
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold; see `HTest.to_dict`."""
-        return {
-            "rows": [row.to_dict(include_null=include_null) for row in self.rows],
-            "correction": self.correction,
-            "adjusted": plain(self.adjusted),
-            "level": self.level,
-            "notes": list(self.notes),
-            "omnibus": [test.to_dict(include_null=include_null) for test in self.omnibus],
-            "together": self.together,
-            "light_bounds": plain(self.light_bounds),
-            "columns": list(self.columns),
-        }
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the table from what `to_dict` or parsed JSON gave; see `HTest.from_dict`."""
-        values = check_schema(values, cls.schema)
-        tests = {k: tuple(map(HTest.from_dict, values.get(k, ()))) for k in ("rows", "omnibus")}
-        return cls(**{**values, **tests})
-
     def _sheet(self) -> Sheet:
         return sheets.sheet_of_table(self)
+
+
+# ---- The result of a test of very many groups: arrays, not a test object for each ---------------
+
+ARRAYS = (
+    "sizes",
+    "events",
+    "predicted",
+    "low",
+    "high",
+    "deviation",
+    "statistics",
+    "pvalues",
+    "adjusted",
+)
+
+
+class GroupRows(Sequence[HTest]):
+    """The tests of very many groups, each made when it is asked for.
+
+    Parameters
+    ----------
+    test : GroupsTest
+        Their arrays.
+    """
+
+    def __init__(self, test: GroupsTest) -> None:
+        self.test = test
+
+    def __len__(self) -> int:
+        return self.test.sizes.size
+
+    @overload
+    def __getitem__(self, index: int) -> HTest: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[HTest, ...]: ...
+    def __getitem__(self, index: int | slice) -> HTest | tuple[HTest, ...]:
+        if isinstance(index, slice):
+            return tuple(self[g] for g in range(len(self))[index])
+        test, g = self.test, range(len(self))[index]
+        statistic = float(test.statistics[g])
+        is_value = len(test.columns) == 1 and not test.overlap
+        return HTest(
+            test=test.test,
+            method=f"Exact test of calibration: {test.title}",
+            statistic_name=test.statistic_name,
+            statistic=statistic,
+            pvalue=float(test.pvalues[g]),
+            estimate_name=test.statistic_name,
+            estimate=statistic,
+            null="exact",
+            alternative="greater",
+            null_text=test.null_text,
+            n=int(test.sizes[g]),
+            m=test.m,
+            lens=test.lens,
+            claim=test.claim.partition(", ")[2],
+            data_name=test.data_name,
+            seed=test.seed,
+            level=test.level,
+            group=test.values[g][0] if is_value else test.name(g),
+            size=test.gap_of(g),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GroupsTest(HTestTable):
+    """A table of the tests of very many groups: arrays, whose rows become tests when asked for.
+
+    `test_calibration` returns it for `by=` with more than 500 groups that are tested in one pass,
+    and for `segments=`, where the rows are counted in cells.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that the groups are made of.
+    values : tuple of tuple
+        What each column holds in a group; None where the group has any value of it.
+    sizes, events : (G,) array
+        Rows and events of each group.
+    predicted : (G,) array
+        Mean prediction.
+    low, high : (G,) array
+        Ends of the 95 % interval of observed - predicted, each by itself.
+    deviation : (G,) array
+        Standard deviation of observed - predicted if the predictions are calibrated.
+    statistics, pvalues, adjusted : (G,) array
+        Of the test; p-values before and after adjustment.
+    pvalue, together : float
+        That the predictions are calibrated in every group.
+    rows : sequence of HTest
+        The test of each group, made when it is asked for.
+    light_bounds : None
+        There are no traffic lights.
+    omnibus : dict
+        The p-values it is made of, by name, each with what it says in words.
+    test, title, statistic_name : str
+        Key, title and symbol of the test.
+    lens, claim : str
+        The lens, and the null hypothesis in words.
+    m : int
+        Number of classes.
+    correction : str or None
+        Key of the adjustment.
+    null_text : str
+        Where p-values come from.
+    parameters : dict
+        Settings of the test, for print.
+    overlap : bool
+        Whether a row may be in several groups.
+    seed : int
+        Of what was redrawn.
+    data_name : str
+        What was tested.
+    level : float or None
+        The significance level, if the caller gave one.
+    notes : tuple of str
+        What a reader of the p-values should see.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> rng = np.random.default_rng(1)
+    >>> shop, p = np.arange(60_000) % 600, rng.uniform(0.1, 0.4, 60_000)
+    >>> y = rng.random(60_000) < p + 0.3 * (shop == 17)
+    >>> frame = pl.DataFrame({"shop": shop, "p": p, "y": y})
+    >>> result = ct.test_calibration(
+    ...     None, frame, label="y", probs="p", by="shop", engine="cells", level=0.05, rng=1
+    ... )
+    >>> len(result), result.n_rejected, result.worst(1)[0].name
+    (600, 1, '17')
+    """
+
+    schema: ClassVar[str] = "caltest/groups/1"
+
+    rows: Sequence[HTest] = field(init=False, compare=False)  # type: ignore[assignment]
+    together: float = field(init=False)
+    light_bounds: None = field(init=False, default=None)
+    columns: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    sizes: Ints = field(compare=False)
+    events: Ints = field(compare=False)
+    predicted: Floats = field(compare=False)
+    low: Floats = field(compare=False)
+    high: Floats = field(compare=False)
+    deviation: Floats = field(compare=False)
+    statistics: Floats = field(compare=False)
+    pvalues: Floats = field(compare=False)
+    adjusted: Floats = field(compare=False)
+    pvalue: float
+    omnibus: Mapping[str, tuple[float, str]]  # type: ignore[assignment]
+    test: str
+    title: str
+    statistic_name: str
+    lens: str
+    claim: str
+    m: int
+    correction: str | None
+    null_text: str
+    parameters: Mapping[str, Any]
+    overlap: bool
+    seed: int
+    data_name: str
+    level: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        settle(self)
+        omnibus = {name: (float(p), text) for name, (p, text) in self.omnibus.items()}
+        object.__setattr__(self, "omnibus", omnibus)
+        object.__setattr__(self, "rows", GroupRows(self))
+        object.__setattr__(self, "together", self.pvalue)
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that there can be."""
+        return 0.0
+
+    @property
+    def n(self) -> int:
+        """The number of rows of all groups; where these overlap, that of the largest."""
+        return int(self.sizes.max() if self.overlap else self.sizes.sum())
+
+    @property
+    def observed(self) -> Floats:
+        """The share of events of each group, (G,)."""
+        return np.asarray(self.events / self.sizes)
+
+    @property
+    def gap(self) -> Floats:
+        """The share of events less the mean prediction of each group, (G,)."""
+        return self.observed - self.predicted
+
+    def name(self, group: int) -> str:
+        """Say which rows a group has: the values of its columns.
+
+        Parameters
+        ----------
+        group : int
+            Its number.
+
+        Returns
+        -------
+        str
+            Such as "north, 2", or where groups overlap "region = north & age = 2".
+        """
+        pairs = zip(self.columns, self.values[group], strict=True)
+        if not self.overlap:
+            return ", ".join(str(value) for _, value in pairs)
+        told = [f"{column} = {value}" for column, value in pairs if value is not None]
+        return " & ".join(told) or "all rows"
+
+    @cached_property
+    def order(self) -> Ints:
+        """The numbers of the groups, the worst first: by p-value, then by standardised gap."""
+        sd = np.where(self.deviation > 0, self.deviation, 1.0)
+        return np.lexsort((-np.abs(self.gap) / sd, self.pvalues))
+
+    def worst(self, count: int = 10) -> tuple[Gap, ...]:
+        """Return the gaps of the worst groups, the worst first.
+
+        Parameters
+        ----------
+        count : int, default 10
+            How many.
+
+        Returns
+        -------
+        tuple of Gap
+            Each with its adjusted p-value.
+
+        Raises
+        ------
+        InvalidInput
+            If the count is no whole number from 0 on.
+        """
+        some = self.order[: check_integer(count, "count", 0)]
+        return tuple(self.gap_of(int(g)).one_of(len(self)) for g in some)
+
+    def gap_of(self, g: int) -> Gap:
+        """Return the gap of a group by its number, with a 95 % interval of its own.
+
+        Parameters
+        ----------
+        g : int
+            The number.
+
+        Returns
+        -------
+        Gap
+            With the adjusted p-value of the group.
+        """
+        from caltest.measures.gap import Gap, Where
+
+        name = self.name(g)
+        kind = "segment" if self.overlap else "group"
+        whose: dict[str, Any] = {kind: name}
+        measured = Gap.of(
+            kind=kind,
+            name=name,
+            n=int(self.sizes[g]),
+            predicted=float(self.predicted[g]),
+            observed=float(self.events[g] / self.sizes[g]),
+            deviation=float(self.deviation[g]),
+            pvalue=float(self.adjusted[g]),
+            where=Where(lens=self.lens, **whose),
+        )
+        return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
+
+    def plot(self, kind: str | None = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:
+        """Draw the gaps of all groups in a funnel, or those of the worst; see `plots.groups`.
+
+        Parameters
+        ----------
+        kind : {"funnel", "gaps"}, default "funnel"
+            Which.
+        rows : int, default 20
+            The most groups that "gaps" shows.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        return draw("places.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
+
+    def summary(self) -> Summary:
+        """Return the longer print: a hundred groups, with statistics and p-values."""
+        return Summary(sheets.sheet_of_groups(self, long=True))
+
+    def verdict(self) -> Verdict:
+        """Return what a person can act on; see `HTest.verdict`.
+
+        Returns
+        -------
+        Verdict
+            Its print begins with the first line of the print of the groups.
+        """
+        from caltest.results.verdict import verdict_of_groups
+
+        return verdict_of_groups(self)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the data frame; those of groups keep their types."""
+        groups = zip(*self.values, strict=True) if self.values else [()] * len(self.columns)
+        # A column of the data that is called as one of the numbers comes with its kind.
+        taken = {"n", "predicted", "observed", "gap", "low", "high", "statistic", "pvalue"}
+        named = (f"group {one}" if one in {*taken, "adjusted"} else one for one in self.columns)
+        columns = {name: list(column) for name, column in zip(named, groups, strict=True)}
+        numbers: Sequence[tuple[str, AnyArray]] = (
+            ("n", self.sizes),
+            ("predicted", self.predicted),
+            ("observed", self.observed),
+            ("gap", self.gap),
+            ("low", self.low),
+            ("high", self.high),
+            ("statistic", self.statistics),
+            ("pvalue", self.pvalues),
+            ("adjusted", self.adjusted),
+        )
+        return columns | {name: column.tolist() for name, column in numbers}
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary of plain values per group."""
+        table = self._columns()
+        return [
+            {name: plain(value) for name, value in zip(table, row, strict=True)}
+            for row in zip(*table.values(), strict=True)
+        ]
+
+    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
+        """Return plain Python values that JSON can hold; there is no null distribution."""
+        own = plain_fields(self)
+        return {name: own[name] for name in self.__annotations__ if name in own}
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild the result from the text that `to_json` gave.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        GroupsTest
+            The result.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is no JSON, or that of something else.
+        """
+        rule = "a test of groups must be read from JSON"
+        return cls.from_dict(parse_json(text, rule, "pass what its to_json() gave"))
+
+    def _sheet(self) -> Sheet:
+        return sheets.sheet_of_groups(self)

@@ -13,10 +13,11 @@ from caltest.checks import check_confidence, check_integer, check_jobs
 from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
-from caltest.results import answers
+from caltest.results import sheets
+from caltest.results.codec import plain
 from caltest.results.evidence import required
 from caltest.results.interval import data_line
-from caltest.results.printable import Printable, data_frame, plain
+from caltest.results.printable import Printable, data_frame
 from caltest.types import AnyArray, Floats
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Witness(Printable):
         self.classes = embedding.predictions.classes
         regions = self.regions()
         # Printing computes nothing.
-        self._print = answers.sheet_of_witness(self, regions[:SHOWN], len(regions))
+        self._print = sheets.sheet_of_witness(self, regions[:SHOWN], len(regions))
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the function, or a map of the regions; see `caltest.plots.witness`.

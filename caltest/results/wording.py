@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
     from caltest.results import GroupsTest, HTest, HTestTable
-    from caltest.results.detectable import Detectable
     from caltest.results.interval import Interval
-    from caltest.results.verdict import Verdict
+    from caltest.results.verdict import Detectable, Verdict
     from caltest.segments import SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
@@ -69,7 +68,7 @@ CALIBRATION = Claim(
 def claim_of(test: HTest) -> Claim:
     """What the p-value of a test is about: calibration, one side of it, or a tolerance."""
     if test.null == "tolerance":
-        return _within(test) if test.alternative == "less" else _beyond(test)
+        return _claim_of_tolerance(test)
     if test.side:
         wrong = test.side.partition(":")[0]
         what, _, key = wrong.partition(" is ")
@@ -78,26 +77,18 @@ def claim_of(test: HTest) -> Claim:
     return CALIBRATION
 
 
-def _within(test: HTest) -> Claim:
-    limit = number(test.parameters["tolerance"])
-    below = f"the {test.estimate_name} is below {limit}"
+def _claim_of_tolerance(test: HTest) -> Claim:
+    """What the test of a tolerance is about: an error below it, or above."""
+    is_good = test.alternative == "less"
+    side, word = ("below", "within") if is_good else ("above", "beyond")
+    size = f"{side} {number(test.parameters['tolerance'])}"
+    told = f"the {test.estimate_name} is {size}"
     return Claim(
-        f"that {below}",
-        f"Within the tolerance: {below}",
-        f"The {test.estimate_name} is not shown to be below {limit}",
-        ("within tolerance", "not shown within tolerance"),
-        is_good=True,
-    )
-
-
-def _beyond(test: HTest) -> Claim:
-    limit = number(test.parameters["tolerance"])
-    above = f"the {test.estimate_name} is above {limit}"
-    return Claim(
-        f"that {above}",
-        f"Beyond the tolerance: {above}",
-        f"The {test.estimate_name} is not shown to be above {limit}",
-        ("beyond tolerance", "not rejected"),
+        f"that {told}",
+        f"{capital(word)} the tolerance: {told}",
+        f"The {test.estimate_name} is not shown to be {size}",
+        (f"{word} tolerance", "not shown within tolerance" if is_good else "not rejected"),
+        is_good,
     )
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from caltest.checks import check_schema, checks_values, read_only
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
 from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars
-from caltest.results.printable import Summary, Table, given, plain
+from caltest.results.codec import NULL_UNLESS_ASKED
+from caltest.results.printable import Summary, Table, given
 from caltest.results.wording import headline_of_segments
 from caltest.types import Floats
 
@@ -146,16 +144,9 @@ class SegmentsTest(Table[Segment]):
     seed: int
     level: float | None = None
     notes: tuple[str, ...] = ()
-    null_distribution: Floats | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        for name in ("rows", "n_segments", "notes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in ("pvalue", "statistic"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        if self.null_distribution is not None:
-            largest = np.array(self.null_distribution, dtype=np.float64)
-            object.__setattr__(self, "null_distribution", read_only(largest))
+    null_distribution: Floats | None = field(
+        default=None, compare=False, metadata=NULL_UNLESS_ASKED
+    )
 
     @property
     def rejected(self) -> bool:
@@ -210,43 +201,8 @@ class SegmentsTest(Table[Segment]):
         """
         return draw("places.segments", self, rows=rows, ax=ax)
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return one dictionary of plain values per segment."""
-        return [plain(asdict(row)) for row in self.rows]
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold.
-
-        Parameters
-        ----------
-        include_null : bool
-            Whether to include the largest scores of the resamples.
-        """
-        names = [f.name for f in fields(self) if f.name not in {"rows", "null_distribution"}]
-        values = {name: plain(getattr(self, name)) for name in names}
-        null = plain(self.null_distribution) if include_null else None
-        return {"rows": self.records(), **values, "null_distribution": null}
-
-    @classmethod
-    @checks_values
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the result from what `to_dict` or parsed JSON gave."""
-        values = check_schema(values, cls.schema)
-        rows = tuple(Segment(**_numbers(row)) for row in values["rows"])
-        null = values["null_distribution"]
-        null = None if null is None else [float(value) for value in null]
-        return cls(**{**values, "rows": rows, "null_distribution": null})
-
     def _sheet(self) -> Sheet:
         return sheet_of_segments(self)
-
-
-def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Read "inf" as a number."""
-    names = ("predicted", "observed", "gap", "low", "high", "z", "adjusted")
-    cumulative = row["cumulative"]
-    largest = None if cumulative is None else float(cumulative)
-    return {**row, **{name: float(row[name]) for name in names}, "cumulative": largest}
 
 
 SEGMENT_NUMBERS = ("n", "predicted", "observed", "gap")

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
         assert_within,
     )
     from caltest.testing.calibrator_checks import check_calibrator
-    from caltest.testing.htest_checks import check_model, check_test
-    from caltest.testing.lens_checks import check_lens
+    from caltest.testing.htest_checks import check_lens, check_model, check_test
 
 __all__ = [
     "TooFewRowsWarning",
@@ -34,7 +33,7 @@ _NAMES = {
     "assert_calibrated": "caltest.testing.assertions",
     "assert_within": "caltest.testing.assertions",
     "check_calibrator": "caltest.testing.calibrator_checks",
-    "check_lens": "caltest.testing.lens_checks",
+    "check_lens": "caltest.testing.htest_checks",
     "check_model": "caltest.testing.htest_checks",
     "check_test": "caltest.testing.htest_checks",
 }

@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 
 import caltest as ct
 from caltest.monitoring import loops
-from caltest.monitoring.findings import exponents_left, log_mixture
+from caltest.monitoring.evalues import exponents_left, log_mixture
 from caltest.monitoring.stream import SLOPES, Stream, bets_for
 
 PAGE = Path(__file__).with_suffix(".md")

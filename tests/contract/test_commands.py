@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from caltest.cli.app import app, run
-from caltest.cli.examples import EXAMPLES
+from caltest.cli.wording import EXAMPLES
 
 
 def commands(group=None, before=()):

@@ -17,7 +17,7 @@ from caltest.calibrators import REGISTRY as CALIBRATORS
 from caltest.calibrators import Calibrator
 from caltest.errors import InvalidInput
 from caltest.results import Result
-from caltest.results.groups import ARRAYS
+from caltest.results.table import ARRAYS
 
 BAD = (
     *(None, True, -1, 0, 2, 0.5, -0.5, 1e300, 10**30, 10**400, math.nan, math.inf),

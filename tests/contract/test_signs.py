@@ -13,7 +13,7 @@ import pytest
 
 import caltest as ct
 from caltest.measures.gap import Gap
-from caltest.results.detectable import detectable
+from caltest.results.verdict import detectable
 
 SHIFTS = {"too high": -0.15, "too low": 0.15}  # of the frequency from the prediction
 OPTIONS: dict[str, Any] = {"n_resamples": 99, "rng": 1}

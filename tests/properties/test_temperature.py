@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from caltest.calibrators import TemperatureScaling
-from caltest.calibrators.linear.temperature import inverse_temperature
+from caltest.calibrators.linear.scaling import inverse_temperature
 from caltest.errors import DegenerateDataWarning
 
 SETTINGS = settings.get_profile("some")

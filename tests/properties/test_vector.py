@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from caltest.calibrators import VectorScaling
-from caltest.calibrators.linear.vector import RIDGE
+from caltest.calibrators.linear.scaling import RIDGE
 from caltest.errors import DegenerateDataWarning
 
 SETTINGS = settings.get_profile("some")

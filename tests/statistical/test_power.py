@@ -15,10 +15,9 @@ from scipy.stats import beta, binom, norm
 
 import caltest as ct
 from caltest.planning import search as searching
-from caltest.planning.distributions import as_distribution
 from caltest.planning.results import PowerRow
 from caltest.planning.search import Search
-from caltest.planning.truths import StatedTruth
+from caltest.planning.truths import StatedTruth, as_distribution
 from caltest.predictions import ModelData
 
 BAND = 0.999

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from caltest.calibrators.inputs import Inputs
 from caltest.checks import check_flag
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints
-
-__all__ = ["ENIR"]
 
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
 # Blocks: mass, events, s_left, s_right, first and last score. Those at lambda = 0 come first, then
@@ -27,6 +25,7 @@ SAME = 1e-10  # relative difference of lambdas that differ by rounding
 FAR = 100.0  # models whose BIC is so much larger than the best weigh less than 1e-21
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ENIR(BinaryCalibrator):
     r"""Ensemble of nearly-isotonic regressions: isotonic regression that may fall at a price.
 
@@ -85,15 +84,7 @@ class ENIR(BinaryCalibrator):
     key: ClassVar[str] = "enir"
     title: ClassVar[str] = "Ensemble of nearly-isotonic regressions"
 
-    def __init__(
-        self,
-        *,
-        averaging: bool = True,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.averaging = averaging
+    averaging: bool = True
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         from caltest.numerics.ordered import distinct_scores

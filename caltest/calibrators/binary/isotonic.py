@@ -1,11 +1,12 @@
-"""Isotonic calibration, Zadrozny and Elkan 2002: the best non-decreasing map."""
+"""Isotonic calibration, and inductive Venn-Abers predictors, which repeat it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
@@ -15,14 +16,13 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.loops import njit
 from caltest.numerics.ordered import in_order, interpolate
 from caltest.numerics.sorted_scores import step_ends
-from caltest.types import Flags, Floats
-
-__all__ = ["IsotonicCalibrator"]
+from caltest.types import Flags, Floats, Ints
 
 INTERPOLATIONS = ("linear", "step")
 RESOLUTION = 1e-15  # of scores, as in scikit-learn
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IsotonicCalibrator(BinaryCalibrator):
     r"""Isotonic calibration: the non-decreasing map that fits the labels best.
 
@@ -80,17 +80,8 @@ class IsotonicCalibrator(BinaryCalibrator):
     key: ClassVar[str] = "isotonic"
     title: ClassVar[str] = "Isotonic calibration"
 
-    def __init__(
-        self,
-        *,
-        interpolation: str = "linear",
-        bound: str | float = 0.0,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.interpolation = interpolation
-        self.bound = bound
+    interpolation: str = "linear"
+    bound: str | float = 0.0
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.interpolation, INTERPOLATIONS, "interpolation")
@@ -130,3 +121,185 @@ def _merged(ordered: Floats) -> Floats:
         if ordered[i] - merged[i - 1] < RESOLUTION:
             merged[i] = merged[i - 1]
     return merged
+
+
+# ---- Inductive Venn-Abers predictors, Vovk, Petej, Fedorova 2015 --------------------------------
+
+LOSSES = ("log", "brier")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VennAbers(BinaryCalibrator):
+    r"""Inductive Venn-Abers predictor: isotonic regression with the new observation in it.
+
+    For each new score p, isotonic regression is fitted to the calibration set with p added, once
+    with label 0 and once with label 1; its values at p are :math:`p_0 \le p_1`. One of the two is
+    the prediction of a calibrated model, whatever the distribution of exchangeable observations
+    (see `interval`); which one, the unknown label tells. One number of the two is
+
+    .. math:: \hat\mu(p) = \frac{p_1}{1 - p_0 + p_1}
+
+    for the log loss, of which the regret is smallest in the worst case, or
+    :math:`p_1 + (p_0^2 - p_1^2) / 2` for the Brier score. It is never 0 or 1, and does not fall.
+
+    Parameters
+    ----------
+    loss : {"log", "brier"}, default "log"
+        Loss for which the two probabilities are merged.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length 2, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 and 1.
+
+    Attributes
+    ----------
+    cuts0_, values0_ : array
+        :math:`p_0` is values0_[k] for scores in [cuts0_[k - 1], cuts0_[k]); it is 0 below all.
+    cuts1_, values1_ : array
+        :math:`p_1` is values1_[k] for scores in (cuts1_[k - 1], cuts1_[k]]; it is 1 above all.
+
+    Notes
+    -----
+    Both functions are computed in fit, in O(n log n) for the sort; a prediction takes O(log n).
+    Weights count observations of the calibration set, and the new observation counts as one.
+
+    References
+    ----------
+    Vovk, Petej, Fedorova (2015), Large-scale probabilistic predictors with and without guarantees
+    of validity, NeurIPS, sections 3 and 4.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import VennAbers
+    >>> venn = VennAbers().fit([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0, 0, 1, 0, 1, 1])
+    >>> venn.interval([0.35])
+    array([[0.33333333, 0.66666667]])
+    >>> venn.predict_proba([0.35])
+    array([[0.5, 0.5]])
+    """
+
+    key: ClassVar[str] = "venn-abers"
+    title: ClassVar[str] = "Venn-Abers predictor"
+
+    loss: str = "log"
+
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        from caltest.numerics.ordered import distinct_scores
+
+        check_choice(self.loss, LOSSES, "loss")
+        score, mass, events = distinct_scores(inputs.event, event, weight)
+        # From score j on an added label 0 gives low[j + 1]; up to score j a label 1 gives high[j].
+        low = np.concatenate([[0.0], added_other(mass, events)])
+        high = np.concatenate([added_event(mass, events), [1.0]])
+        self.cuts0_, self.values0_ = _steps(score, low)
+        self.cuts1_, self.values1_ = _steps(score, high)
+
+    def interval(self, X: object) -> Floats:
+        """Return the probabilities of the second class for both labels of each new observation.
+
+        If the observations are exchangeable, the one of the two that belongs to the true label is
+        calibrated: P(Y = 1 | p_Y) = p_Y.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, 2) or (n,)
+            Probabilities, or logits if `from_logits`, as in `fit`.
+
+        Returns
+        -------
+        (n, 2) array
+            p_0 and p_1, where p_0 <= p_1.
+        """
+        check_is_fitted(self)
+        return self._interval(self._read_inputs(X, reset=False))
+
+    def _interval(self, inputs: Inputs) -> Floats:
+        low = self.values0_[np.searchsorted(self.cuts0_, inputs.event, side="right")]
+        high = self.values1_[np.searchsorted(self.cuts1_, inputs.event, side="left")]
+        return np.column_stack([low, np.maximum(low, high)])
+
+    def _event(self, inputs: Inputs) -> Floats:
+        low, high = self._interval(inputs).T
+        if self.loss == "log":
+            merged: Floats = high / (1 - low + high)
+        else:
+            merged = high + (low - high) * (low + high) / 2
+        return merged
+
+
+def _steps(score: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Leave out the scores at which a step function does not change."""
+    changes = values[1:] != values[:-1]
+    return score[changes], values[np.append(True, changes)]
+
+
+def added_event(mass: Floats, events: Floats) -> Floats:
+    """Return the fit at each of the d distinct scores after an event of weight 1 is added to it.
+
+    An event that is added between two scores is pooled with the upper one, which is not larger.
+    """
+    rise, run = _slopes(mass, events)
+    return np.clip(rise / run, 0.0, 1.0)
+
+
+def added_other(mass: Floats, events: Floats) -> Floats:
+    """Return the fit at each score after an observation that is no event is added to it.
+
+    Seen from the other side, where an event is none and scores descend, it is an added event.
+    """
+    rise, run = _slopes(mass[::-1].copy(), (mass - events)[::-1].copy())
+    return np.clip((run - rise) / run, 0.0, 1.0)[::-1]
+
+
+@njit()
+def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
+    """Return the rise and the run of the minorant at each score with an event added there."""
+    d = mass.size
+    # P_{-1} = (-1, -1), P_0 = (0, 0), ..., P_d: the added event comes before all scores.
+    x, y = np.empty(d + 2), np.empty(d + 2)
+    x[0], y[0], x[1], y[1] = -1.0, -1.0, 0.0, 0.0
+    for i in range(d):
+        x[i + 2] = x[i + 1] + mass[i]
+        y[i + 2] = y[i + 1] + events[i]
+    corner = _corners_from_the_right(x, y)
+    top = corner.size - 1
+    rise, run = np.empty(d), np.empty(d)
+    for i in range(d):
+        low, high = corner[top], corner[top - 1]
+        rise[i], run[i] = y[high] - y[low], x[high] - x[low]
+        if run[i] <= 0:  # lost in sums that are 1e16 times larger
+            rise[i], run[i] = events[i] + 1.0, mass[i] + 1.0
+        # The event moves past score i: P_i is replaced by P_{i+1} - (1, 1).
+        x[i + 1], y[i + 1] = x[i] + mass[i], y[i] + events[i]
+        if not _below(x, y, i + 1, low, high):
+            continue
+        top -= 1
+        while top > 0 and not _turns_left(x, y, i + 1, corner[top], corner[top - 1]):
+            top -= 1
+        top += 1
+        corner[top] = i + 1
+    return rise, run
+
+
+@njit()
+def _corners_from_the_right(x: Floats, y: Floats) -> Ints:
+    """Return the corners of the greatest convex minorant, the last point first."""
+    stack = np.empty(x.size, np.int64)
+    size = 0
+    for i in range(x.size):
+        while size > 1 and not _turns_left(x, y, stack[size - 2], stack[size - 1], i):
+            size -= 1
+        stack[size] = i
+        size += 1
+    return stack[:size][::-1].copy()
+
+
+@njit(inline="always")
+def _turns_left(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
+    return bool((y[b] - y[a]) * (x[c] - x[b]) < (y[c] - y[b]) * (x[b] - x[a]))
+
+
+@njit(inline="always")
+def _below(x: Floats, y: Floats, i: int, low: int, high: int) -> bool:
+    return bool((y[i] - y[low]) * (x[high] - x[low]) < (y[high] - y[low]) * (x[i] - x[low]))

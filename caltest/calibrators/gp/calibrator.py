@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import ndtri, softmax
 from sklearn.utils.validation import check_is_fitted
 
+from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.gp import predict
+from caltest.calibrators.gp import fit
 from caltest.calibrators.gp.elbo import GPScores, bound
-from caltest.calibrators.gp.fit import (
-    FitSettings,
-    Interval,
-    LatentFunction,
-    Units,
-    first_guess,
-    fit_process,
-    kernel_limits,
-    places_of,
-    scores_of,
-    unfinished,
-)
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.gp.process import LatentPosterior
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.checks import (
-    check_choice,
-    check_confidence,
-    check_flag,
-    check_integer,
-    check_jobs,
-    check_optional_integer,
-    check_positive,
-    check_seed,
-)
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
 from caltest.errors import invalid
@@ -45,12 +25,12 @@ from caltest.types import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GPCalibrator"]
 SATURATED = 0.999  # probability; beyond, differences of the log odds are none of the scores
 MOST_SATURATED = 0.3  # of the rows
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPCalibrator(Calibrator):
     r"""Gaussian process calibration: the softmax of a latent function of each class's score.
 
@@ -172,54 +152,33 @@ class GPCalibrator(Calibrator):
     key: ClassVar[str] = "gp"
     title: ClassVar[str] = "Gaussian process calibration"
 
-    def __init__(
-        self,
-        *,
-        n_inducing: int = 10,
-        covariance: str = "full",
-        expectation: str = "taylor",
-        inference: str = "auto",
-        n_samples: int = 100,
-        monotone: bool = False,
-        length_scale_bounds: Interval | None = None,
-        variance_bounds: Interval | None = None,
-        noise_bounds: Interval | None = None,
-        batch_size: int | None = None,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        random_state: object = 0,
-        n_jobs: int | None = None,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.n_inducing = n_inducing
-        self.covariance = covariance
-        self.expectation = expectation
-        self.inference = inference
-        self.n_samples = n_samples
-        self.monotone = monotone
-        self.length_scale_bounds = length_scale_bounds
-        self.variance_bounds = variance_bounds
-        self.noise_bounds = noise_bounds
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_inducing: int = 10
+    covariance: str = "full"
+    expectation: str = "taylor"
+    inference: str = "auto"
+    n_samples: int = 100
+    monotone: bool = False
+    length_scale_bounds: fit.Interval | None = None
+    variance_bounds: fit.Interval | None = None
+    noise_bounds: fit.Interval | None = None
+    batch_size: int | None = None
+    max_iter: int = 300
+    tol: float = 1e-6
+    random_state: object = 0
+    n_jobs: int | None = None
 
     # ---- fit ------------------------------------------------------------------------------------
 
     def _fit(self, data: CalibrationSet) -> None:
         self._check(data.inputs.m)
-        self.seed_ = check_seed(self.random_state, "random_state")
-        scores, units = scores_of(data)
+        self.seed_ = checks.check_seed(self.random_state, "random_state")
+        scores, units = fit.scores_of(data)
         self.score_range_ = np.array([units.low, units.high])
         fitted = self._maximise(scores, units)
         if not self.from_logits:
             self._look_for_saturation(scores)
         if not fitted.converged:
-            self._note(unfinished(fitted, self.max_iter))
+            self._note(fit.unfinished(fitted, self.max_iter))
         q = fitted.q
         self.positions_, self.mean_, self.root_ = q.Z, q.m, q.C
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
@@ -230,24 +189,26 @@ class GPCalibrator(Calibrator):
         self._look_for_falls(scores)
 
     def _check(self, m: int) -> None:
-        check_integer(self.n_inducing, "n_inducing")
-        check_choice(self.covariance, ("full", "diagonal"), "covariance")
-        check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
-        check_choice(self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference")
+        checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
+        checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
+        checks.check_choice(
+            self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference"
+        )
         if self.inference == "gauss-hermite" and m != 2:
             rule, got = "inference='gauss-hermite' needs two classes", f"{m} columns of probs"
             raise invalid(rule, got, "pass 'auto' or 'monte-carlo'")
-        check_integer(self.n_samples, "n_samples", 2)
-        check_flag(self.monotone, "monotone")
-        check_integer(self.max_iter, "max_iter")
-        check_positive(self.tol, "tol")
-        check_optional_integer(self.batch_size, "batch_size")
-        check_jobs(self.n_jobs)
+        checks.check_integer(self.n_samples, "n_samples", 2)
+        checks.check_flag(self.monotone, "monotone")
+        checks.check_integer(self.max_iter, "max_iter")
+        checks.check_positive(self.tol, "tol")
+        checks.check_optional_integer(self.batch_size, "batch_size")
+        checks.check_jobs(self.n_jobs)
 
-    def _maximise(self, scores: GPScores, units: Units) -> FittedGP:
+    def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
         boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
-        limits = kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
-        plan = FitSettings(
+        limits = fit.kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
+        plan = fit.FitSettings(
             full=self.covariance == "full",
             n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
             batch_size=self.batch_size,
@@ -255,8 +216,8 @@ class GPCalibrator(Calibrator):
             tol=self.tol,
             n_jobs=self.n_jobs,
         )
-        start = first_guess(scores, limits, self.n_inducing)
-        return fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
+        start = fit.first_guess(scores, limits, self.n_inducing)
+        return fit.fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
 
     def _look_for_saturation(self, scores: GPScores) -> None:
         """Note where many rows have nearly the same score, whatever their logits are."""
@@ -274,13 +235,13 @@ class GPCalibrator(Calibrator):
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
         self.knots_ = self.heights_ = np.empty(0)
         ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
-        t = predict.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
+        t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
         z = t if self.from_logits else np.exp(t)
         heights = self._mean(z, t)
-        fall, first, last = predict.largest_fall(heights)
+        fall, first, last = fit.largest_fall(heights)
         if self.monotone and fall > 0:
             weight = np.repeat(scores.weight, scores.z.shape[1])
-            self.heights_ = predict.projected(t, heights, scores.prior.ravel(), weight)
+            self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
             self.knots_ = t
         elif fall > MATERIAL_FALL:
             self._note(
@@ -296,8 +257,8 @@ class GPCalibrator(Calibrator):
         return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
-    def _units(self) -> Units:
-        return Units(*self.score_range_.tolist())
+    def _units(self) -> fit.Units:
+        return fit.Units(*self.score_range_.tolist())
 
     @property
     def inducing_inputs_(self) -> Floats:
@@ -313,7 +274,7 @@ class GPCalibrator(Calibrator):
         """Return where the data say something, in units of their range."""
         low, high = self._units.of(self.score_range_).tolist()
         ends = np.array([-np.inf, np.inf] if self.from_logits else [0.0, 1.0])
-        return predict.span(self._latent, low, high, self._units.of(ends).tolist())
+        return fit.span(self._latent, low, high, self._units.of(ends).tolist())
 
     def _prior(self, z: Floats) -> Floats:
         return z if self.from_logits else np.log(np.maximum(z, SMALLEST_PROBABILITY))
@@ -321,13 +282,13 @@ class GPCalibrator(Calibrator):
     def _mean(self, z: Floats, prior: Floats) -> Floats:
         """Return the latent mean, of the shape of z."""
         if self.knots_.size:
-            return predict.interpolated(self.knots_, self.heights_, prior)
+            return fit.interpolated(self.knots_, self.heights_, prior)
         u = self._units.of(z.ravel())
-        return prior + predict.latent_mean(self._latent, u).reshape(z.shape)
+        return prior + fit.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         self._check(inputs.m)
-        z, prior = places_of(inputs)
+        z, prior = fit.places_of(inputs)
         mean = self._mean(z, prior)
         automatic = "gauss-hermite" if inputs.m == 2 else "monte-carlo"
         inference = automatic if self.inference == "auto" else self.inference
@@ -335,15 +296,15 @@ class GPCalibrator(Calibrator):
         if inference == "mean":
             return np.asarray(softmax(mean, axis=1))
         if inference == "gauss-hermite":
-            event = predict.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
+            event = fit.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
             return np.column_stack([1 - event, event])
         rng = np.random.default_rng(self.seed_)
-        predictor = predict.Predictor(
+        predictor = fit.Predictor(
             self._latent, self._span(), full=full, normal=rng, K=inputs.m, S=self.n_samples
         )
         return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
 
-    def latent(self, z: object, *, confidence: float = 0.95) -> LatentFunction:
+    def latent(self, z: object, *, confidence: float = 0.95) -> fit.LatentFunction:
         """Return the latent function at given scores, with a pointwise band.
 
         The softmax does not see a constant that is added to f, and no data can tell it. Here f is
@@ -365,13 +326,13 @@ class GPCalibrator(Calibrator):
         """
         check_is_fitted(self)
         places = check_scores(z, "z", probabilities=not self.from_logits)
-        quantile, q = float(ndtri((1 + check_confidence(confidence)) / 2)), self._latent
+        quantile, q = float(ndtri((1 + checks.check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
-        mean -= self.shares_ @ predict.latent_mean(q, self.places_)
+        mean -= self.shares_ @ fit.latent_mean(q, self.places_)
         at = self._units.of(places)
-        variance = predict.centred_variance(q, at, self.places_, self.shares_)
+        variance = fit.centred_variance(q, at, self.places_, self.shares_)
         half = quantile * np.sqrt(variance)
-        return LatentFunction(mean, mean - half, mean + half)
+        return fit.LatentFunction(mean, mean - half, mean + half)
 
     def plot_latent(self, *, confidence: float = 0.95, ax: Axes | None = None) -> Axes:
         """Plot the latent function with its band, beside that of the identity map.

@@ -8,26 +8,9 @@ from functools import reduce
 
 import numpy as np
 
-from caltest.calibrators.gp import line as line_grid
-from caltest.calibrators.gp.line import fourier_features, fourier_size, pair_products, rbf_line_back
-from caltest.calibrators.gp.process import (
-    Gradient,
-    LatentPosterior,
-    Paths,
-    PathsOn,
-    Projection,
-    paths_back,
-    paths_on,
-    project,
-)
+from caltest.calibrators.gp import process
+from caltest.numerics import variational
 from caltest.numerics.loops import map_threads, njit, one_blas_thread
-from caltest.numerics.variational import (
-    cholesky_back,
-    divergence,
-    marginals,
-    marginals_back,
-    whiten_back,
-)
 from caltest.types import Codes, Floats, Ints
 
 
@@ -258,8 +241,8 @@ class Tables:
         From `fourier_features`, unless pairs are cheaper.
     """
 
-    q: LatentPosterior
-    at: Projection
+    q: process.LatentPosterior
+    at: process.Projection
     full: bool
     mean: Floats
     variance: Floats
@@ -267,23 +250,23 @@ class Tables:
     slope: Floats | None
 
 
-def tables(scores: GPScores, q: LatentPosterior, *, full: bool) -> Tables:
+def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Tables:
     """Compute the process on the grid."""
-    at = project(q, line_grid.grid(scores.low, scores.high, q.scale))
-    mean, variance = marginals(at.A, q.variance, q.m, q.C)
-    size = at.x.size * fourier_size(at.x, q.scale)
+    at = process.project(q, process.grid(scores.low, scores.high, q.scale))
+    mean, variance = variational.marginals(at.A, q.variance, q.m, q.C)
+    size = at.x.size * process.fourier_size(at.x, q.scale)
     if not full or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
         return Tables(q, at, full, mean, variance, None, None)
-    return Tables(q, at, full, mean, variance, *fourier_features(at.x, q.variance, q.scale))
+    return Tables(q, at, full, mean, variance, *process.fourier_features(at.x, q.variance, q.scale))
 
 
 def kept_stencils(scores: GPScores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
     """Return the stencils of each block, or None where they would not stay in the cache."""
     if scores.z.size > HELD:
         return None
-    x = line_grid.grid(scores.low, scores.high, scale)
+    x = process.grid(scores.low, scores.high, scale)
     tasks = [(block.z.ravel(), x) for block in _blocks(scores, x.size)]
-    return list(map_threads(line_grid.stencils, tasks, n_jobs))
+    return list(map_threads(process.stencils, tasks, n_jobs))
 
 
 def _blocks(scores: GPScores, G: int) -> list[GPScores]:
@@ -312,18 +295,18 @@ class Evaluation:
     """
 
     value: float
-    gradient: Gradient
-    at: Projection
+    gradient: process.Gradient
+    at: process.Projection
     density: Floats
     curvature: Floats
 
 
 def bound(
     scores: GPScores,
-    q: LatentPosterior,
+    q: process.LatentPosterior,
     *,
     full: bool,
-    paths: Paths | None = None,
+    paths: process.Paths | None = None,
     share: float = 1.0,
     kept: list[Stencil] | None = None,
     n_jobs: int | None = None,
@@ -355,7 +338,7 @@ def bound(
             tasks = [(block, known, at) for block, at in zip(blocks, stencils, strict=True)]
             sums = reduce(Sums.__add__, map_threads(_taylor_block, tasks, n_jobs))
             return _assemble(sums, known, None, share)
-        drawn = paths_on(paths, q, known.at, scores.low) if full else None
+        drawn = process.paths_on(paths, q, known.at, scores.low) if full else None
         draws = None if drawn is None else drawn.values
         parts = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
         tasks_drawn = [(block, known, paths.classes, draws) for block in parts]
@@ -366,9 +349,9 @@ def bound(
 def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> Sums:
     (n, K), q, G = scores.z.shape, known.q, known.at.x.size
     if stencil is None:
-        stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
-    mean = line_grid.gather(*stencil, known.mean).reshape(n, K) + scores.prior
-    variance = line_grid.gather(*stencil, known.variance).reshape(n, K) + q.noise
+        stencil = process.stencils(scores.z.ravel(), known.at.x)
+    mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
+    variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
     sigma, log_prob = softmax_rows(mean, scores.codes)
     weight = scores.weight[:, None]
     if known.full:
@@ -381,7 +364,7 @@ def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> S
     value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
     tallies = [np.zeros(G), np.zeros(G)]
     for values, out in zip((by_mean, by_variance), tallies, strict=True):
-        line_grid.scatter(*stencil, values.ravel(), out)
+        process.scatter(*stencil, values.ravel(), out)
     by_kernel = np.array([0.0, 0.0, noise])
     return sums + Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
 
@@ -394,7 +377,7 @@ def _products(
 ) -> tuple[Floats, Sums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
     K, q, weight = sigma.shape[1], known.q, scores.weight
-    W = line_grid.scatter_rows(*stencil, sigma, known.at.x.size)
+    W = process.scatter_rows(*stencil, sigma, known.at.x.size)
     T = W @ known.at.A.T
     V = ((T @ q.C) @ q.C.T - T) @ known.at.A
     if known.features is not None and known.slope is not None:
@@ -402,11 +385,11 @@ def _products(
         V += Y @ known.features.T
         Y *= Y
         squares, by_scale = Y.sum(axis=1), Y @ known.slope
-        product = line_grid.gather_rows(*stencil, V, K)
+        product = process.gather_rows(*stencil, V, K)
     else:
-        product, by_scale = pair_products(scores.z, sigma, q.variance, q.scale)
+        product, by_scale = process.pair_products(scores.z, sigma, q.variance, q.scale)
         squares = np.einsum("ik,ik->i", sigma, product)
-        product += line_grid.gather_rows(*stencil, V, K)
+        product += process.gather_rows(*stencil, V, K)
     product += q.noise * sigma
     weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
@@ -416,35 +399,35 @@ def _products(
 def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats | None) -> Sums:
     """The mean over draws: of whole paths and noise, or of each class by itself."""
     (n, K), q, S, G = scores.z.shape, known.q, normal.shape[1], known.at.x.size
-    stencil = line_grid.stencils(scores.z.ravel(), known.at.x)
+    stencil = process.stencils(scores.z.ravel(), known.at.x)
     if paths is not None:
         draws = scores.prior[:, :, None] + np.sqrt(q.noise) * normal
-        line_grid.gather_draws(*stencil, paths, draws.reshape(n * K, S))
+        process.gather_draws(*stencil, paths, draws.reshape(n * K, S))
         value = monte_carlo(draws, scores.codes, scores.weight)
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
         out = np.zeros((G, S))
-        line_grid.scatter_draws(*stencil, draws.reshape(n * K, S), out)
+        process.scatter_draws(*stencil, draws.reshape(n * K, S), out)
         return Sums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
-    mean = line_grid.gather(*stencil, known.mean).reshape(n, K) + scores.prior
-    variance = line_grid.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
+    variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
     value = monte_carlo(draws, scores.codes, scores.weight)
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
     tallies = [np.zeros(G), np.zeros(G)]
-    line_grid.scatter(*stencil, draws.sum(axis=2).ravel(), tallies[0])
-    line_grid.scatter(*stencil, by_variance.ravel(), tallies[1])
+    process.scatter(*stencil, draws.sum(axis=2).ravel(), tallies[0])
+    process.scatter(*stencil, by_variance.ravel(), tallies[1])
     by_kernel = np.array([0.0, 0.0, float(by_variance.sum())])
     return Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
 
 
-def _assemble(sums: Sums, known: Tables, drawn: PathsOn | None, share: float) -> Evaluation:
+def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: float) -> Evaluation:
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at
     G = at.x.size
     by_mean = np.broadcast_to(sums.mean, G) / share
     by_variance = np.broadcast_to(sums.variance, G) / share
     kernel = np.asarray(sums.kernel) / share
-    by_A, by_m, by_C = marginals_back(at.A, q.m, q.C, by_mean, by_variance)
+    by_A, by_m, by_C = variational.marginals_back(at.A, q.m, q.C, by_mean, by_variance)
     # 1/2 sum_i w_i T_i' (C C' - I) T_i, T_i = A W_i' sigma_i
     outer = np.broadcast_to(sums.outer, at.A.shape) / share
     by_A = by_A + q.C @ (q.C.T @ outer) - outer
@@ -452,21 +435,23 @@ def _assemble(sums: Sums, known: Tables, drawn: PathsOn | None, share: float) ->
     by_C = by_C + np.tril(inner @ q.C)
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
     if drawn is not None:
-        back = paths_back(drawn, q, at, np.asarray(sums.paths) / share)
+        back = process.paths_back(drawn, q, at, np.asarray(sums.paths) / share)
         by_A, by_m, by_C = by_A + back.A, by_m + back.m, by_C + back.C
         by_L, by_Z, kernel = by_L + back.L, by_Z + back.Z, kernel + back.kernel
-    more_L, by_B = whiten_back(at.L, at.A, by_A)
-    by_inner = cholesky_back(at.L, by_L + more_L)
-    of_inner = rbf_line_back(by_inner, at.inner, q.Z, q.Z, q.scale)
-    of_B = rbf_line_back(by_B, at.B, q.Z, at.x, q.scale)
+    more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
+    by_inner = variational.cholesky_back(at.L, by_L + more_L)
+    of_inner = process.rbf_line_back(by_inner, at.inner, q.Z, q.Z, q.scale)
+    of_B = process.rbf_line_back(by_B, at.B, q.Z, at.x, q.scale)
     by_Z = by_Z + 2 * of_inner[2] + of_B[2]  # k(Z, Z) depends on Z twice
     log_kernel = [
         kernel[0] + of_inner[0] + of_B[0] + q.variance * by_variance.sum(),
         kernel[1] + of_inner[1] + of_B[1],
         q.noise * (kernel[2] + np.trace(by_inner)),
     ]
-    penalty, by_m_penalty, by_C_penalty = divergence(q.m, q.C)
-    gradient = Gradient(by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel))
+    penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
+    gradient = process.Gradient(
+        by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel)
+    )
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
     return Evaluation(sums.value / share - penalty, gradient, at, density, H)

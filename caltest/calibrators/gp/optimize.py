@@ -18,15 +18,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
+from caltest.calibrators.gp import process
 from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils
-from caltest.calibrators.gp.process import (
-    LatentPosterior,
-    Paths,
-    pack,
-    pack_gradient,
-    project,
-    unpack,
-)
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
 from caltest.types import Floats
@@ -64,7 +57,7 @@ class Limits:
 class FittedGP:
     """The end of an optimisation: q, its bound, iterations, whether it converged, evaluations."""
 
-    q: LatentPosterior
+    q: process.LatentPosterior
     value: float
     n_iter: int
     converged: bool
@@ -113,13 +106,13 @@ class Ridge:
     """The bound as a function of inducing inputs and kernel, at the best m and S for them."""
 
     def __init__(
-        self, scores: GPScores, q: LatentPosterior, *, full: bool, n_jobs: int | None
+        self, scores: GPScores, q: process.LatentPosterior, *, full: bool, n_jobs: int | None
     ) -> None:
         self.scores, self.q, self.full, self.n_jobs = scores, q, full, n_jobs
         self.inputs = Ordered(q.Z, scores.low, scores.high)
         self.count = 0
         self.last: Evaluation | None = None
-        self.best: tuple[float, LatentPosterior] = (-math.inf, q)
+        self.best: tuple[float, process.LatentPosterior] = (-math.inf, q)
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
@@ -137,10 +130,10 @@ class Ridge:
         return -self.last.value / total, -slope / total
 
 
-def carried(new: LatentPosterior, old: LatentPosterior, last: Evaluation) -> Floats:
+def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Evaluation) -> Floats:
     """Return the m with which a new kernel gives the old mean where the scores are."""
     known = old.m @ last.at.A
-    A = project(new, last.at.x).A
+    A = process.project(new, last.at.x).A
     weighted = A * (last.density + STEADY * last.density.max())
     inner = weighted @ A.T
     # Beside huge weights the prior alone would leave it singular.
@@ -149,8 +142,8 @@ def carried(new: LatentPosterior, old: LatentPosterior, last: Evaluation) -> Flo
 
 
 def ascend(
-    scores: GPScores, q: LatentPosterior, *, full: bool, n_jobs: int | None = None
-) -> tuple[LatentPosterior, Evaluation]:
+    scores: GPScores, q: process.LatentPosterior, *, full: bool, n_jobs: int | None = None
+) -> tuple[process.LatentPosterior, Evaluation]:
     """Move m and S to their best by Newton steps, shorter where they lead down.
 
     H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
@@ -195,7 +188,7 @@ def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
 
 def maximise(
     scores: GPScores,
-    q: LatentPosterior,
+    q: process.LatentPosterior,
     limits: Limits,
     *,
     full: bool,
@@ -223,9 +216,9 @@ def maximise(
 
 def maximise_drawn(
     scores: GPScores,
-    q: LatentPosterior,
+    q: process.LatentPosterior,
     limits: Limits,
-    paths: Paths,
+    paths: process.Paths,
     *,
     full: bool,
     max_iter: int,
@@ -236,22 +229,24 @@ def maximise_drawn(
     root, M, total = q.C, q.m.size, scores.weight.sum()
 
     def loss(values: Floats) -> tuple[float, Floats]:
-        at = unpack(values, root)
+        at = process.unpack(values, root)
         found = bound(scores, at, full=full, paths=paths, n_jobs=n_jobs)
-        return -found.value / total, -pack_gradient(at, found.gradient, root) / total
+        return -found.value / total, -process.pack_gradient(at, found.gradient, root) / total
 
     box = list(zip(*_box(scores, limits, M), strict=True))
     with one_blas_thread():
-        end = _minimise(loss, pack(q, root), box, max_iter, tol)
+        end = _minimise(loss, process.pack(q, root), box, max_iter, tol)
     value = -float(end.fun) * total
-    return FittedGP(unpack(end.x, root), value, int(end.nit), bool(end.success), int(end.nfev))
+    return FittedGP(
+        process.unpack(end.x, root), value, int(end.nit), bool(end.success), int(end.nfev)
+    )
 
 
 def maximise_batches(
     scores: GPScores,
-    q: LatentPosterior,
+    q: process.LatentPosterior,
     limits: Limits,
-    paths: Paths | None,
+    paths: process.Paths | None,
     *,
     full: bool,
     batch_size: int,
@@ -268,24 +263,24 @@ def maximise_batches(
     start = scores.rows(rng.permutation(n)[:batch_size])
     first = bound(start, q, full=full, share=share, n_jobs=n_jobs)
     root = inverse_root(first.curvature)
-    values = pack(replace(q, C=root), root)
+    values = process.pack(replace(q, C=root), root)
     low, high = _box(scores, limits, M)
     unit = np.ones_like(values)
     unit[-M - 3 : -3] = scores.high - scores.low
     mean, square = np.zeros_like(values), np.zeros_like(values)
     with one_blas_thread():
         for i in range(1, n_steps + 1):
-            at = unpack(values, root)
+            at = process.unpack(values, root)
             batch = scores.rows(rng.choice(n, batch_size, replace=False))
             found = bound(batch, at, full=full, paths=paths, share=share, n_jobs=n_jobs)
-            slope = pack_gradient(at, found.gradient, root) * unit
+            slope = process.pack_gradient(at, found.gradient, root) * unit
             mean += (1 - DECAY) * (slope - mean)
             square += (1 - SQUARE_DECAY) * (slope**2 - square)
             rate = RATE * (1 + math.cos(math.pi * i / n_steps)) / 2
             size = np.sqrt(square / (1 - SQUARE_DECAY**i)) + 1e-8
             step = rate * unit * mean / ((1 - DECAY**i) * size)
             values = np.clip(values + step, low, high)
-        end = unpack(values, root)
+        end = process.unpack(values, root)
         value = bound(scores, end, full=full, paths=paths, n_jobs=n_jobs).value
     return FittedGP(end, value, n_steps, converged=True, evaluations=n_steps)
 

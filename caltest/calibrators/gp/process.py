@@ -1,15 +1,257 @@
-"""The sparse variational process on the line: its law, projection and random paths."""
+"""The latent Gaussian process on the line: its kernel, interpolation, and posterior."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from caltest.calibrators.gp.line import ORDER, PER_SCALE, fourier, fourier_draws, rbf_line
+from caltest.numerics.loops import njit
 from caltest.numerics.variational import unpack_root, unpack_root_back, whiten
-from caltest.types import Floats
+from caltest.types import Floats, Ints
+
+DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
+
+
+def rbf_line(x: Floats, y: Floats, variance: float, scale: float) -> Floats:
+    """Return variance exp(-(x - y)^2 / (2 scale^2)) for all pairs, (n, M)."""
+    difference = (x[:, None] - y) / scale
+    return variance * np.exp(-0.5 * difference**2)
+
+
+def rbf_line_back(
+    by_kernel: Floats, kernel: Floats, x: Floats, y: Floats, scale: float
+) -> tuple[float, float, Floats]:
+    """Return the derivatives by log variance, by log scale and by x, from that by the matrix."""
+    weighted = by_kernel * kernel
+    difference = (x[:, None] - y) / scale
+    by_scale = float(np.sum(weighted * difference**2))
+    by_x = -np.sum(weighted * difference, axis=1) / scale
+    return float(weighted.sum()), by_scale, by_x
+
+
+@njit()
+def pair_products(z: Floats, sigma: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
+    """Multiply each row of sigma by the kernel matrix of the same row of z, pair by pair.
+
+    Parameters
+    ----------
+    z : (n, K) array
+        Places.
+    sigma : (n, K) array
+        Coefficients.
+    variance, scale : float
+        Of the kernel.
+
+    Returns
+    -------
+    (n, K) array
+        B sigma.
+    (n,) array
+        The derivative of sigma' B sigma by log scale.
+    """
+    n, K = z.shape
+    product, by_scale = variance * sigma, np.zeros(n)
+    for i in range(n):
+        for j in range(K):
+            for k in range(j):
+                square = ((z[i, j] - z[i, k]) / scale) ** 2
+                b = variance * np.exp(-0.5 * square)
+                product[i, j] += b * sigma[i, k]
+                product[i, k] += b * sigma[i, j]
+                by_scale[i] += 2 * b * square * sigma[i, j] * sigma[i, k]
+    return product, by_scale
+
+
+def fourier(extent: float) -> tuple[Floats, Floats]:
+    r"""Return frequencies and weights such that exp(-d^2 / 2) = sum_j w_j cos(omega_j d).
+
+    The spectral density of the kernel by the trapezoidal rule, whose error falls faster than any
+    power: it is that of repeating the kernel with a period beyond `extent`. Exact to 1e-15 for
+    |d| <= extent.
+    """
+    step = 2 * math.pi / (extent + DAMPED)
+    omega = step * np.arange(int(DAMPED / step) + 2).astype(np.float64)
+    weight = 2 * step / math.sqrt(2 * math.pi) * np.exp(-0.5 * omega**2)
+    weight[0] /= 2
+    return omega, weight
+
+
+def fourier_size(x: Floats, scale: float) -> int:
+    """Return how many features `fourier_features` has."""
+    return 2 * int(fourier(float(x[-1] - x[0]) / scale)[0].size) - 1
+
+
+def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
+    r"""Return a low-rank factor of the kernel at places on the line, and its slope.
+
+    The second derivative of exp(-d^2 / 2) is d^2 exp(-d^2 / 2) less itself: so the derivative of
+    the kernel by log scale has the same features, each times 1 - omega^2.
+
+    Parameters
+    ----------
+    x : (G,) array
+        Places, ascending.
+    variance, scale : float
+        Of the kernel.
+
+    Returns
+    -------
+    (G, F) array
+        F, such that F F' is the kernel matrix.
+    (F,) array
+        s, such that F diag(s) F' is its derivative by log scale.
+    """
+    omega, weight = fourier(float(x[-1] - x[0]) / scale)
+    angle = (x - x[0])[:, None] * (omega / scale)
+    size = np.sqrt(variance * weight)
+    sines = size[1:] * np.sin(angle[:, 1:])  # that of frequency 0 is 0
+    slope = 1 - omega**2
+    return np.hstack([size * np.cos(angle), sines]), np.concatenate([slope, slope[1:]])
+
+
+def fourier_draws(
+    x: Floats, variance: float, scale: float, extent: float, normal: Floats
+) -> tuple[Floats, Floats]:
+    """Draw S functions from the process and return their values and derivatives at x, (n, S).
+
+    Parameters
+    ----------
+    x : (n,) array
+        Places.
+    variance, scale : float
+        Of the kernel.
+    extent : float
+        The largest distance of two points that there will be, in length scales.
+    normal : (2, J, S) array
+        Standard normal numbers, for at least as many frequencies as `fourier(extent)` has.
+    """
+    omega, weight = fourier(extent)
+    size = np.sqrt(variance * weight)
+    angle = x[:, None] * (omega / scale)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    a, b = (size[:, None] * part for part in normal[:, : omega.size])
+    rate = (omega / scale)[:, None]
+    return cosine @ a + sine @ b, cosine @ (rate * b) - sine @ (rate * a)
+
+
+ORDER = 10  # nodes around each point
+
+
+HALF = ORDER // 2
+
+
+PER_SCALE = 12  # nodes per length scale
+
+
+# 1 / prod_{j != i} (i - j), the constant part of Lagrange's polynomials
+_FACTORIALS = np.cumprod(np.concatenate([[1.0], np.arange(1.0, ORDER)]))
+
+
+SCALES = (-1.0) ** np.arange(ORDER - 1, -1, -1) / (_FACTORIALS * _FACTORIALS[::-1])
+
+
+def grid(low: float, high: float, scale: float) -> Floats:
+    """Return the nodes for points from `low` to `high`; they reach beyond both ends."""
+    step = scale / PER_SCALE
+    size = int((high - low) / step) + ORDER + 1
+    return low + step * np.arange(1 - HALF, size + 1 - HALF).astype(np.float64)
+
+
+@njit()
+def stencils(points: Floats, nodes: Floats) -> tuple[Ints, Floats]:
+    """Return the first node of each point, (P,), and the weights of its nodes, (P, ORDER)."""
+    P = points.size
+    first, weights = np.empty(P, np.int64), np.empty((P, ORDER))
+    start, per_step = nodes[0], 1 / (nodes[1] - nodes[0])
+    below = np.empty(ORDER)
+    for i in range(P):
+        place = (points[i] - start) * per_step
+        base = min(max(int(place) - HALF + 1, 0), nodes.size - ORDER)
+        t = place - base
+        product = 1.0
+        for j in range(ORDER):
+            below[j] = product
+            product *= t - j
+        product = 1.0
+        for j in range(ORDER - 1, -1, -1):
+            weights[i, j] = below[j] * product * SCALES[j]
+            product *= t - j
+        first[i] = base
+    return first, weights
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def gather(first: Ints, weights: Floats, table: Floats) -> Floats:
+    """Return the values at the points, (P,), of a function known on the grid, (G,)."""
+    out = np.empty(first.size)
+    for i in range(first.size):
+        value = 0.0
+        for j in range(ORDER):
+            value += weights[i, j] * table[first[i] + j]
+        out[i] = value
+    return out
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def gather_rows(first: Ints, weights: Floats, tables: Floats, K: int) -> Floats:
+    """Return the values at K points per row, (n, K), of a function per row, (n, G)."""
+    n = tables.shape[0]
+    out = np.empty((n, K))
+    for i in range(n):
+        for k in range(K):
+            p = i * K + k
+            value = 0.0
+            for j in range(ORDER):
+                value += weights[p, j] * tables[i, first[p] + j]
+            out[i, k] = value
+    return out
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def scatter(first: Ints, weights: Floats, values: Floats, out: Floats) -> None:
+    """Add to the grid, (G,), what `gather` takes from it: the transposed map."""
+    for i in range(first.size):
+        for j in range(ORDER):
+            out[first[i] + j] += weights[i, j] * values[i]
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def scatter_rows(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
+    """Return the transposed map of `gather_rows`: values (n, K) to one grid per row, (n, G)."""
+    n, K = values.shape
+    out = np.zeros((n, size))
+    for i in range(n):
+        for k in range(K):
+            p = i * K + k
+            for j in range(ORDER):
+                out[i, first[p] + j] += weights[p, j] * values[i, k]
+    return out
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def gather_draws(first: Ints, weights: Floats, draws: Floats, out: Floats) -> None:
+    """Add to `out`, (P, S), the values at the points of S functions known on the grid, (G, S)."""
+    for i in range(first.size):
+        for j in range(ORDER):
+            w, row = weights[i, j], first[i] + j
+            for s in range(draws.shape[1]):
+                out[i, s] += w * draws[row, s]
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})
+def scatter_draws(first: Ints, weights: Floats, values: Floats, out: Floats) -> None:
+    """Add to the grid, (G, S), the transposed map of `gather_draws`."""
+    for i in range(first.size):
+        for j in range(ORDER):
+            w, row = weights[i, j], first[i] + j
+            for s in range(values.shape[1]):
+                out[row, s] += w * values[i, s]
+
+
+# ---- The sparse variational process on the line: its law, projection and random paths -----------
 
 
 @dataclass(frozen=True)

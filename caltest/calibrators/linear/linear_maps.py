@@ -13,17 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
+from caltest.calibrators.ensemble import choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.calibrators.linear import parametrisations
-from caltest.calibrators.linear.softmax_regression import (
-    DENSE,
-    Minimum,
-    hessian,
-    logit_rows,
-    minimise,
-    value_and_gradient,
-)
-from caltest.calibrators.selection import choose
+from caltest.calibrators.linear import parametrisations, softmax_regression
 from caltest.checks import check_choice, check_flag, check_jobs, check_level
 from caltest.checks.options import check_not_empty
 from caltest.errors import invalid, shown
@@ -72,40 +64,22 @@ class Solution:
         calibrator.standard_errors_ = self.errors
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearMap(Calibrator):
     """Common parent of `MatrixScaling` and `DirichletCalibrator`, which document the options."""
 
-    def __init__(
-        self,
-        *,
-        reg: str = "odir",
-        lam: float | str | Sequence[float] = "auto",
-        mu: float | str | Sequence[float] | None = None,
-        diagonal_lam: float | str = "auto",
-        diagonal: str = "free",
-        off_diagonal: str = "free",
-        intercept: bool = True,
-        reference_class: bool = False,
-        clip: float = SMALLEST_PROBABILITY,
-        cv: object = 5,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.reg = reg
-        self.lam = lam
-        self.mu = mu
-        self.diagonal_lam = diagonal_lam
-        self.diagonal = diagonal
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
-        self.reference_class = reference_class
-        self.clip = clip
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    reg: str = "odir"
+    lam: float | str | Sequence[float] = "auto"
+    mu: float | str | Sequence[float] | None = None
+    diagonal_lam: float | str = "auto"
+    diagonal: str = "free"
+    off_diagonal: str = "free"
+    intercept: bool = True
+    reference_class: bool = False
+    clip: float = SMALLEST_PROBABILITY
+    cv: object = 5
+    random_state: int | None = None
+    n_jobs: int | None = None
 
     @staticmethod
     @abstractmethod
@@ -181,14 +155,14 @@ class LinearMap(Calibrator):
             self._warn_of_separation(codes, m)
         errors = None
         usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
-        if usual and theta.size <= DENSE:
+        if usual and theta.size <= softmax_regression.DENSE:
             errors = _errors(theta, X, codes, weight, free, tied=tied) / np.sqrt(total) / unit
         theta = self._gauged(theta / unit, penalty, free)
         return Solution(theta, lam, mu, norm, steps, errors)
 
     def _design(self, data: CalibrationSet) -> tuple[Floats, Codes, Floats, float]:
         """Return (s, 1), labels, weights that sum to 1, and what they summed to."""
-        rows = logit_rows(data, self._scores)
+        rows = softmax_regression.logit_rows(data, self._scores)
         X = np.column_stack([rows.logits, np.ones(len(rows.logits))])
         return X, rows.codes, rows.weight, max(rows.total, SMALLEST_TOTAL)
 
@@ -329,12 +303,12 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
     return list(product(lams, check_penalties(mu, "mu")))
 
 
-def _solve(task: Task, **options: Any) -> Minimum:
+def _solve(task: Task, **options: Any) -> softmax_regression.Minimum:
     """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
     *_, start, _ = task
-    if start.size > DENSE:
-        return minimise(*task, **options)
-    (found,) = map_threads(partial(minimise, **options), [task], None)
+    if start.size > softmax_regression.DENSE:
+        return softmax_regression.minimise(*task, **options)
+    (found,) = map_threads(partial(softmax_regression.minimise, **options), [task], None)
     return found
 
 
@@ -354,13 +328,13 @@ def _errors(
 
     It gives those of the fit whose free constants are chosen as in `_gauged`.
     """
-    probs = value_and_gradient(theta, X, codes, weight, np.zeros_like(theta))[2]
+    probs = softmax_regression.value_and_gradient(theta, X, codes, weight, np.zeros_like(theta))[2]
     basis = np.eye(theta.size)[free.ravel()]
     if tied:
         diagonal = np.eye(len(theta), len(theta) + 1).ravel()
         others = basis[basis @ diagonal == 0]
         basis = np.vstack([diagonal / np.linalg.norm(diagonal), others])
-    information = basis @ hessian(probs, X, weight) @ basis.T
+    information = basis @ softmax_regression.hessian(probs, X, weight) @ basis.T
     covariance = basis.T @ np.linalg.pinv(information, rcond=1e-12, hermitian=True) @ basis
     errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).reshape(theta.shape)
     return np.where(free, errors, np.nan)

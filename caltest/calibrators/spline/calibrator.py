@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.calibrators.spline.cumulative_spline import (
-    FEWEST_KNOTS,
-    RUNOUTS,
-    TARGETS,
-    CalibrationCurve,
-    FittedSpline,
-    SplineOptions,
-    curve_of,
-    fit_spline,
-)
-from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
+from caltest.calibrators.spline import cumulative_spline
 from caltest.checks import check_choice, check_flag, check_integer, listing
 from caltest.checks.arrays import as_numbers, check_class
 from caltest.errors import invalid, shown
@@ -30,7 +22,157 @@ from caltest.numerics.loops import njit
 from caltest.numerics.ordered import interpolate
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
-__all__ = ["SplineCalibrator"]
+HALVINGS = 60
+RANK_ROUNDING = np.finfo(np.float64).eps  # a rank has more than those after it
+TILT = 4 * RANK_ROUNDING  # between equal classes, so that they still have their order
+
+
+def put_back_rank(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
+    """Return rows whose r-th largest probability is g, as near to it as the order allows.
+
+    `order` (n, r + 1) holds the classes of the largest probabilities, or all m of them. No
+    probability is zero.
+    """
+    n, m = probs.shape
+    every, own = np.arange(n), order[:, r - 1]
+    new = np.clip(g, RANK_ROUNDING, 1 / r) if r > 1 else np.maximum(g, 1 / m)
+    others = probs.copy()  # not 1 - p: they may be much smaller than its rounding error
+    others[every, own] = 0.0
+    rows: Floats = others / others.sum(axis=1, keepdims=True) * (1 - new)[:, np.newaxis]
+    rows[every, own] = new
+    broken = np.zeros(n, dtype=bool)
+    if r > 1:
+        broken |= rows[every, order[:, r - 2]] < new
+    if r < m:
+        broken |= rows[every, order[:, r]] > new
+    if broken.any():
+        rows[broken] = _refilled(_fill_around, probs[broken], r, new[broken])
+    _keep_first(rows, order[:, 0])
+    return rows
+
+
+def put_back_sum(probs: Floats, order: Ints, r: int, g: Floats) -> Floats:
+    """Return rows whose r largest probabilities sum to g, but at least to r / m."""
+    n, m = probs.shape
+    every, first = np.arange(n), order[:, :r]
+    new = np.maximum(g, r / m)
+    inside = np.take_along_axis(probs, first, axis=1)
+    rows = probs.copy()
+    np.put_along_axis(rows, first, 0.0, axis=1)
+    rows *= ((1 - new) / rows.sum(axis=1))[:, np.newaxis]
+    inside *= (new / inside.sum(axis=1))[:, np.newaxis]
+    np.put_along_axis(rows, first, inside, axis=1)
+    broken = rows[every, order[:, r - 1]] < rows[every, order[:, r]]
+    if broken.any():
+        rows[broken] = _refilled(_fill_both, probs[broken], r, new[broken])
+    _keep_first(rows, order[:, 0])
+    return rows
+
+
+def _keep_first(rows: Floats, first: Ints) -> None:
+    """Keep the predicted class where others are equal to it, up to rounding."""
+    largest = rows.argmax(axis=1)
+    moved = np.flatnonzero(largest != first)
+    rows[moved, first[moved]] = np.nextafter(rows[moved, largest[moved]], 2.0)
+
+
+def _refilled(fill: Callable[..., None], p: Floats, r: int, g: Floats) -> Floats:
+    """Fill rows of their probabilities p in falling order, and return them in that of p."""
+    order = np.argsort(-p, axis=1, kind="stable")
+    q = np.take_along_axis(p, order, axis=1)
+    sums = np.zeros((2, len(p), p.shape[1] + 1))
+    sums[0, :, 1:] = q.cumsum(axis=1)  # those before each place, and from it on
+    sums[1, :, :-1] = q[:, ::-1].cumsum(axis=1)[:, ::-1]  # the smallest added first
+    filled = np.empty_like(q)
+    fill(filled, q, *sums, r, g)
+    rows = np.empty_like(q)
+    np.put_along_axis(rows, order, filled, axis=1)
+    return rows
+
+
+@njit()
+def _fill_around(
+    rows: Floats, probs: Floats, before: Floats, after: Floats, r: int, score: Floats
+) -> None:
+    """Set the r-th class to g, those before it to max(c p, g), those after it to min(c p, g)."""
+    n, m = probs.shape
+    for i in range(n):
+        g = score[i]
+        first, last = r - 1, r  # the classes first to last - 1 are equal to g
+        c = _factor(1 - g, before[i, first] + after[i, last])
+        while first > 0 and c * probs[i, first - 1] < g:
+            first -= 1
+            c = _factor(1 - (last - first) * g, before[i, first] + after[i, last])
+        while first == r - 1 and last < m and c * probs[i, last] > g:
+            last += 1
+            c = _factor(1 - (last - first) * g, before[i, first] + after[i, last])
+        for k in range(m):
+            tied = g * (1 - TILT * (k - r + 1))
+            rows[i, k] = tied if first <= k < last else c * probs[i, k]
+
+
+@njit()
+def _fill_both(
+    rows: Floats, probs: Floats, before: Floats, after: Floats, r: int, total: Floats
+) -> None:
+    """Set the first r classes to max(a p, L) and the others to min(c p, L), with the best L.
+
+    The divergence is least where the sum of log(L / (a p)) over the raised classes equals that of
+    log(c p / L) over the lowered ones.
+    """
+    n, m = probs.shape
+    for i in range(n):
+        q, g = probs[i], total[i]
+        low, high = (1 - g) / (m - r), g / r
+        for _ in range(HALVINGS):
+            level = math.sqrt(low * high)
+            a, f = _raise(q, before[i], r, g, level)
+            c, e = _lower(q, after[i], r, 1 - g, level)
+            balance = 0.0
+            for k in range(f, r):
+                balance += math.log(level / (a * q[k])) if f > 0 else math.inf
+            for k in range(r, e):
+                balance -= math.log(c * q[k] / level) if e < m else math.inf
+            if balance > 0:
+                high = level
+            else:
+                low = level
+        level = math.sqrt(low * high)
+        a, f = _raise(q, before[i], r, g, level)
+        c, e = _lower(q, after[i], r, 1 - g, level)
+        for k in range(m):
+            tied = level * (1 - TILT * (k - r))
+            rows[i, k] = tied if f <= k < e else (a if k < f else c) * q[k]
+
+
+@njit()
+def _raise(q: Floats, before: Floats, r: int, mass: float, level: float) -> tuple[float, int]:
+    """Return a and f such that a q_k for k < f and the level for f <= k < r have the mass."""
+    f = r
+    a = _factor(mass, before[r])
+    while f > 0 and a * q[f - 1] < level:
+        f -= 1
+        a = _factor(mass - (r - f) * level, before[f])
+    return a, f
+
+
+@njit()
+def _lower(q: Floats, after: Floats, r: int, mass: float, level: float) -> tuple[float, int]:
+    """Return c and e such that the level for r <= k < e and c q_k for k >= e have the mass."""
+    e = r
+    c = _factor(mass, after[r])
+    while e < q.size and c * q[e] > level:
+        e += 1
+        c = _factor(mass - (e - r) * level, after[e])
+    return c, e
+
+
+@njit()
+def _factor(mass: float, total: float) -> float:
+    return max(mass / total, 0.0) if total > 0 else 0.0
+
+
+# ---- Spline calibration, Gupta et al. 2021 ------------------------------------------------------
 
 DEFAULT_KNOTS = 6
 KNOTS_OF_MODE = {"within-top-2": 14}
@@ -38,6 +180,7 @@ CURVE_POINTS = 201
 MODE = re.compile(r"(top|within-top)-([1-9][0-9]{0,8})")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SplineCalibrator(Calibrator):
     r"""Spline calibration: the derivative of a cubic spline on the cumulative curve of events.
 
@@ -144,31 +287,18 @@ class SplineCalibrator(Calibrator):
     key: ClassVar[str] = "spline"
     title: ClassVar[str] = "Spline calibration"
 
-    def __init__(
-        self,
-        *,
-        mode: str = "top-1",
-        knots: int | None = None,
-        runout: str = "natural",
-        target: str = "difference",
-        constrained: bool = False,
-        monotone: bool = False,
-        from_logits: bool = False,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(from_logits=from_logits, classes=classes)
-        self.mode = mode
-        self.knots = knots
-        self.runout = runout
-        self.target = target
-        self.constrained = constrained
-        self.monotone = monotone
+    mode: str = "top-1"
+    knots: int | None = None
+    runout: str = "natural"
+    target: str = "difference"
+    constrained: bool = False
+    monotone: bool = False
 
     def _fit(self, data: CalibrationSet) -> None:
         options = self._options()
         kind, r = check_spline_mode(self.mode, data.inputs.m)
         splines = [
-            fit_spline(score, happens, data.weight, options)
+            cumulative_spline.fit_spline(score, happens, data.weight, options)
             for score, happens in _scores(data.inputs.probs, data.codes, kind, r)
         ]
         self._say_what_is_undetermined(splines, options.knots)
@@ -179,7 +309,9 @@ class SplineCalibrator(Calibrator):
         self.cumulative_ = [spline.cumulative for spline in splines]
         self.recalibrated_ = [spline.recalibrated for spline in splines]
 
-    def _say_what_is_undetermined(self, splines: Sequence[FittedSpline], knots: int) -> None:
+    def _say_what_is_undetermined(
+        self, splines: Sequence[cumulative_spline.FittedSpline], knots: int
+    ) -> None:
         several = len(splines) > 1
         constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
         fewest = min(len(spline.score) for spline in splines)
@@ -193,16 +325,16 @@ class SplineCalibrator(Calibrator):
                 f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
             )
 
-    def _options(self) -> SplineOptions:
-        runout = check_choice(self.runout, RUNOUTS, "runout")
-        target = check_choice(self.target, TARGETS, "target")
+    def _options(self) -> cumulative_spline.SplineOptions:
+        runout = check_choice(self.runout, cumulative_spline.RUNOUTS, "runout")
+        target = check_choice(self.target, cumulative_spline.TARGETS, "target")
         knots = self.knots
         if knots is None:
             knots = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
-        check_integer(knots, "knots", FEWEST_KNOTS[runout])
+        check_integer(knots, "knots", cumulative_spline.FEWEST_KNOTS[runout])
         constrained = check_flag(self.constrained, "constrained")
         monotone = check_flag(self.monotone, "monotone")
-        return SplineOptions(knots, runout, target, constrained, monotone)
+        return cumulative_spline.SplineOptions(knots, runout, target, constrained, monotone)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         kind, r = check_spline_mode(self.mode, inputs.m)
@@ -263,7 +395,7 @@ class SplineCalibrator(Calibrator):
             for t, value in zip(self.knots_, values, strict=True)
         ]
 
-    def curve(self, t: object = None, *, k: object = None) -> CalibrationCurve:
+    def curve(self, t: object = None, *, k: object = None) -> cumulative_spline.CalibrationCurve:
         """Return the calibration graphs of the calibration set: curves over the fractile.
 
         Parameters
@@ -283,14 +415,14 @@ class SplineCalibrator(Calibrator):
         check_is_fitted(self)
         i = check_spline_class(k, self._spline_names(), len(self.scores_))
         places = np.linspace(0, 1, CURVE_POINTS) if t is None else check_fractiles(t)
-        fitted = FittedSpline(
+        fitted = cumulative_spline.FittedSpline(
             self.scores_[i],
             self.fractiles_[i],
             self.cumulative_[i],
             self.recalibrated_[i],
             self.values_[i],
         )
-        return curve_of(fitted, self._options(), places)
+        return cumulative_spline.curve_of(fitted, self._options(), places)
 
 
 def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats, Flags]]:

@@ -9,8 +9,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from caltest import InvalidInput
 from caltest.calibrators import MatrixScaling, OneVsRest, PlattScaling
 from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.ensemble import choose, folds, held_out_loss
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.selection import choose, folds, held_out_loss
 
 CODES = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [30, 20, 10]))
 ROWS = np.zeros(len(CODES))

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from caltest.classifiers.probabilities import fit_sigmoid, fit_sigmoids, normalised
+from caltest.classifiers.base import fit_sigmoid, fit_sigmoids, normalised
 
 X, Y = make_blobs(300, centers=3, cluster_std=4, random_state=0)
 

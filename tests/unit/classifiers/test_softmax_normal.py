@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax as plain_softmax
 
-from caltest.classifiers import probabilities as softmax_normal
-from caltest.classifiers.probabilities import normal_samples, quantiles, softmax, softmax_means
+from caltest.classifiers import base as softmax_normal
+from caltest.classifiers.base import normal_samples, quantiles, softmax, softmax_means
 
 pytestmark = pytest.mark.loops
 

@@ -165,7 +165,7 @@ def test_interrupted_program_says_so():
     """Control-C in the middle of the work is one line and status 130."""
     code = (
         "import os, signal, sys; from caltest.cli import app; "
-        "import caltest.cli.demo as demo; "
+        "import caltest.cli.list_ as demo; "
         # What a shell starts in the background ignores Control-C.
         "signal.signal(signal.SIGINT, signal.default_int_handler); "
         "stop = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT); "

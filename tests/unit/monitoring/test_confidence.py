@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import expit, log_expit
 from scipy.stats import gamma
 
-from caltest.monitoring.findings import BEST_AT, exponents_left, log_mixture, mean_half_width
+from caltest.monitoring.evalues import BEST_AT, exponents_left, log_mixture, mean_half_width
 from caltest.monitoring.stream import SLOPES
 
 

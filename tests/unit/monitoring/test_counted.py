@@ -11,7 +11,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import DegenerateDataWarning, InvalidInput
-from caltest.monitoring.counted import MOST
+from caltest.monitoring.waiting import MOST
 
 
 def day(seed, n=100, m=2):

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from caltest import InvalidInput, Predictions
-from caltest.planning.distributions import as_distribution
+from caltest.planning.truths import as_distribution
 from caltest.predictions import ModelData
 
 PROBS = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])

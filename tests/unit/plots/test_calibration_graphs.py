@@ -10,7 +10,7 @@ from caltest import InvalidInput, NotApplicable, Predictions
 from caltest.calibrators import TemperatureScaling
 from caltest.lenses import Confidence
 from caltest.plots import calibration_graphs
-from caltest.plots.calibration_graphs import POINTS, _graphs
+from caltest.plots.reliability_grid import POINTS, _graphs
 
 M2 = ct.datasets.generative_model("M2", 400, 3, rng=1)
 TIED = Predictions([0.1, 0.4, 0.4, 0.9], [0, 1, 0, 1])

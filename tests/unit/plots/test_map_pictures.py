@@ -9,7 +9,7 @@ import caltest as ct
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import calibrators as cal
 from caltest.plots import confusion_change, latent_function, parameter_heatmap, simplex_map
-from caltest.plots.simplex_map import CORNERS, _grid
+from caltest.plots.calibration_map import CORNERS, _grid
 
 DATA = {m: ct.datasets.generative_model("M2", 300, m, rng=1) for m in (2, 3, 5)}
 DIRICHLET = cal.DirichletCalibrator().fit(DATA[3])

@@ -10,7 +10,7 @@ import pytest
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.plots import null_distribution
-from caltest.plots.null_distribution import _distinct, _extreme, _limits
+from caltest.plots.pvalues import _distinct, _extreme, _limits
 
 VALUES = np.random.default_rng(0).normal(size=199)
 

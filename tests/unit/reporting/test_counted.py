@@ -12,8 +12,8 @@ import caltest as ct
 from caltest.cli.app import run
 from caltest.htests.places import CellSearch
 from caltest.predictions import ModelData
-from caltest.reporting.places import judged, round_cuts
 from caltest.reporting.source import table_to_count
+from caltest.reporting.where import judged, round_cuts
 from caltest.sources import count_rows
 
 NAMES = {"label": "y", "probs": "p"}

@@ -7,8 +7,8 @@ import pytest
 
 import caltest as ct
 from caltest.htests.places import Values
-from caltest.reporting.places import judged, round_cuts
 from caltest.reporting.source import Rows
+from caltest.reporting.where import judged, round_cuts
 
 
 def find_places(predictions, **options):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.reporting.scores import collect_scores
+from caltest.reporting.estimates import collect_scores
 from caltest.reporting.source import Rows
 
 

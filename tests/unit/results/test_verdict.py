@@ -9,7 +9,7 @@ import caltest as ct
 from caltest.comparison.out_of_fold import Choice
 from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
 from caltest.results import Verdict, wording
-from caltest.results.detectable import detectable
+from caltest.results.verdict import detectable
 
 CALIBRATED = ct.datasets.generative_model("M1", n=300, m=3, rng=1)
 WRONG = ct.datasets.generative_model("M2", n=300, m=3, rng=1)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from caltest.calibrators.binary.bbq import binnings, running_sums
+from caltest.calibrators.binary.binning import binnings, running_sums
 
 pytestmark = pytest.mark.loops
 

@@ -83,7 +83,7 @@ def test_bbq_takes_weights_of_any_size(weight):
 def test_bbq_batches_do_not_change_the_result(monkeypatch):
     """Models are scored in batches of bounded memory."""
     whole = BBQ().fit(SCORES, LABELS)
-    monkeypatch.setattr("caltest.calibrators.binary.bbq.BATCH", 150)
+    monkeypatch.setattr("caltest.calibrators.binary.binning.BATCH", 150)
     parts = BBQ().fit(SCORES, LABELS)
     assert (parts.log_scores_ == whole.log_scores_).all()
     assert (parts.cuts_ == whole.cuts_).all()

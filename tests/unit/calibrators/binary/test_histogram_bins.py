@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.calibrators.binary.histogram import look_up, look_up_uniform
+from caltest.calibrators.binary.binning import look_up, look_up_uniform
 
 pytestmark = pytest.mark.loops
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.calibrators.binary.venn_abers import added_event, added_other
+from caltest.calibrators.binary.isotonic import added_event, added_other
 
 pytestmark = pytest.mark.loops
 

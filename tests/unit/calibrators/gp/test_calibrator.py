@@ -145,7 +145,7 @@ def test_gauss_hermite_is_the_limit_of_draws():
 
 def test_draws_have_the_covariance_of_the_process(three):
     """Paths on the grid against the dense covariance of q, entry by entry."""
-    from caltest.calibrators.gp.predict import Predictor
+    from caltest.calibrators.gp.fit import Predictor
 
     q = three[0]._latent
     predictor = Predictor(q, (0.0, 1.0), full=True, normal=np.random.default_rng(0), K=3, S=20_000)
@@ -214,7 +214,7 @@ def test_order_and_repetition_of_rows_change_no_bit(seed):
 def test_threads_change_no_bit(monkeypatch):
     """Of the fit and of predictions, in several blocks."""
     monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 200)
-    monkeypatch.setattr("caltest.calibrators.gp.predict.VALUES_PER_THREAD", 20_000)
+    monkeypatch.setattr("caltest.calibrators.gp.fit.VALUES_PER_THREAD", 20_000)
     _, probs, codes = overconfident(4, 200)
     fits = [GPCalibrator(n_jobs=jobs).fit(probs, codes) for jobs in (1, 2)]
     one, two = (fit.predict_proba(probs) for fit in fits)

@@ -9,12 +9,12 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from caltest.calibrators.gp.elbo import GPScores, bound, kept_stencils, tables
-from caltest.calibrators.gp.line import rbf_line
 from caltest.calibrators.gp.process import (
     LatentPosterior,
     pack,
     pack_gradient,
     random_paths,
+    rbf_line,
     unpack,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caltest.calibrators.gp.line import (
+from caltest.calibrators.gp.process import (
     fourier,
     fourier_draws,
     fourier_features,

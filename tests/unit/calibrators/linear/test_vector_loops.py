@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest.calibrators.linear.vector import minimise, newton_step, variances
+from caltest.calibrators.linear.scaling import minimise, newton_step, variances
 from caltest.numerics import softmax as scaled_softmax
 from caltest.numerics.softmax import objective
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from caltest.calibrators.spline.calibrator import largest_classes
-from caltest.calibrators.spline.put_back import put_back_rank, put_back_sum
+from caltest.calibrators.spline.calibrator import largest_classes, put_back_rank, put_back_sum
 
 pytestmark = pytest.mark.loops
 

@@ -1,4 +1,4 @@
-"""Matrix scaling, Guo et al. 2017, with the penalties of Kull et al. 2019."""
+"""Dirichlet calibration and matrix scaling: linear maps of log probabilities and of logits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,134 @@ from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.linear_maps import LinearMap
 from caltest.types import Floats
 
-__all__ = ["MatrixScaling"]
+
+class DirichletCalibrator(LinearMap):
+    r"""Dirichlet calibration: a linear map of log probabilities before the softmax.
+
+    .. math:: \hat\mu(q) = \mathrm{softmax}(W \ln q + b),
+
+    the posterior probabilities of the classes if predictions q of each class are Dirichlet.
+    For two classes it is beta calibration, without a constraint on the signs.
+
+    The weighted mean log loss is minimised plus a penalty. With "odir" (off-diagonal and intercept
+    regularisation) it is
+
+    .. math:: \frac{\lambda}{m (m - 1)} \sum_{i \ne j} w_{ij}^2
+        + \frac{\mu}{m} \sum_i b_i^2 + \frac{\kappa}{m} \sum_i (w_{ii} - 1)^2,
+
+    and with "l2" :math:`\lambda \sum_{ij} w_{ij}^2 + \mu \sum_i b_i^2`. (The authors' package
+    dirichletcal leaves the divisors of the first out, unless reg_norm=True; the second is its own.)
+    The minimum of the convex objective is found by Newton's method to a gradient below 1e-9 of that
+    at W = I, b = 0, as far as rounding allows.
+
+    Parameters
+    ----------
+    reg : {"odir", "l2"}
+        The penalty, see above.
+    lam : "auto", float or sequence of float, default "auto"
+        Penalty of W, at least 0. "auto" is that of independent normal priors: with "odir" of
+        standard deviation 1/2m for the off-diagonal weights, lam = 2 m^3 (m - 1) / n; with "l2" of
+        1/(3 sqrt(m)) for all, lam = 9m / 2n; n is the sum of the sample weights. Of a sequence, the
+        value with the least log loss in cross-validation is taken, and fitted to all data. The
+        paper averages the maps of the folds, as `EnsembleCalibrator` with `param_grid` does.
+    mu : "auto", float or sequence of float, optional
+        Penalty of b, at least 0; by default lam. "auto" is that of a normal prior of standard
+        deviation 1: m / 2n with "odir", 1 / 2n with "l2". Of two sequences all pairs are compared.
+    diagonal_lam : "auto" or float, default "auto"
+        kappa, at least 0, of "odir". The paper's is 0, which leaves the diagonal without a bound
+        where the labels are separated, and with it the certainty of the map. "auto" is that of
+        normal priors of mean 1 and standard deviation 2 where `lam` is "auto", kappa = m / 8n (for
+        a common diagonal 1 / 8n), and 0 where `lam` is given.
+    diagonal : {"free", "common", "fixed"}
+        Whether the diagonal weights are fitted, share one value (with `off_diagonal="zero"` and
+        `intercept=False` that is temperature scaling, the fixed-diagonal map of dirichletcal), or
+        stay 1.
+    off_diagonal : {"free", "dropped", "zero"}
+        Whether the other weights are fitted, fitted and then set to 0 (MS-ODIR-zero in the
+        supplement of the paper), or 0 from the start (vector scaling).
+    intercept : bool, default True
+        Whether b is fitted.
+    reference_class : bool, default False
+        Keep the last row of W and b at 0 and penalise the other weights relative to it, as the
+        package dirichletcal does. The fit then depends on the order of the classes.
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities are raised to it before their logarithm is taken, as in
+        dirichletcal. A network in double precision may have many that are smaller, which logits
+        keep: they are not clipped.
+    cv : int, splitter or iterable, default 5
+        Folds to choose `lam` and `mu`, as in `EnsembleCalibrator`; used where one is a sequence.
+    random_state : int, optional
+        Seed by which rows are shuffled before they are dealt to folds.
+    n_jobs : int, optional
+        Threads over the folds, as in joblib.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    linear_ : tuple of (m, m) array and (m,) array
+        (W, b). Where nothing is penalised, constants can be added to a column of W or to b without
+        effect: columns of W then sum to 1 and b to 0.
+    canonical_ : tuple of (m, m) array and (m,) array
+        (A, c) of the unique form softmax(A ln(m q) + ln c) with A >= 0 and a zero in every column
+        of A; c is what the uniform prediction is mapped to.
+    generative_ : tuple of (m, m) array and (m,) array
+        (alpha, pi): predictions of class i follow the Dirichlet of row i, with alpha = A + 1,
+        and class i has the share pi_i.
+    lam_, mu_ : float
+        The penalties used.
+    gradient_norm_ : float
+        Euclidean norm of the gradient of the objective.
+    n_iter_ : int
+        Newton steps.
+    standard_errors_ : (m, m + 1) array or None
+        Standard errors of (W, b) by the observed information of the total log likelihood, where
+        nothing is penalised and there are at most 600 parameters.
+
+    Raises
+    ------
+    InvalidInput
+        If, with more than 300 classes, there are over 100 free weights for each row.
+
+    Warns
+    -----
+    DegenerateDataWarning
+        If the labels are separated, or a class does not occur, and the penalty leaves a weight
+        free to grow: there is no minimum, and the weights are those where the gradient is 1e-9 of
+        that at the start.
+
+    References
+    ----------
+    Kull et al. (2019), Beyond temperature scaling: obtaining well-calibrated multiclass
+    probabilities with Dirichlet calibration, NeurIPS 32, section 3 and theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.calibrators import DirichletCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> logits = 2 * rng.normal(size=(2000, 3))
+    >>> y = (logits / 2 + rng.gumbel(size=(2000, 3))).argmax(axis=1)  # too sure of itself
+    >>> dirichlet = DirichletCalibrator(from_logits=True).fit(logits, y)
+    >>> A, c = dirichlet.canonical_
+    >>> A.round(1), c.round(2)  # close to half the identity, and to thirds
+    (array([[0.5, 0. , 0. ],
+           [0. , 0.5, 0. ],
+           [0. , 0. , 0.6]]), array([0.33, 0.35, 0.32]))
+    """
+
+    key: ClassVar[str] = "dirichlet"
+    title: ClassVar[str] = "Dirichlet calibration"
+
+    @staticmethod
+    def _scores_of(inputs: Inputs) -> Floats:
+        return inputs.log_probs
+
+
+# ---- Matrix scaling, Guo et al. 2017, with the penalties of Kull et al. 2019 --------------------
 
 
 class MatrixScaling(LinearMap):
