@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+import narwhals as nw
+
 from caltest.errors import InvalidInput, NotApplicable, invalid
 from caltest.sources.chunks import MOST, Redraw, Redrawn, Survey, Totals
 from caltest.sources.query import WRONG, Counting, collected
@@ -169,7 +171,6 @@ class _Kept:
         return partial(self._read, start, content.tell())
 
     def _read(self, start: int, size: int) -> Any:
-        import narwhals as nw
         import polars as pl
 
         self.file.seek(start)

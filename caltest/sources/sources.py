@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
+
 from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import files, options
@@ -87,8 +89,6 @@ class Source:
 
         Parts that can be read only once are held until they are more.
         """
-        import narwhals as nw
-
         total, parts, seen = 0, iter(self.parts), []
         for part in parts:
             seen.append(part)
@@ -113,8 +113,6 @@ class Source:
             Tells of the name of a column whether it must be alike in all parts, by default of each;
             others are left out where they are not.
         """
-        import narwhals as nw
-
         if self.native is not None:
             return self.native
         tables: list[Any] = []
@@ -183,8 +181,6 @@ def source_of(data: object) -> Source | None:
 
     None for everything else, such as arrays.
     """
-    import narwhals as nw
-
     if isinstance(data, str | Path):
         return _of_files(_matching(data), str(Path(data).name))
     if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
@@ -205,8 +201,6 @@ def source_of(data: object) -> Source | None:
 
 
 def _frame(data: object) -> Any:
-    import narwhals as nw
-
     with warnings.catch_warnings():
         # narwhals says where its reader of Dask will move to, which is no matter to the caller
         warnings.filterwarnings("ignore", "Dask support", FutureWarning)
@@ -243,7 +237,6 @@ def _of_files(paths: Sequence[Path], name: str) -> Source:
 
 
 def _scan(path: Path) -> Any:
-    import narwhals as nw
     import polars as pl
 
     files.check_file(path)
@@ -322,8 +315,6 @@ class Reader:
         schema = dict(frame.collect_schema())
 
         def distinct(label: str) -> list[str]:
-            import narwhals as nw
-
             values = frame.select(column(frame, label).cast(nw.String()).alias("label")).unique()
             return [v for v in collected(values).to_series().to_list() if v is not None]
 
@@ -402,8 +393,6 @@ class Reader:
 
     def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
         """Count some parts in one query; one by one where that fails, to tell which is to blame."""
-        import narwhals as nw
-
         try:
             frames = [part.open() for part in batch]
             if len(frames) > 1:
