@@ -64,16 +64,11 @@ class Readings:
         surveys: list[Survey] = []
         work: Work = partial(Survey.of, self.m)
         for number, (part, rows) in enumerate(self._parts()):
-            try:
+            with part.readable(self.reader.fault):
                 found = total_over(rows(), number, self.m, work, done=lambda _: None, sizes={})
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:  # noqa: BLE001 - each engine has errors of its own
-                self.reader.fault(part, error)
-                continue
-            self.reader.refuse(_named(found), part.name)
-            self._readable.append((number, part, rows))
-            surveys.append(found)
+                self.reader.refuse(_named(found), part.name)
+                self._readable.append((number, part, rows))
+                surveys.append(found)
         if not surveys:
             rule = "data must have a part that can be read"
             raise invalid(rule, "none", "pass files or chunks with rows")

@@ -6,10 +6,10 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,18 @@ class Part:
     name: str
     open: Callable[[], Any]
 
+    @contextmanager
+    def readable(self, fault: Callable[[Part, Exception], None] | None = None) -> Iterator[None]:
+        """Hand the errors of an engine to a function, or raise one that names the part."""
+        try:
+            yield
+        except (InvalidInput, NotApplicable):
+            raise
+        except Exception as error:
+            if fault is None:
+                raise _unreadable(self, error) from error
+            fault(self, error)
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -92,12 +104,8 @@ class Source:
         total, parts, seen = 0, iter(self.parts), []
         for part in parts:
             seen.append(part)
-            try:
+            with part.readable():
                 total += int(collected(part.open().select(nw.len())).item())
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:
-                raise _unreadable(part, error) from error
             if total > limit:
                 break
         if not self.is_stream:
@@ -117,12 +125,8 @@ class Source:
             return self.native
         tables: list[Any] = []
         for part in self.parts:
-            try:
+            with part.readable():
                 tables.append(collected(part.open()))
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:
-                raise _unreadable(part, error) from error
             first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
             needed = {name: dtype for name, dtype in first.items() if needs(name)}
             if reason := _unlike(needed, own):
@@ -310,7 +314,7 @@ class Reader:
         first = next(parts, None)
         if first is None:
             raise invalid("data must have a part that can be read", "none", self._remedy())
-        self._waiting = self._before(first, parts)
+        self._waiting = chain([first], parts)
         frame = first.open()
         schema = dict(frame.collect_schema())
 
@@ -322,20 +326,11 @@ class Reader:
         self._schema = {name: schema[name] for name in columns.names}
         return columns
 
-    def _before(self, first: Part, rest: Iterator[Part]) -> Iterator[Part]:
-        yield first
-        yield from rest
-
     def _parts(self) -> Iterator[Part]:
         """Yield the parts whose schema can be read."""
         for part in self.source.parts:
-            try:
+            with part.readable(self.fault):
                 part.open().collect_schema()
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:  # noqa: BLE001 - each engine has errors of its own
-                self.fault(part, error)
-            else:
                 yield part
 
     def _remedy(self) -> str:
@@ -370,15 +365,8 @@ class Reader:
         return CountedParts(table, counting, self.left_out)
 
     def _batches(self) -> Iterator[list[Part]]:
-        size = 1 if self.source.is_stream else AT_A_TIME
-        batch: list[Part] = []
-        for part in self._waiting:
-            if self._fits(part):
-                batch.append(part)
-            if len(batch) == size:
-                yield batch
-                batch = []
-        if batch:
+        size, parts = 1 if self.source.is_stream else AT_A_TIME, self.fitting()
+        while batch := list(islice(parts, size)):
             yield batch
 
     def _fits(self, part: Part) -> bool:
