@@ -140,7 +140,8 @@ class CountedRows(Answering):
         NotApplicable
             If the resampled statistics of all would fill the memory.
         """
-        groups = sorted({group for cells in self.events for group in cells}, key=_order)
+        groups = {group for cells in self.events for group in cells}
+        groups = sorted(groups, key=lambda group: (type(group).__name__, group))
         seen = list(zip(self.lenses, self.events, strict=True))
         found = {g: [(lens, cells[g]) for lens, cells in seen if g in cells] for g in groups}
         count = sum(map(len, found.values())) * len(asked.measures)
@@ -166,10 +167,6 @@ class CountedRows(Answering):
     def apart(self, plans: Sequence[Plan]) -> str:
         """Tell of several lenses, whose events are redrawn each by itself."""
         return SEVERAL_LENSES if len({str(plan.lens) for plan in plans}) > 1 else ""
-
-
-def _order(group: object) -> tuple[str, Any]:
-    return (type(group).__name__, group)
 
 
 def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answer | NotApplicable]:
@@ -202,11 +199,6 @@ def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
             with suppress(NotApplicable):
                 return nearest, bind_cells(nearest.measure, cells)
         return plan, error
-
-
-def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:
-    """Test rows that were counted."""
-    return counted.run(asked)
 
 
 def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> CountedRows:
@@ -386,7 +378,7 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     """
     check_choice(asked.on_error, ON_ERROR, "on_error")
     check_choice(engine, ENGINES, "engine")
-    source = asked.source
+    source, skips = asked.source, asked.on_error == "skip"
     if engine in WAYS:
         if source is None:
             reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
@@ -394,30 +386,22 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
             raise NotApplicable(f"{reason}frames", remedy)
         WAYS[engine].refuse(asked)
         return source, WAYS[engine].of(*_columns(source, asked), asked)
-    if source is None or engine == "rows" or _stays(source, asked):
+    if source is None or engine == "rows":
+        return source, None
+    if source.is_eager and not skips and tables.as_frame(source.native).shape[0] <= ROWS:
         return source, None
     ways = [way for way in WAYS.values() if _can(way, asked)]
-    if not ways:
-        return source, None
-    many = asked.on_error == "skip"
-    if not many:
+    many = bool(ways) and skips
+    if ways and not skips:
         many, source = source.has_more_rows(ROWS)
-    if not many:
-        return source, None
-    reader, columns = _columns(source, asked)
-    for way in ways:
+    read = _columns(source, asked) if many else ()
+    for way in ways if many else []:
         try:
-            return source, way.of(reader, columns, asked)
+            return source, way.of(*read, asked)
         except NotApplicable:
             if way is ways[-1] and source.is_stream:  # it cannot be read again
                 raise
     return source, None
-
-
-def _stays(source: Source, asked: Asked) -> bool:
-    """Tell whether the rows are in memory and few, and none may be left out."""
-    skips = asked.on_error == "skip"
-    return not skips and source.is_eager and tables.as_frame(source.native).shape[0] <= ROWS
 
 
 def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:

@@ -18,7 +18,8 @@ from caltest.htests.groups import INSTEAD, GroupsCall
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
-from caltest.segments import SegmentsTest, test_segments
+from caltest.segments import SegmentsTest
+from caltest.segments.run import Settings, run_given
 from caltest.sources import Counting, ManyCells
 from caltest.sources.sources import ENGINES
 
@@ -89,20 +90,10 @@ def run_segments(
         may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
         with suppress(*[NotApplicable] if may_need_rows else []):
             return test_margins(prepared, asked, **options)
-    return test_segments(
-        given.model if source is None else None,
-        given.data if source is None else source.table(),
-        segments=given.by,
-        features=given.features,
-        lens=lens,
-        n_resamples=n_resamples,  # refused there where it is no number
-        rng=seed,
-        label=given.label,
-        probs=given.probs,
-        **given.options,
-        **{name: settings[name] for name in ("n_jobs", "level", "progress")},
-        **options,
-    )
+    settings.pop("on_error")
+    own = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **settings, **options)
+    rows = given if source is None else replace(given, model=None, data=source.table())
+    return run_given(replace(rows, by=None), given.by, own)
 
 
 def test_margins(

@@ -17,7 +17,7 @@ from caltest.checks import check_choice
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT, test_calibration
 from caltest.htests.asked import Asked, as_columns
-from caltest.htests.cells import CountedRows, Prepared, counted_rows, tests_of
+from caltest.htests.cells import CountedRows, Prepared, counted_rows
 from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Lens, Strong, resolve_lens
 from caltest.measures import Measure
@@ -312,7 +312,7 @@ class Counted:
             on_error="raise",
             progress=None,
         )
-        return tests_of(counted.under(lens.members_of(self.whole.classes)), asked)
+        return counted.under(lens.members_of(self.whole.classes)).run(asked)
 
     def search(self) -> CellSearch:
         """Return the ranges that are candidates for places."""

@@ -197,15 +197,20 @@ def test_segments(
         progress=progress,
     )
     check_names(columns, ColumnOptions, "test_segments")
-    features = columns.get("features")
-    given = replace(ModelData(model, data, **columns), features=names_of(features))
-    predictions = _readable(given).predictions()
-    source = read_segments(segments, features, given, predictions.n)
-    return test_source(source, predictions, settings)
+    return run_given(ModelData(model, data, **columns), segments, settings)
 
 
 # Or pytest would collect it in a user's test module.
 test_segments.__test__ = False  # type: ignore[attr-defined]
+
+
+def run_given(given: ModelData, segments: object, settings: Settings) -> SegmentsTest:
+    """Read the predictions and the segments, and test these, as `test_segments` does."""
+    features = given.features
+    given = replace(given, features=names_of(features))
+    predictions = _readable(given).predictions()
+    source = read_segments(segments, features, given, predictions.n)
+    return test_source(source, predictions, settings)
 
 
 def test_source(source: Given, predictions: Predictions, settings: Settings) -> SegmentsTest:
@@ -244,9 +249,6 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         notes=tuple(_notes(predictions, joint.families, without, settings.min_size)),
         null_distribution=joint.largest,
     )
-
-
-test_source.__test__ = False  # type: ignore[attr-defined]
 
 
 def _readable(given: ModelData) -> ModelData:
