@@ -17,7 +17,7 @@ from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
-from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks, union_chunks
+from caltest.segments.cells import AllRows, Chunk, TableChunk, Tables, UnionChunk, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
 from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
@@ -345,9 +345,9 @@ def _chunks_of(
     tables = Tables(columns.kept, order, min_size)
     whole = Tables(columns.whole, order, min_size)
     for d in range(1, min(depth, len(columns.kept)) + 1):
-        yield from tables.chunks(d)
+        yield from TableChunk.of(tables.crossed(d))
         if unions:
-            yield from union_chunks(whole, d)
+            yield from UnionChunk.of(whole.united(d))
 
 
 # ---- from numbers to a result -------------------------------------------------------------------
