@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,11 @@ from caltest.sources.chunks import SHARE, Chunk, Survey
 from caltest.sources.columns import Columns
 from caltest.sources.query import Counting
 from caltest.sources.readings import Readings
-from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
+from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
 from caltest.types import Floats
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"
@@ -77,11 +80,11 @@ class Prepared:
         """
         table, columns = self.reader.count(self.counting), self.counting.columns
         weighted, events = columns.weight is not None, len(self.counting.lenses)
-        groups = table.count_groups() if columns.by else 0
+        groups = int(table["group"].n_unique()) if columns.by else 0
         if in_one_pass(groups, asked, events=events, weighted=weighted):
-            left_out, name = table.left_out.notes(), self.reader.source.name
+            left_out, name = self.reader.left_out.notes(), self.reader.source.name
             call = GroupsCall(asked, self.counting, name, left_out)
-            return call.disjoint(self.counting.many(table.table, 0))
+            return call.disjoint(self.counting.many(table, 0))
         counted = counted_rows(self, table, grouped=True)
         counted.suspect()
         return counted.run(asked)
@@ -201,10 +204,9 @@ def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
         return plan, error
 
 
-def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> CountedRows:
+def counted_rows(prepared: Prepared, cells: pl.DataFrame, *, grouped: bool) -> CountedRows:
     """Return the cells of a table by group, or of all rows together."""
     counting = prepared.counting
-    cells = table.table
     if counting.columns.by and not grouped:
         counting = replace(counting, columns=replace(counting.columns, by=()))
         cells = counting.merged([cells], repeats=True)
@@ -216,7 +218,7 @@ def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> C
         classes=columns.classes,
         lenses=counting.lenses,
         events=tuple(counting.split(cells)),
-        left_out=table.left_out.notes(),
+        left_out=prepared.reader.left_out.notes(),
         grouped=bool(columns.by),
     )
 

@@ -128,12 +128,12 @@ def test_margins(
     for name, value in (("bins", bins), ("min_size", min_size)):
         checks.check_integer(value, name, minimum=2)
     counting = prepared.counting
-    counted = prepared.reader.count(counting)
-    _check_categories(counted.table, counting.columns.by, bins)
+    table = prepared.reader.count(counting)
+    _check_categories(table, counting.columns.by, bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
-    left_out = counted.left_out.notes()
+    left_out = prepared.reader.left_out.notes()
     call = GroupsCall(asked, counting, prepared.reader.source.name, left_out)
-    result = call.overlapping(_margins(counting, counted.table, deepest, min_size))
+    result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")

@@ -267,19 +267,6 @@ def _chunks(chunks: Iterator[Any]) -> Iterator[Part]:
 # ---- counting -----------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class CountedParts:
-    """The table of cells of a source, and what was left out."""
-
-    table: pl.DataFrame
-    counting: Counting
-    left_out: LeftOut
-
-    def count_groups(self) -> int:
-        """Return the number of groups, of any event."""
-        return int(self.table["group"].n_unique())
-
-
 class Reader:
     """Reads the parts of a source once, and adds up their cells.
 
@@ -336,8 +323,8 @@ class Reader:
     def _remedy(self) -> str:
         return "; ".join(self.left_out.parts[:NAMED]) or "pass files or chunks with rows"
 
-    def count(self, counting: Counting) -> CountedParts:
-        """Count all rows; call `columns` first.
+    def count(self, counting: Counting) -> pl.DataFrame:
+        """Count all rows, and return the table of cells; call `columns` first.
 
         Raises
         ------
@@ -362,7 +349,7 @@ class Reader:
         table = counting.merged(tables)
         self.left_out.rows = counting.wrong(table)
         self.check_rows(int(table["place"].ge(NEVER).sum()))
-        return CountedParts(table, counting, self.left_out)
+        return table
 
     def _batches(self) -> Iterator[list[Part]]:
         size, parts = 1 if self.source.is_stream else AT_A_TIME, self.fitting()
