@@ -44,15 +44,15 @@ class Asked:
     given: ModelData
     measures: list[tuple[str, Measure]]
     lenses: list[Lens]
-    null: str | None
-    tolerance: Tolerance | None
-    correction: str | None
     n_resamples: int | None
     seed: int
-    n_jobs: int | None
-    level: float | None
-    on_error: str
-    progress: Progress | None
+    correction: str | None
+    null: str | None = None
+    tolerance: Tolerance | None = None
+    n_jobs: int | None = None
+    level: float | None = None
+    on_error: str = "raise"
+    progress: Progress | None = None
     note: str = ""
     is_default: bool = False
 

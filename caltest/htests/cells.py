@@ -54,7 +54,6 @@ class Prepared:
     @staticmethod
     def refuse(asked: Asked) -> None:
         """Raise NotApplicable where something asked for needs the rows."""
-        asked.check_arguments()
         weight = None if asked.given.sample_weight is None else [1.0, 2.0, 1.0, 1.0]
         few = count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], asked.bins, weight)
         for _, measure in asked.measures:
@@ -244,7 +243,6 @@ class RowsByChunks(Answering):
     @staticmethod
     def refuse(asked: Asked) -> None:
         """Raise NotApplicable where something asked for is not to be had by chunks."""
-        asked.check_arguments()
         if as_columns(asked.given.by):
             raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
         if asked.given.sample_weight is not None:
@@ -386,6 +384,7 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
             reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
             remedy = "use engine='rows' for arrays and models"
             raise NotApplicable(f"{reason}frames", remedy)
+        asked.check_arguments()
         WAYS[engine].refuse(asked)
         return source, WAYS[engine].of(*_columns(source, asked), asked)
     if source is None or engine == "rows":
@@ -415,6 +414,7 @@ def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
 def _can(way: type[Way], asked: Asked) -> bool:
     """Tell whether none of what is asked for is refused there."""
     try:
+        asked.check_arguments()
         way.refuse(asked)
     except NotApplicable:
         return False

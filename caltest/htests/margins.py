@@ -70,8 +70,6 @@ def run_segments(
         given=replace(given, features=None, by=list(names)),
         measures=[(INSTEAD, REGISTRY[INSTEAD]())],
         lenses=[] if lens is None else [resolve_lens(lens)],
-        null=None,
-        tolerance=None,
         correction="holm",
         n_resamples=1,  # nothing is redrawn
         seed=seed,

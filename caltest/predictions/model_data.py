@@ -123,8 +123,10 @@ class ModelData:
             "where data is a Predictions", classes=self.classes, sample_weight=self.sample_weight
         )
         if model is None:
-            asked = {name: value or None for name, value in self.reading.items()}
-            check_unused("on a Predictions, which is checked already", **asked)
+            asked = {"from_logits": self.from_logits, "renormalize": self.renormalize}
+            if any(asked.values()):
+                asked = {name: value or None for name, value in asked.items()}
+                check_unused("on a Predictions, which is checked already", **asked)
             return data
         if not models.is_model(model):
             rule = "model must be None, a calibrator or a function where data is a Predictions"

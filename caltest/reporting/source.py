@@ -302,15 +302,11 @@ class Counted:
             given=self.given,
             measures=list(dict(map(measure_of, tests)).items()),
             lenses=[lens],
-            null=None,
-            tolerance=None,
             correction=settings.correction,
             n_resamples=settings.n_resamples,
             seed=settings.seed,
             n_jobs=settings.n_jobs,
             level=settings.level,
-            on_error="raise",
-            progress=None,
         )
         return counted.under(lens.members_of(self.whole.classes)).run(asked)
 
