@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ LEAST_SHARE = 1e-38  # of the largest weight
 FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
 OF_ROWS = ("sample_weight", "groups", "clusters")
+Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
 
 class RowValues(NumberOptions, total=False):
@@ -183,13 +184,13 @@ class Predictions:
             self.__dict__.update(probs=matrix, _event=matrix[:, 1])  # one of them is kept
             return matrix
 
-    def _with(self, redrawing: Redrawing | None = None, **changes: AnyArray) -> Predictions:
+    def _with(self, redrawing: Redraws = None, **changes: AnyArray) -> Predictions:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
         copy = object.__new__(Predictions)
         new = {name: checks.read_only(array) for name, array in changes.items()}
         copy._fill(*[new.get(name, getattr(self, name)) for name in FIELDS])
         if redrawing is not None:
-            copy.__dict__["redrawing"] = redrawing
+            copy.__dict__["redrawing"] = Later(redrawing) if callable(redrawing) else redrawing
         return copy
 
     # ---- where predictions come from ------------------------------------------------------------
@@ -202,12 +203,12 @@ class Predictions:
         classes: AnyArray,
         *,
         like: Predictions,
-        redrawing: Redrawing | None = None,
+        redrawing: Redraws = None,
     ) -> Predictions:
         """Build predictions from arrays that need no check, with all else as in `like`.
 
-        The arrays become read-only; the rows are those of `like`, and `redrawing` makes their
-        labels from the same uniform numbers.
+        The arrays become read-only; the rows are those of `like`, and `redrawing`, or what that
+        function returns when it is first needed, makes their labels from the same uniform numbers.
         """
         return like._with(redrawing, probs=probs, labels=labels, classes=classes)
 

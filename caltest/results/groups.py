@@ -200,6 +200,11 @@ class GroupsTest(HTestTable):
         object.__setattr__(self, "together", self.pvalue)
 
     @property
+    def tests(self) -> tuple[HTest, ...]:
+        """None: the numbers of all groups are arrays."""
+        return ()
+
+    @property
     def least_pvalue(self) -> float:
         """The smallest p-value that there can be."""
         return 0.0

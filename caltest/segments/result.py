@@ -158,6 +158,11 @@ class SegmentsTest(Table[Segment]):
             object.__setattr__(self, "null_distribution", read_only(largest))
 
     @property
+    def tests(self) -> tuple[()]:
+        """None: segments are tested together."""
+        return ()
+
+    @property
     def rejected(self) -> bool:
         """Whether the p-value is at most the level; asks for a level if none was given."""
         return self.pvalue <= given(self.level)
