@@ -142,8 +142,8 @@ class CountedRows(Answering):
         NotApplicable
             If the resampled statistics of all would fill the memory.
         """
-        groups = {group for cells in self.events for group in cells}
-        groups = sorted(groups, key=lambda group: (type(group).__name__, group))
+        known = {group for cells in self.events for group in cells}
+        groups = sorted(known, key=lambda group: (type(group).__name__, group))
         seen = list(zip(self.lenses, self.events, strict=True))
         found = {g: [(lens, cells[g]) for lens, cells in seen if g in cells] for g in groups}
         count = sum(map(len, found.values())) * len(asked.measures)
@@ -395,10 +395,12 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     many = bool(ways) and skips
     if ways and not skips:
         many, source = source.has_more_rows(ROWS)
-    read = _columns(source, asked) if many else ()
-    for way in ways if many else []:
+    if not many:
+        return source, None
+    reader, columns = _columns(source, asked)
+    for way in ways:
         try:
-            return source, way.of(*read, asked)
+            return source, way.of(reader, columns, asked)
         except NotApplicable:
             if way is ways[-1] and source.is_stream:  # it cannot be read again
                 raise
