@@ -8,15 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from caltest.checks.arrays import (
-    as_array,
-    as_numbers,
-    check_column,
-    label_values,
-    listing,
-    missing,
-    read_only,
-)
+from caltest.checks import arrays
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.types import AnyArray, Floats
 
@@ -79,7 +71,7 @@ def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, flo
     """Check the three p-values that part four colours: in (0, 1) and descending."""
     items = list(bounds) if isinstance(bounds, (tuple, list, np.ndarray)) else []
     if len(items) == 3:
-        first, second, third = as_numbers(items, name).astype(np.float64).tolist()
+        first, second, third = arrays.as_numbers(items, name).astype(np.float64).tolist()
         if 1 > first > second > third > 0:
             return first, second, third
     rule = f"{name} must be three descending p-values between 0 and 1"
@@ -104,7 +96,7 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     near = difflib.get_close_matches(word, lower, n=1)
     near = near or [choice for choice in lower if len(word) > 1 and choice.startswith(word)]
     remedy = f"did you mean {lower[near[0]]!r}?" if near else "pass one of these"
-    rule = f"{name} must be one of {listing(choices, limit=30)}"
+    rule = f"{name} must be one of {arrays.listing(choices, limit=30)}"
     return invalid(rule, shown(value), remedy)
 
 
@@ -232,7 +224,7 @@ def _is_integer(value: object) -> bool:
 
 def check_weights(weights: object, n: int, name: str = "sample_weight") -> Floats:
     """Check weights, one per row, finite, not negative and not all zero."""
-    values = as_numbers(check_column(weights, n, name), name).astype(np.float64)
+    values = arrays.as_numbers(arrays.check_column(weights, n, name), name).astype(np.float64)
     bad = ~((values >= 0) & (values < np.inf))
     if bad.any():
         row = int(np.argmax(bad))
@@ -240,25 +232,25 @@ def check_weights(weights: object, n: int, name: str = "sample_weight") -> Float
         raise invalid(rule, f"{values[row]:.8g} at row {row}", "drop that row or give it weight 0")
     if not values.any():
         raise invalid(f"{name} must not be all zero", f"{n} zeros", "leave it out")
-    return read_only(values)
+    return arrays.read_only(values)
 
 
 def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
     """Check the values of groups, one per row and none missing."""
-    values = group_values(check_column(groups, n, name), name)
+    values = group_values(arrays.check_column(groups, n, name), name)
     if values.dtype.kind == "f" and np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
-        raise missing(name, f"nan at row {row}")
-    return read_only(values.copy())
+        raise arrays.missing(name, f"nan at row {row}")
+    return arrays.read_only(values.copy())
 
 
 def group_values(values: object, name: str) -> AnyArray:
     """Read groups as labels are read; dates become text, as they are where cells are counted."""
-    array = as_array(values, name)
+    array = arrays.as_array(values, name)
     if array.dtype.kind != "M":
-        return label_values(array, name)
+        return arrays.label_values(array, name)
     if np.isnat(array).any():
-        raise missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
+        raise arrays.missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
     days = array.dtype == np.dtype("datetime64[D]")
     return np.array(list(map(str, (array if days else array.astype("datetime64[us]")).tolist())))
 
@@ -283,9 +275,9 @@ def check_separator(names: Sequence[str], separator: str) -> None:
 
 def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:
     """Check a mask or indices of rows and return them as indices, at least one."""
-    values = np.arange(n)[rows] if isinstance(rows, slice) else as_array(rows, name)
+    values = np.arange(n)[rows] if isinstance(rows, slice) else arrays.as_array(rows, name)
     if values.dtype.kind == "b":
-        values = np.flatnonzero(check_column(values, n, name))
+        values = np.flatnonzero(arrays.check_column(values, n, name))
     if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
         rule = f"{name} must be a mask, a slice or indices, of at least one row"
         got = f"dtype {values.dtype}, shape {values.shape}"
@@ -359,7 +351,7 @@ def _has_features(values: object) -> bool:
     shape: tuple[int, ...] = getattr(values, "shape", ())
     if len(shape) != 2 or shape[1] == 1:
         return False
-    array = as_array(values, "y")
+    array = arrays.as_array(values, "y")
     return array.dtype.kind not in "biuf" or bool(np.any((array != 0) & (array != 1)))
 
 

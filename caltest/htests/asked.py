@@ -44,15 +44,15 @@ class Asked:
     given: ModelData
     measures: list[tuple[str, Measure]]
     lenses: list[Lens]
-    null: str | None
-    tolerance: Tolerance | None
-    correction: str | None
     n_resamples: int | None
     seed: int
-    n_jobs: int | None
-    level: float | None
-    on_error: str
-    progress: Progress | None
+    correction: str | None
+    null: str | None = None
+    tolerance: Tolerance | None = None
+    n_jobs: int | None = None
+    level: float | None = None
+    on_error: str = "raise"
+    progress: Progress | None = None
     note: str = ""
     is_default: bool = False
 
@@ -144,8 +144,8 @@ class Plan:
     among: int = 1  # how many groups or lenses are searched for what is wrong
 
     @property
-    def may_be_left_out(self) -> bool:
-        """Whether it may be too small for a test that has a meaning for others."""
+    def is_optional(self) -> bool:
+        """Whether it may be left out, too small for a test that has a meaning for others."""
         has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
         return self.is_one_of_many and has_meaning
 
@@ -166,11 +166,6 @@ class Plan:
         if variant != self.measure:
             note = f"tested by the {variant.description}: {reason}"
             yield self.instead(note, measure=variant, null="exact")
-
-    @property
-    def together(self) -> tuple[int, str]:
-        """What the rows of all groups that make up one omnibus test share."""
-        return self.number, str(self.lens)
 
 
 def seeds_of_groups(seed: int, count: int) -> list[int]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,11 @@ from caltest.sources.chunks import SHARE, Chunk, Survey
 from caltest.sources.columns import Columns
 from caltest.sources.query import Counting
 from caltest.sources.readings import Readings
-from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, CountedParts, Reader, Source
+from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
 from caltest.types import Floats
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST = 1 << 26  # resampled statistics of all rows of a table: 512 MiB
 SEVERAL_LENSES = "events of several lenses are redrawn each by itself: adjusted by Holm's method"
@@ -51,7 +54,6 @@ class Prepared:
     @staticmethod
     def refuse(asked: Asked) -> None:
         """Raise NotApplicable where something asked for needs the rows."""
-        asked.check_arguments()
         weight = None if asked.given.sample_weight is None else [1.0, 2.0, 1.0, 1.0]
         few = count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], asked.bins, weight)
         for _, measure in asked.measures:
@@ -77,11 +79,11 @@ class Prepared:
         """
         table, columns = self.reader.count(self.counting), self.counting.columns
         weighted, events = columns.weight is not None, len(self.counting.lenses)
-        groups = table.count_groups() if columns.by else 0
+        groups = int(table["group"].n_unique()) if columns.by else 0
         if in_one_pass(groups, asked, events=events, weighted=weighted):
-            left_out, name = table.left_out.notes(), self.reader.source.name
+            left_out, name = self.reader.left_out.notes(), self.reader.source.name
             call = GroupsCall(asked, self.counting, name, left_out)
-            return call.disjoint(self.counting.many(table.table, 0))
+            return call.disjoint(self.counting.many(table, 0))
         counted = counted_rows(self, table, grouped=True)
         counted.suspect()
         return counted.run(asked)
@@ -140,7 +142,8 @@ class CountedRows(Answering):
         NotApplicable
             If the resampled statistics of all would fill the memory.
         """
-        groups = sorted({group for cells in self.events for group in cells}, key=_order)
+        known = {group for cells in self.events for group in cells}
+        groups = sorted(known, key=lambda group: (type(group).__name__, group))
         seen = list(zip(self.lenses, self.events, strict=True))
         found = {g: [(lens, cells[g]) for lens, cells in seen if g in cells] for g in groups}
         count = sum(map(len, found.values())) * len(asked.measures)
@@ -166,10 +169,6 @@ class CountedRows(Answering):
     def apart(self, plans: Sequence[Plan]) -> str:
         """Tell of several lenses, whose events are redrawn each by itself."""
         return SEVERAL_LENSES if len({str(plan.lens) for plan in plans}) > 1 else ""
-
-
-def _order(group: object) -> tuple[str, Any]:
-    return (type(group).__name__, group)
 
 
 def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answer | NotApplicable]:
@@ -204,15 +203,9 @@ def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
         return plan, error
 
 
-def tests_of(counted: CountedRows, asked: Asked) -> HTest | HTestTable:
-    """Test rows that were counted."""
-    return counted.run(asked)
-
-
-def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> CountedRows:
+def counted_rows(prepared: Prepared, cells: pl.DataFrame, *, grouped: bool) -> CountedRows:
     """Return the cells of a table by group, or of all rows together."""
     counting = prepared.counting
-    cells = table.table
     if counting.columns.by and not grouped:
         counting = replace(counting, columns=replace(counting.columns, by=()))
         cells = counting.merged([cells], repeats=True)
@@ -224,7 +217,7 @@ def counted_rows(prepared: Prepared, table: CountedParts, *, grouped: bool) -> C
         classes=columns.classes,
         lenses=counting.lenses,
         events=tuple(counting.split(cells)),
-        left_out=table.left_out.notes(),
+        left_out=prepared.reader.left_out.notes(),
         grouped=bool(columns.by),
     )
 
@@ -250,7 +243,6 @@ class RowsByChunks(Answering):
     @staticmethod
     def refuse(asked: Asked) -> None:
         """Raise NotApplicable where something asked for is not to be had by chunks."""
-        asked.check_arguments()
         if as_columns(asked.given.by):
             raise NotApplicable("chunks have no groups", "use engine='rows', or test without by=")
         if asked.given.sample_weight is not None:
@@ -386,21 +378,22 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     """
     check_choice(asked.on_error, ON_ERROR, "on_error")
     check_choice(engine, ENGINES, "engine")
-    source = asked.source
+    source, skips = asked.source, asked.on_error == "skip"
     if engine in WAYS:
         if source is None:
             reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
             remedy = "use engine='rows' for arrays and models"
             raise NotApplicable(f"{reason}frames", remedy)
+        asked.check_arguments()
         WAYS[engine].refuse(asked)
         return source, WAYS[engine].of(*_columns(source, asked), asked)
-    if source is None or engine == "rows" or _stays(source, asked):
+    if source is None or engine == "rows":
+        return source, None
+    if source.is_eager and not skips and tables.as_frame(source.native).shape[0] <= ROWS:
         return source, None
     ways = [way for way in WAYS.values() if _can(way, asked)]
-    if not ways:
-        return source, None
-    many = asked.on_error == "skip"
-    if not many:
+    many = bool(ways) and skips
+    if ways and not skips:
         many, source = source.has_more_rows(ROWS)
     if not many:
         return source, None
@@ -414,12 +407,6 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     return source, None
 
 
-def _stays(source: Source, asked: Asked) -> bool:
-    """Tell whether the rows are in memory and few, and none may be left out."""
-    skips = asked.on_error == "skip"
-    return not skips and source.is_eager and tables.as_frame(source.native).shape[0] <= ROWS
-
-
 def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
     """Return how the rows are read, and which columns there are."""
     reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
@@ -429,6 +416,7 @@ def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
 def _can(way: type[Way], asked: Asked) -> bool:
     """Tell whether none of what is asked for is refused there."""
     try:
+        asked.check_arguments()
         way.refuse(asked)
     except NotApplicable:
         return False

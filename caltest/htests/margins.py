@@ -18,7 +18,8 @@ from caltest.htests.groups import INSTEAD, GroupsCall
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
-from caltest.segments import SegmentsTest, test_segments
+from caltest.segments import SegmentsTest
+from caltest.segments.run import Settings, run_given
 from caltest.sources import Counting, ManyCells
 from caltest.sources.sources import ENGINES
 
@@ -69,8 +70,6 @@ def run_segments(
         given=replace(given, features=None, by=list(names)),
         measures=[(INSTEAD, REGISTRY[INSTEAD]())],
         lenses=[] if lens is None else [resolve_lens(lens)],
-        null=None,
-        tolerance=None,
         correction="holm",
         n_resamples=1,  # nothing is redrawn
         seed=seed,
@@ -89,20 +88,10 @@ def run_segments(
         may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
         with suppress(*[NotApplicable] if may_need_rows else []):
             return test_margins(prepared, asked, **options)
-    return test_segments(
-        given.model if source is None else None,
-        given.data if source is None else source.table(),
-        segments=given.by,
-        features=given.features,
-        lens=lens,
-        n_resamples=n_resamples,  # refused there where it is no number
-        rng=seed,
-        label=given.label,
-        probs=given.probs,
-        **given.options,
-        **{name: settings[name] for name in ("n_jobs", "level", "progress")},
-        **options,
-    )
+    settings.pop("on_error")
+    own = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **settings, **options)
+    rows = given if source is None else replace(given, model=None, data=source.table())
+    return run_given(replace(rows, by=None), given.by, own)
 
 
 def test_margins(
@@ -137,12 +126,12 @@ def test_margins(
     for name, value in (("bins", bins), ("min_size", min_size)):
         checks.check_integer(value, name, minimum=2)
     counting = prepared.counting
-    counted = prepared.reader.count(counting)
-    _check_categories(counted.table, counting.columns.by, bins)
+    table = prepared.reader.count(counting)
+    _check_categories(table, counting.columns.by, bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
-    left_out = counted.left_out.notes()
+    left_out = prepared.reader.left_out.notes()
     call = GroupsCall(asked, counting, prepared.reader.source.name, left_out)
-    result = call.overlapping(_margins(counting, counted.table, deepest, min_size))
+    result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")

@@ -20,7 +20,7 @@ from caltest.measures.outcome import Outcome
 from caltest.predictions import tables
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
-from caltest.types import AnyArray, Codes, Floats, Ints
+from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
@@ -31,13 +31,9 @@ INDEPENDENT = "the tests of all groups assume independent defaults"
 def check_default_rates(pd: object, name: str = "pd") -> Floats:
     """Check the probabilities of default of grades, (G,), each in [0, 1]."""
     values = _column(pd, name).astype(np.float64)
-    bad = ~((values >= 0) & (values <= 1))
-    if bad.any():
-        row = int(bad.argmax())
-        remedy = "pass probabilities; divide per cent by 100"
-        got = f"{values[row]:.8g} at grade {row}"
-        raise invalid(f"{name} must lie in [0, 1]", got, remedy)
-    return read_only(values)
+    fine = (values >= 0) & (values <= 1)
+    remedy = "pass probabilities; divide per cent by 100"
+    return read_only(_all_fine(values, fine, f"{name} must lie in [0, 1]", remedy))
 
 
 def check_no_column_names(columns: Mapping[str, object]) -> None:
@@ -55,13 +51,18 @@ def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes
         rule = f"{name} must have one entry per grade"
         got = f"{values.size} for {size} grades"
         raise invalid(rule, got, "take all columns from the same table")
-    bad = ~((values >= minimum) & (values < 2**53)) | (values != np.floor(values))
-    if bad.any():
-        row = int(bad.argmax())
-        rule = f"{name} must be whole numbers of at least {minimum}"
-        got = f"{values[row]:.8g} at grade {row}"
-        raise invalid(rule, got, "leave out a grade without obligors" if minimum else "pass counts")
-    return read_only(values.astype(np.int64))
+    fine = (values >= minimum) & (values < 2**53) & (values == np.floor(values))
+    remedy = "leave out a grade without obligors" if minimum else "pass counts"
+    rule = f"{name} must be whole numbers of at least {minimum}"
+    return read_only(_all_fine(values, fine, rule, remedy).astype(np.int64))
+
+
+def _all_fine(values: AnyArray, fine: Flags, rule: str, remedy: str) -> AnyArray:
+    """Return the values of grades; raise InvalidInput for the first that is not fine."""
+    if not fine.all():
+        row = int(fine.argmin())
+        raise invalid(rule, f"{values[row]:.8g} at grade {row}", remedy)
+    return values
 
 
 def check_not_more_defaults(defaults: Codes, n: Codes) -> None:

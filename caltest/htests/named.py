@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 from caltest.errors import invalid
 from caltest.measures import REGISTRY as MEASURES
@@ -50,7 +51,7 @@ class NamedTest:
         """The null where the caller names none; options may leave it another."""
         return self.nulls[0]
 
-    @property
+    @cached_property
     def options(self) -> tuple[str, ...]:
         """The options that a caller may give."""
         return tuple(f.name for f in fields(self.measure) if f.name not in self.fixed)
@@ -63,9 +64,9 @@ class NamedTest:
 
 def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object]) -> None:
     """Raise InvalidInput for an option that none of the tests takes."""
-    known = sorted({name for test in tests.values() for name in test.options})
     for name in options:
-        if name not in known:
+        if not any(name in test.options for test in tests.values()):
+            known = sorted({name for test in tests.values() for name in test.options})
             takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
             remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""

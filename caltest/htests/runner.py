@@ -161,15 +161,15 @@ def _run_all(source: Answering, plans: Sequence[Plan], asked: Asked) -> tuple[li
         if isinstance(answer, NotApplicable):
             is_weightless = isinstance(answer, Weightless)
             reason = reason if is_weightless else answer
-            if not (is_weightless or plan.may_be_left_out) or len(left_out) + 1 == len(plans):
+            if not (is_weightless or plan.is_optional) or len(left_out) + 1 == len(plans):
                 raise reason or answer from None
             left_out.append(_left_out(plan, answer))
             warn_caller(left_out[-1], DegenerateDataWarning)
         else:
-            own = {(plan.group, str(plan.lens), text): text for text in answer.outcome.degenerate}
-            for text in (text for key, text in own.items() if key not in told):
-                warn_caller(text, DegenerateDataWarning)
-            told |= own.keys()
+            for text in answer.outcome.degenerate:
+                if (key := (plan.group, str(plan.lens), text)) not in told:
+                    warn_caller(text, DegenerateDataWarning)
+                told.add(key)
             rows.append((answer.plan, _result(source, answer, asked)))
         if source.tells_tests and asked.progress is not None:
             asked.progress(done, len(plans))
@@ -209,6 +209,8 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     )
     if source.left_out:
         whole = replace(whole, notes=(*whole.notes, *source.left_out))
+    if not answer.outcome.parts:
+        return whole
     search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
     return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
 
@@ -239,13 +241,12 @@ def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
     together: dict[tuple[int, str], list[Row]] = {}
     for plan, row in rows:
         if plan.group is not None and plan.tolerance is None:
-            together.setdefault(plan.together, []).append((plan, row))
-    about: dict[str, Any] = {"n_resamples": asked.most_resamples, "seed": asked.seed}
+            together.setdefault((plan.number, str(plan.lens)), []).append((plan, row))
+    draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
     for members in together.values():
         if len(members) > 1:
             members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            title = members[0][0].measure.title
-            yield omnibus([row for _, row in members], title=title, **about)
+            yield omnibus([row for _, row in members], title=members[0][0].measure.title, **draws)
 
 
 def _with_parts(
@@ -258,14 +259,12 @@ def _with_parts(
     whole : HTest
         Without them.
     parts : sequence of Part
-        The loudest first; none where the test combines none.
+        The loudest first.
     seen : Predictions or Cells, optional
         What the test saw, to be searched for places; None where no rows are kept.
     **search
         Of `find_places`: among, n_resamples and seed.
     """
-    if not parts:
-        return whole
     places: tuple[Gap, ...] = ()
     if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
         search |= {"lens": whole.lens, "group": whole.group, "level": whole.level}
@@ -360,13 +359,14 @@ class RowsInMemory(Answering):
 
 def _answer(plan: Plan, asked: Asked) -> Answer:
     """Run a plan; in a group that is too small for it, the nearest one that is defined."""
-    _check_weights(plan)
+    weight = plan.predictions.sample_weight
+    if weight is not None and not weight.all():
+        _check_weights(plan)
     B, n_jobs = asked.most_resamples, asked.n_jobs
     try:
         seen, outcome = run_plan(plan, n_resamples=B, n_jobs=n_jobs)
     except NotApplicable as error:
-        weighted = plan.predictions.sample_weight is not None
-        for nearest in plan.nearest(error.reason, weighted=weighted):
+        for nearest in plan.nearest(error.reason, weighted=weight is not None):
             with suppress(NotApplicable):
                 seen, outcome = run_plan(nearest, n_resamples=B, n_jobs=n_jobs)
                 plan = nearest
@@ -374,16 +374,17 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
         else:
             raise
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
-    return Answer(plan, outcome, seen.n, _size(plan, seen), seen, evidence)
+    about = ("event", str(seen.classes[-1]))
+    if seen.m > 2 or plan.lens.is_confidence:
+        about = ("confidence", "right")
+    return Answer(plan, outcome, seen.n, gap_of(event_rows(seen), *about), seen, evidence)
 
 
 def _check_weights(plan: Plan) -> None:
     """Raise Weightless where all weights of the rows that the lens leaves are 0."""
-    weight = plan.predictions.sample_weight
-    if weight is not None and not weight.all():
-        seen = plan.lens(plan.predictions).sample_weight
-        if seen is not None and not seen.any():
-            raise Weightless("all rows have the weight 0", "give some a positive weight")
+    seen = plan.lens(plan.predictions).sample_weight
+    if seen is not None and not seen.any():
+        raise Weightless("all rows have the weight 0", "give some a positive weight")
 
 
 def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
@@ -409,9 +410,3 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
         outcome = at_least_exact(outcome, exact)
     return seen, outcome
-
-
-def _size(plan: Plan, seen: Predictions) -> Gap:
-    if seen.m > 2 or plan.lens.is_confidence:
-        return gap_of(event_rows(seen), "confidence", "right")
-    return gap_of(event_rows(seen), "event", str(seen.classes[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from caltest.checks.options import not_a_choice
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Later, Redrawing
+from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Floats
 
 NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums
@@ -222,18 +222,20 @@ class Strong(Lens):
 
 def event_of(predictions: Predictions, codes: Codes, name: str) -> Predictions:
     """Predict that the label of each row is its code, (n,)."""
-    value = predictions.probs[np.arange(predictions.n), codes]
-    return binary(
-        predictions,
-        value,
-        predictions.labels == codes,
-        name,
-        Later(lambda: predictions.redrawing.events(codes, predictions.m)),
-    )
+    value, happens = predictions.probs[np.arange(predictions.n), codes], predictions.labels == codes
+
+    def redrawing() -> Redrawing:
+        return predictions.redrawing.events(codes, predictions.m)
+
+    return binary(predictions, value, happens, name, redrawing)
 
 
 def binary(
-    predictions: Predictions, value: Floats, happens: AnyArray, name: str, redrawing: Redrawing
+    predictions: Predictions,
+    value: Floats,
+    happens: AnyArray,
+    name: str,
+    redrawing: Callable[[], Redrawing],
 ) -> Predictions:
     """Predict that an event happens with probability `value`."""
     probs = np.column_stack([1 - value, value])
@@ -274,8 +276,8 @@ def resolve_lens(lens: object) -> Lens:
     match = KEY.fullmatch(lens) if isinstance(lens, str) else None
     if match is not None:
         name, rank, classes = match.groups()
-        kinds = {re.sub(r"-R$|\[...\]$", "", key): kind for key, kind in REGISTRY.items()}
-        found = kinds[name].read(rank, classes) if name in kinds else None
+        kind = REGISTRY.get(name) or REGISTRY.get(f"{name}-R") or REGISTRY.get(f"{name}[...]")
+        found = None if kind is None else kind.read(rank, classes)
         if found is not None:
             return found
     raise _no_lens(lens, REGISTRY)

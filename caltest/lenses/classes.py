@@ -13,7 +13,7 @@ from caltest.checks.arrays import as_array
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, binary, event_of
 from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Later, Redrawing
+from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Floats
 
 
@@ -211,10 +211,8 @@ class Grouped(Lens):
             group_of[predictions.labels],
             names,
             like=predictions,
-            redrawing=Later(
-                lambda: predictions.redrawing.relabelled(
-                    np.broadcast_to(group_of, predictions.probs.shape), len(names)
-                )
+            redrawing=lambda: predictions.redrawing.relabelled(
+                np.broadcast_to(group_of, predictions.probs.shape), len(names)
             ),
         )
 
@@ -274,7 +272,7 @@ class Custom(Lens):
             induced.labels,
             induced.classes,
             like=predictions,
-            redrawing=Later(redrawing),
+            redrawing=redrawing,
         )
 
     def _labels(self, predictions: Predictions, labels: Codes, induced: Predictions) -> Codes:
@@ -400,11 +398,10 @@ class TopRank(Ranked):
         check_rank(self.r, predictions.m, str(self))
         value = _largest(predictions.probs, self.r)[:, -1]
         happens = _rank(predictions) == self.r
-        redrawing = Later(
-            lambda: predictions.redrawing.events(
-                _ordered(predictions)[:, self.r - 1], predictions.m
-            )
-        )
+
+        def redrawing() -> Redrawing:
+            return predictions.redrawing.events(_ordered(predictions)[:, self.r - 1], predictions.m)
+
         return binary(predictions, value, happens, f"rank {self.r}", redrawing)
 
 
@@ -433,9 +430,10 @@ class WithinTop(Ranked):
         check_rank(self.r, predictions.m - 1, str(self))
         total = np.minimum(_largest(predictions.probs, self.r).sum(axis=1), 1)
         within = _rank(predictions) <= self.r
-        redrawing = Later(
-            lambda: predictions.redrawing.relabelled(_ranks(predictions) <= self.r, 2)
-        )
+
+        def redrawing() -> Redrawing:
+            return predictions.redrawing.relabelled(_ranks(predictions) <= self.r, 2)
+
         return binary(predictions, total, within, f"top {self.r}", redrawing)
 
 
@@ -471,10 +469,8 @@ class Largest(Ranked):
             labels,
             names,
             like=predictions,
-            redrawing=Later(
-                lambda: predictions.redrawing.relabelled(
-                    np.minimum(_ranks(predictions) - 1, self.r), len(names)
-                )
+            redrawing=lambda: predictions.redrawing.relabelled(
+                np.minimum(_ranks(predictions) - 1, self.r), len(names)
             ),
         )
 

@@ -348,10 +348,10 @@ def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:
     check_single(chosen, chosen.members_of(columns.classes))
     counting = Counting(columns, (chosen,), (bins,))
     counting.check()
-    counted = reader.count(counting)
-    for note in counted.left_out.notes():
+    table = reader.count(counting)
+    for note in reader.left_out.notes():
         warnings.warn(note, DegenerateDataWarning, stacklevel=4)
-    (event,) = counting.split(counted.table)
+    (event,) = counting.split(table)
     if not event:
         raise NotApplicable(f"the lens {str(chosen)!r} leaves no rows", "pass another lens")
     return View(CellsEvent(event[None]), str(chosen))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,23 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 
-from caltest.checks import (
-    as_array,
-    both_columns,
-    check_event_probs,
-    check_flag,
-    check_generator,
-    check_groups,
-    check_labels,
-    check_not_numbered_from_one,
-    check_not_swapped,
-    check_pair,
-    check_probs,
-    check_rows,
-    check_weights,
-    read_only,
-    suspicions,
-)
+from caltest import checks
+from caltest.checks import suspicions
 from caltest.errors import invalid
 from caltest.predictions import files, models, tables
 from caltest.predictions.dependence import CLUSTER, cluster_codes
@@ -39,6 +24,7 @@ LEAST_SHARE = 1e-38  # of the largest weight
 FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
 OF_ROWS = ("sample_weight", "groups", "clusters")
+Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
 
 class RowValues(NumberOptions, total=False):
@@ -153,21 +139,21 @@ class Predictions:
         suspicions.suspect_index(labels=labels, probs=probs, **rows)
         if classes is None and tables.is_table(probs):
             classes = tables.classes_of_table(probs, labels)
-        probs, labels = as_array(probs, "probs"), as_array(labels, "labels")
-        check_not_swapped(probs, labels)
-        from_logits = check_flag(from_logits, "from_logits")
-        renormalize = check_flag(renormalize, "renormalize")
+        probs, labels = checks.as_array(probs, "probs"), checks.as_array(labels, "labels")
+        checks.check_not_swapped(probs, labels)
+        from_logits = checks.check_flag(from_logits, "from_logits")
+        renormalize = checks.check_flag(renormalize, "renormalize")
         matrix = None
         if probs.ndim == 1 and not from_logits:
-            self.__dict__["_event"] = check_event_probs(probs, classes=classes)
+            self.__dict__["_event"] = checks.check_event_probs(probs, classes=classes)
             n, m = probs.size, 2
         else:
             options: dict[str, Any] = {"from_logits": from_logits, "renormalize": renormalize}
-            matrix = check_probs(probs, classes=classes, **options)
+            matrix = checks.check_probs(probs, classes=classes, **options)
             n, m = matrix.shape
-        codes, names = check_labels(labels, n, m, classes)
+        codes, names = checks.check_labels(labels, n, m, classes)
         if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
-            check_not_numbered_from_one(matrix, codes)
+            checks.check_not_numbered_from_one(matrix, codes)
         if from_logits:
             suspicions.suspect_logits(probs)
         suspicions.suspect_predictions(
@@ -175,8 +161,10 @@ class Predictions:
         )
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
-        weights = None if sample_weight is None else _relative(check_weights(sample_weight, n))
-        values = None if groups is None else suspicions.looked_at(check_groups(groups, n))
+        weights = (
+            None if sample_weight is None else _relative(checks.check_weights(sample_weight, n))
+        )
+        values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
         self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source)
         if matrix is None:
@@ -192,17 +180,17 @@ class Predictions:
             event = self.__dict__.get("_event")
             if name != "probs" or event is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            matrix = both_columns(event)
+            matrix = checks.both_columns(event)
             self.__dict__.update(probs=matrix, _event=matrix[:, 1])  # one of them is kept
             return matrix
 
-    def _with(self, redrawing: Redrawing | None = None, **changes: AnyArray) -> Predictions:
+    def _with(self, redrawing: Redraws = None, **changes: AnyArray) -> Predictions:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
         copy = object.__new__(Predictions)
-        new = {name: read_only(array) for name, array in changes.items()}
+        new = {name: checks.read_only(array) for name, array in changes.items()}
         copy._fill(*[new.get(name, getattr(self, name)) for name in FIELDS])
         if redrawing is not None:
-            copy.__dict__["redrawing"] = redrawing
+            copy.__dict__["redrawing"] = Later(redrawing) if callable(redrawing) else redrawing
         return copy
 
     # ---- where predictions come from ------------------------------------------------------------
@@ -215,12 +203,12 @@ class Predictions:
         classes: AnyArray,
         *,
         like: Predictions,
-        redrawing: Redrawing | None = None,
+        redrawing: Redraws = None,
     ) -> Predictions:
         """Build predictions from arrays that need no check, with all else as in `like`.
 
-        The arrays become read-only; the rows are those of `like`, and `redrawing` makes their
-        labels from the same uniform numbers.
+        The arrays become read-only; the rows are those of `like`, and `redrawing`, or what that
+        function returns when it is first needed, makes their labels from the same uniform numbers.
         """
         return like._with(redrawing, probs=probs, labels=labels, classes=classes)
 
@@ -266,12 +254,12 @@ class Predictions:
         Predictions(n=75, m=3, source='GaussianNB()')
         """
         check_names(rows, RowValues, "Predictions.from_model")
-        X, y = check_pair((X, y))
+        X, y = checks.check_pair((X, y))
         suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
         probs, known = models.predict(model, X)
         if rows.get("classes") is None:
             rows["classes"] = known
-        return cls(probs, as_array(y, "y"), **rows, source=models.describe(model))
+        return cls(probs, checks.as_array(y, "y"), **rows, source=models.describe(model))
 
     @classmethod
     def from_frame(
@@ -407,7 +395,7 @@ class Predictions:
         codes = np.empty(self.n, dtype=np.int64)
         for rows in _blocks(self.n, self.m):  # whole, NumPy would copy the read-only matrix
             codes[rows] = self.probs[rows].argmax(axis=1)
-        read_only(codes)
+        checks.read_only(codes)
         return codes
 
     @cached_property
@@ -428,11 +416,11 @@ class Predictions:
         Predictions
             The same predictions with new labels.
         """
-        return self._with(labels=draw_codes(self.probs, check_generator(rng)))
+        return self._with(labels=draw_codes(self.probs, checks.check_generator(rng)))
 
     def subset(self, rows: object) -> Predictions:
         """Keep some rows, given by a mask, a slice or indices: a data set of its own."""
-        kept = check_rows(rows, self.n)
+        kept = checks.check_rows(rows, self.n)
         columns = {name: getattr(self, name) for name in ROW_FIELDS}
         return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
 
@@ -449,7 +437,7 @@ class Predictions:
 
     def with_groups(self, groups: object) -> Predictions:
         """Give each row a group."""
-        return self._with(groups=suspicions.looked_at(check_groups(groups, self.n)))
+        return self._with(groups=suspicions.looked_at(checks.check_groups(groups, self.n)))
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Predictions:
         """Give each row a cluster, within which rows may depend on each other."""
@@ -497,12 +485,12 @@ def _relative(weights: Floats) -> Floats:
     """
     share = weights / weights.max()  # no sum of huge ones is infinite
     share = np.where(share < LEAST_SHARE, 0.0, share)
-    return read_only(share / share[share > 0].mean())
+    return checks.read_only(share / share[share > 0].mean())
 
 
 def _restore(*values: object) -> Predictions:
     copy = object.__new__(Predictions)
-    copy._fill(*[read_only(v) if isinstance(v, np.ndarray) else v for v in values])
+    copy._fill(*[checks.read_only(v) if isinstance(v, np.ndarray) else v for v in values])
     return copy
 
 

@@ -123,8 +123,9 @@ class ModelData:
             "where data is a Predictions", classes=self.classes, sample_weight=self.sample_weight
         )
         if model is None:
-            asked = {name: value or None for name, value in self.reading.items()}
-            check_unused("on a Predictions, which is checked already", **asked)
+            logits, rescaled = self.from_logits or None, self.renormalize or None
+            reason = "on a Predictions, which is checked already"
+            check_unused(reason, from_logits=logits, renormalize=rescaled)
             return data
         if not models.is_model(model):
             rule = "model must be None, a calibrator or a function where data is a Predictions"

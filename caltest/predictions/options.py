@@ -196,7 +196,12 @@ def parted(options: Mapping[str, object], *kinds: type) -> list[dict[str, Any]]:
         Those of each kind, and in the end the others, as of a measure.
     """
     others: dict[str, Any] = dict(options)
-    found = [{n: others.pop(n) for n in names_of(kind) if n in others} for kind in kinds]
+    found: list[dict[str, Any]] = []
+    for kind in kinds:
+        found.append({})
+        for name in names_of(kind):
+            if name in others:
+                found[-1][name] = others.pop(name)
     return [*found, others]
 
 

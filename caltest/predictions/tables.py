@@ -8,14 +8,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from caltest import checks
 from caltest.checks.arrays import as_numbers, label_values, listing
-from caltest.checks.options import (
-    check_choice,
-    check_not_empty,
-    check_not_label,
-    check_strings,
-    group_values,
-)
 from caltest.errors import invalid
 from caltest.types import AnyArray
 
@@ -98,7 +92,7 @@ def features_of_frame(
     if features is None:
         features = [name for name in names if name not in others]
     wanted = [features] if isinstance(features, str) else features
-    chosen = [names[check_choice(str(name), names, "features")] for name in wanted]
+    chosen = [names[checks.check_choice(str(name), names, "features")] for name in wanted]
     return frame.select(nw.col(*chosen)).to_native()
 
 
@@ -148,11 +142,11 @@ def choose_columns(
     InvalidInput
         If a column is not there or holds no numbers.
     """
-    label = check_choice(label, table.names, "label")
+    label = checks.check_choice(label, table.names, "label")
     several = columns_named(table, groups)
     for one in (groups, *several):
-        check_not_label(one, label, "groups")
-    check_not_label(clusters, label, "clusters")
+        checks.check_not_label(one, label, "groups")
+    checks.check_not_label(clusters, label, "clusters")
     single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
     taken = [label, *single, *several]
     columns = prob_columns(table.names, probs, taken)
@@ -184,8 +178,8 @@ def prob_columns(
             if found := _beginning_with(prefix, names, taken):
                 return found
     elif not isinstance(probs, str):
-        chosen = check_not_empty(check_strings(probs, "probs"), "probs")
-        return [check_choice(str(name), names, "probs") for name in chosen]
+        chosen = checks.check_not_empty(checks.check_strings(probs, "probs"), "probs")
+        return [checks.check_choice(str(name), names, "probs") for name in chosen]
     wanted = "probs" if probs is None else probs
     found = [wanted] if wanted in names else _beginning_with(wanted, names, taken)
     if not found:
@@ -271,12 +265,12 @@ def columns_named(table: Table, values: object) -> list[str]:
 
 def crossed(table: Table, columns: Sequence[str]) -> AnyArray:
     """Name each row by its values in several columns, "north, 2020"."""
-    values = [group_values(table.column(name), name).tolist() for name in columns]
+    values = [checks.group_values(table.column(name), name).tolist() for name in columns]
     return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 
 def column_or_values(table: Table, values: object, name: str) -> object:
     """Take a column by its name; values that are given stay."""
     if isinstance(values, str):
-        return table.column(check_choice(values, table.names, name))
+        return table.column(checks.check_choice(values, table.names, name))
     return values

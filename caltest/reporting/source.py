@@ -17,7 +17,7 @@ from caltest.checks import check_choice
 from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT, test_calibration
 from caltest.htests.asked import Asked, as_columns
-from caltest.htests.cells import CountedRows, Prepared, counted_rows, tests_of
+from caltest.htests.cells import CountedRows, Prepared, counted_rows
 from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Lens, Strong, resolve_lens
 from caltest.measures import Measure
@@ -302,17 +302,13 @@ class Counted:
             given=self.given,
             measures=list(dict(map(measure_of, tests)).items()),
             lenses=[lens],
-            null=None,
-            tolerance=None,
             correction=settings.correction,
             n_resamples=settings.n_resamples,
             seed=settings.seed,
             n_jobs=settings.n_jobs,
             level=settings.level,
-            on_error="raise",
-            progress=None,
         )
-        return tests_of(counted.under(lens.members_of(self.whole.classes)), asked)
+        return counted.under(lens.members_of(self.whole.classes)).run(asked)
 
     def search(self) -> CellSearch:
         """Return the ranges that are candidates for places."""

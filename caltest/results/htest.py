@@ -217,6 +217,11 @@ class HTest(Result):
         return self.pvalue <= given(self.level)
 
     @property
+    def tests(self) -> tuple[HTest, ...]:
+        """The tests that a result holds one by one: itself."""
+        return (self,)
+
+    @property
     def evalue(self) -> float | None:
         """The e-value, of the tests that have one: "e-likelihood-ratio" and "e-hosmer-lemeshow".
 

@@ -99,6 +99,18 @@ class HTestTable(Table[HTest]):
         object.__setattr__(self, "pvalue", wording.pvalue_of_table(self))
 
     @property
+    def tests(self) -> tuple[HTest, ...]:
+        """The tests that it holds one by one; none where there are arrays of them."""
+        return self.rows
+
+    @property
+    def n(self) -> int:
+        """The number of observations; of groups or grades that of all together."""
+        if wording.noun_of(self.rows) in {"groups", "grades"}:
+            return sum(row.n for row in self.rows)
+        return self.rows[0].n
+
+    @property
     def n_rejected(self) -> int:
         """How many adjusted p-values are at most the level."""
         return int(np.count_nonzero(self.rejected))
@@ -349,6 +361,11 @@ class GroupsTest(HTestTable):
         object.__setattr__(self, "omnibus", omnibus)
         object.__setattr__(self, "rows", GroupRows(self))
         object.__setattr__(self, "together", self.pvalue)
+
+    @property
+    def tests(self) -> tuple[HTest, ...]:
+        """None: the numbers of all groups are arrays."""
+        return ()
 
     @property
     def least_pvalue(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from itertools import combinations
@@ -198,112 +198,79 @@ class Tables:
         join(self.codes, np.array(columns, np.int32), np.array(sizes, np.int32), 0, numbers)
         return np.bincount(numbers, minlength=total)
 
-    def chunks(self, depth: int) -> Iterator[Chunk]:
-        """Yield the cells of all tables of `depth` columns that are segments."""
-        waiting: list[_Table] = []
-        held = 0
-        for columns in combinations(range(len(self.columns)), depth):
-            table = _table_of(self, columns)
-            if table.cells.size == 0:
+    def crossed(self, depth: int) -> Iterator[Crossing]:
+        """Yield the tables of `depth` columns with the combinations of values that are segments.
+
+        They have enough rows, and fewer than any that has a condition less: one that has as many
+        is the same segment.
+        """
+        for numbers in combinations(range(len(self.columns)), depth):
+            sizes = [self.sizes[j] for j in numbers]
+            count = self.counts(numbers).reshape(sizes)
+            kept = count >= self.min_size
+            for axis in range(depth):
+                kept[(slice(None),) * axis + (-1,)] = False  # rare values together
+                less = numbers[:axis] + numbers[axis + 1 :]
+                if less:
+                    parent = self.counts(less).reshape([self.sizes[j] for j in less])
+                    kept &= count < np.expand_dims(parent, axis)
+            yield Crossing(self, numbers, np.flatnonzero(kept))
+
+    def united(self, depth: int) -> Iterator[Crossing]:
+        """Yield the same of sides of cuts of numbers, and of intersections, that no table has.
+
+        Columns are numbers with the parts whose sides are taken, others without rare values.
+        """
+        for numbers in combinations(range(len(self.columns)), depth):
+            columns = [self.columns[j] for j in numbers]
+            if not any(column.cuts for column in columns):
                 continue
-            if waiting and held + table.cells.size > CELLS:
-                yield TableChunk(self, waiting)
-                waiting, held = [], 0
-            waiting.append(table)
-            held += table.cells.size
-        if waiting:
-            yield TableChunk(self, waiting)
+            sizes = [column.size for column in columns]
+            count = self.counts(numbers).reshape(sizes).astype(np.float64)
+            rows = expand(count, columns)
+            single = reduce(np.multiply.outer, [column.unions.single for column in columns])
+            kept = (rows >= self.min_size) & ~single
+            for axis in range(depth):
+                others = columns[:axis] + columns[axis + 1 :]
+                kept &= rows < np.expand_dims(expand(count.sum(axis=axis), others), axis)
+            yield Crossing(self, numbers, np.flatnonzero(kept))
 
 
 @dataclass(frozen=True)
-class _Table:
-    """Some columns, and the numbers of the combinations of their values that are segments."""
+class Crossing:
+    """Some columns, and the numbers of the combinations of their values that are segments.
 
-    columns: tuple[int, ...]
-    cells: Ints
-
-
-def _table_of(tables: Tables, columns: tuple[int, ...]) -> _Table:
-    """Return the combinations with enough rows, and fewer than any that has a condition less.
-
-    One that has as many rows as with a condition less is the same segment.
+    Attributes
+    ----------
+    tables : Tables
+        All columns.
+    numbers : tuple of int
+        Which of them.
+    kept : array
+        The segments among the combinations of values, or of unions of values.
     """
-    sizes = [tables.sizes[j] for j in columns]
-    count = tables.counts(columns).reshape(sizes)
-    kept = count >= tables.min_size
-    for axis in range(len(columns)):
-        kept[(slice(None),) * axis + (-1,)] = False  # rare values together
-        less = columns[:axis] + columns[axis + 1 :]
-        if less:
-            parent = tables.counts(less).reshape([tables.sizes[j] for j in less])
-            kept &= count < np.expand_dims(parent, axis)
-    return _Table(columns, np.flatnonzero(kept))
 
-
-class TableChunk(Chunk):
-    """Cells of some tables of columns."""
-
-    def __init__(self, tables: Tables, members: list[_Table]) -> None:
-        self._tables, self._members = tables, members
-        self.depth, self.n = len(members[0].columns), tables.order.size
-        self.size, self.width = sum(table.cells.size for table in members), len(members)
-        self._ends = np.cumsum([table.cells.size for table in members])
-
-    @cached_property
-    def _places(self) -> tuple[SmallInts, SmallInts, Ints, SmallInts]:
-        """Columns and sizes of each table, where its combinations start, and the cell of each."""
-        columns = np.array([table.columns for table in self._members], dtype=np.int32)
-        sizes = np.array(self._tables.sizes, dtype=np.int32)[columns]
-        totals = sizes.astype(np.int64).prod(axis=1)
-        starts = np.concatenate([[0], np.cumsum(totals)])
-        place = np.full(starts[-1], -1, dtype=np.int32)
-        at = np.concatenate(
-            [table.cells + start for table, start in zip(self._members, starts, strict=False)]
-        )
-        place[at] = np.arange(self.size)
-        return columns, sizes, starts, place
-
-    def pairs(self, first: int, stop: int) -> Pairs:
-        columns, sizes, starts, place = self._places
-        rows = np.empty((stop - first) * self.width, dtype=np.int32)
-        cells = np.empty_like(rows)
-        count = list_pairs(
-            self._tables.codes, columns, sizes, starts, place, first, stop, rows, cells
-        )
-        return rows[:count], cells[:count]
-
-    def definition(self, segment: int) -> str:
-        number = int(np.searchsorted(self._ends, segment, side="right"))
-        table = self._members[number]
-        cell = table.cells[segment - (self._ends[number] - table.cells.size)]
-        sizes = [self._tables.sizes[j] for j in table.columns]
-        values = np.unravel_index(int(cell), sizes)
-        named = zip(table.columns, values, strict=True)
-        return " & ".join(self._tables.columns[j].conditions[int(v)] for j, v in named)
-
-
-@dataclass(frozen=True)
-class _Union:
-    """Some columns, the rows of each combination of their values, and the unions of these."""
-
-    columns: tuple[Column, ...]
+    tables: Tables
     numbers: tuple[int, ...]
     kept: Ints
 
     @property
+    def columns(self) -> list[Column]:
+        """The columns."""
+        return [self.tables.columns[j] for j in self.numbers]
+
+    @property
     def sizes(self) -> list[int]:
-        return [column.size for column in self.columns]
+        """The number of values of each."""
+        return [self.tables.sizes[j] for j in self.numbers]
 
     @property
     def cells(self) -> int:
+        """The number of combinations of values."""
         return math.prod(self.sizes)
 
-    def combine(self, sums: AnyArray) -> AnyArray:
-        values = expand(sums.reshape(*self.sizes, -1).astype(np.float64), self.columns)
-        return np.asarray(values.reshape(-1, values.shape[-1])[self.kept])
-
-    def definition(self, place: int) -> str:
-        texts = [column.unions.conditions for column in self.columns]
+    def definition(self, place: int, texts: Sequence[Sequence[str]]) -> str:
+        """Say which rows a segment holds, by what each value of the columns says."""
         values = np.unravel_index(int(self.kept[place]), [len(some) for some in texts])
         return " & ".join(some[int(v)] for some, v in zip(texts, values, strict=True))
 
@@ -315,76 +282,89 @@ def expand(sums: AnyArray, columns: Sequence[Column]) -> AnyArray:
     return sums
 
 
-def _union_of(tables: Tables, numbers: tuple[int, ...]) -> _Union:
-    """Return the unions that no table has, with enough rows and fewer than any parent."""
-    columns = tuple(tables.columns[j] for j in numbers)
-    count = tables.counts(numbers).reshape([column.size for column in columns]).astype(np.float64)
-    rows = expand(count, columns)
-    single = reduce(np.multiply.outer, [column.unions.single for column in columns])
-    kept = (rows >= tables.min_size) & ~single
-    for axis in range(len(columns)):
-        others = columns[:axis] + columns[axis + 1 :]
-        kept &= rows < np.expand_dims(expand(count.sum(axis=axis), others), axis)
-    return _Union(columns, numbers, np.flatnonzero(kept))
+class TableChunk(Chunk):
+    """Cells of some tables of columns."""
+
+    def __init__(self, members: Sequence[Crossing]) -> None:
+        self._tables, self._members = members[0].tables, members
+        self.depth, self.n = len(members[0].numbers), self._tables.order.size
+        self._ends = np.cumsum([one.kept.size for one in members])
+        self._starts = np.cumsum([0, *(one.cells for one in members)])
+        self.size, self.width = int(self._ends[-1]), len(members)
+
+    @staticmethod
+    def held(crossing: Crossing) -> int:
+        """How many cells a chunk has of some columns."""
+        return crossing.kept.size
+
+    @classmethod
+    def of(cls, crossings: Iterable[Crossing]) -> Iterator[Chunk]:
+        """Yield chunks of tables that have segments, not too many each."""
+        waiting: list[Crossing] = []
+        held = 0
+        for one in (one for one in crossings if one.kept.size):
+            if waiting and held + cls.held(one) > CELLS:
+                yield cls(waiting)
+                waiting, held = [], 0
+            waiting.append(one)
+            held += cls.held(one)
+        if waiting:
+            yield cls(waiting)
+
+    @cached_property
+    def _places(self) -> SmallInts:
+        """The cell of each combination of values, -1 for none."""
+        place = np.full(self._starts[-1], -1, dtype=np.int32)
+        pairs = zip(self._members, self._starts, strict=False)
+        place[np.concatenate([one.kept + start for one, start in pairs])] = np.arange(self.size)
+        return place
+
+    @cached_property
+    def _crossed(self) -> tuple[SmallInts, SmallInts]:
+        """The columns of each table, and the numbers of their values."""
+        numbers, sizes = zip(*((one.numbers, one.sizes) for one in self._members), strict=True)
+        return np.array(numbers, np.int32), np.array(sizes, np.int32)
+
+    def pairs(self, first: int, stop: int) -> Pairs:
+        rows = np.empty((stop - first) * self.width, dtype=np.int32)
+        cells = np.empty_like(rows)
+        own = (*self._crossed, self._starts, self._places)
+        count = list_pairs(self._tables.codes, *own, first, stop, rows, cells)
+        return rows[:count], cells[:count]
+
+    def _texts(self, column: Column) -> Sequence[str]:
+        return column.conditions
+
+    def definition(self, segment: int) -> str:
+        number = int(np.searchsorted(self._ends, segment, side="right"))
+        one = self._members[number]
+        place = segment - int(self._ends[number]) + one.kept.size
+        return one.definition(place, [self._texts(column) for column in one.columns])
 
 
-def union_chunks(tables: Tables, depth: int) -> Iterator[Chunk]:
-    """Yield the sides of cuts of numbers, and their intersections with sides and values.
-
-    Parameters
-    ----------
-    tables : Tables
-        Columns of numbers with the parts whose sides are taken, others without rare values.
-    depth : int
-        The number of columns that are crossed.
-    """
-    waiting: list[_Union] = []
-    for numbers in combinations(range(len(tables.columns)), depth):
-        if not any(tables.columns[j].cuts for j in numbers):
-            continue
-        union = _union_of(tables, numbers)
-        held = sum(max(one.cells, one.kept.size) for one in [*waiting, union])
-        if waiting and held > CELLS:
-            yield UnionChunk(tables, waiting)
-            waiting = []
-        if union.kept.size:
-            waiting.append(union)
-    if waiting:
-        yield UnionChunk(tables, waiting)
-
-
-class UnionChunk(Chunk):
+class UnionChunk(TableChunk):
     """Unions of cells of some tables of columns: sums over them are sums over the cells."""
 
     in_order = False
 
-    def __init__(self, tables: Tables, members: list[_Union]) -> None:
-        self._tables, self._members = tables, members
-        self.depth, self.n = len(members[0].numbers), tables.order.size
-        self.size, self.width = sum(one.kept.size for one in members), len(members)
-        self._starts = np.concatenate([[0], np.cumsum([one.cells for one in members])])
-        self._ends = np.cumsum([one.kept.size for one in members])
+    @staticmethod
+    def held(crossing: Crossing) -> int:
+        return max(crossing.cells, crossing.kept.size)
 
     @property
     def cells(self) -> int:
         return int(self._starts[-1])
 
     def combine(self, sums: AnyArray) -> AnyArray:
-        pieces = zip(self._members, self._starts, self._starts[1:], strict=False)
-        return np.concatenate([one.combine(sums[a:b]) for one, a, b in pieces])
+        pieces = []
+        for one, a, b in zip(self._members, self._starts, self._starts[1:], strict=False):
+            values = expand(sums[a:b].reshape(*one.sizes, -1).astype(np.float64), one.columns)
+            pieces.append(values.reshape(-1, values.shape[-1])[one.kept])
+        return np.concatenate(pieces)
 
-    def pairs(self, first: int, stop: int) -> Pairs:
-        rows = np.empty((stop - first) * self.width, dtype=np.int32)
-        cells = np.empty_like(rows)
-        columns = np.array([one.numbers for one in self._members], dtype=np.int32)
-        sizes = np.array([one.sizes for one in self._members], dtype=np.int32)
-        place = np.arange(self.cells, dtype=np.int32)
-        count = list_pairs(
-            self._tables.codes, columns, sizes, self._starts, place, first, stop, rows, cells
-        )
-        return rows[:count], cells[:count]
+    @cached_property
+    def _places(self) -> SmallInts:
+        return np.arange(self.cells, dtype=np.int32)
 
-    def definition(self, segment: int) -> str:
-        number = int(np.searchsorted(self._ends, segment, side="right"))
-        one = self._members[number]
-        return one.definition(segment - int(self._ends[number]) + one.kept.size)
+    def _texts(self, column: Column) -> Sequence[str]:
+        return column.unions.conditions

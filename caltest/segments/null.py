@@ -17,15 +17,8 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion, Redrawing
+from caltest.segments import loops
 from caltest.segments.cells import Chunk, Pairs
-from caltest.segments.loops import (
-    add_events,
-    add_in_order,
-    add_rows,
-    add_weighted,
-    raise_by_intervals,
-    score_sums,
-)
 from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Singles, SmallInts
 
 EventsOf = Callable[[int, int], Events]
@@ -152,7 +145,7 @@ class Moments:
         """Sum over the rows of each segment."""
         sums = np.zeros((chunk.cells, rows.moments.shape[1]))
         for first, stop in chunk.blocks():
-            add_rows(*chunk.pairs(first, stop), rows.moments[first:stop], sums)
+            loops.add_rows(*chunk.pairs(first, stop), rows.moments[first:stop], sums)
         n, mass, expected, variance, third, squares, *observed = chunk.combine(sums).T
         deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -215,12 +208,12 @@ class Sums:
     def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
         """Add the rows of a block, in the order of the predictions."""
         if rows.weight is None:
-            add_events(*pairs, events, self.total)
+            loops.add_events(*pairs, events, self.total)
         else:
-            add_weighted(*pairs, events, rows.weight[block], self.total)
+            loops.add_weighted(*pairs, events, rows.weight[block], self.total)
         if self.cumulative:
             weight, expected = rows.singles
-            add_in_order(
+            loops.add_in_order(
                 *pairs,
                 events,
                 weight[block],
@@ -266,10 +259,10 @@ def score(
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
     standard = (moments.deviation, moments.skewness)
     if family.mean:
-        score_sums(sums.total, moments.expected, *standard, family.share, scores)
+        loops.score_sums(sums.total, moments.expected, *standard, family.share, scores)
     if family.cumulative:
         sums.close()
-        raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
+        loops.raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
     return Scored(scores, sums)
 
 

@@ -149,6 +149,11 @@ class SegmentsTest(Table[Segment]):
     )
 
     @property
+    def tests(self) -> tuple[()]:
+        """None: segments are tested together."""
+        return ()
+
+    @property
     def rejected(self) -> bool:
         """Whether the p-value is at most the level; asks for a level if none was given."""
         return self.pvalue <= given(self.level)

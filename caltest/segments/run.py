@@ -17,7 +17,7 @@ from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
-from caltest.segments.cells import AllRows, Chunk, Tables, matrix_chunks, union_chunks
+from caltest.segments.cells import AllRows, Chunk, TableChunk, Tables, UnionChunk, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
 from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
@@ -197,15 +197,20 @@ def test_segments(
         progress=progress,
     )
     check_names(columns, ColumnOptions, "test_segments")
-    features = columns.get("features")
-    given = replace(ModelData(model, data, **columns), features=names_of(features))
-    predictions = _readable(given).predictions()
-    source = read_segments(segments, features, given, predictions.n)
-    return test_source(source, predictions, settings)
+    return run_given(ModelData(model, data, **columns), segments, settings)
 
 
 # Or pytest would collect it in a user's test module.
 test_segments.__test__ = False  # type: ignore[attr-defined]
+
+
+def run_given(given: ModelData, segments: object, settings: Settings) -> SegmentsTest:
+    """Read the predictions and the segments, and test these, as `test_segments` does."""
+    features = given.features
+    given = replace(given, features=names_of(features))
+    predictions = _readable(given).predictions()
+    source = read_segments(segments, features, given, predictions.n)
+    return test_source(source, predictions, settings)
 
 
 def test_source(source: Given, predictions: Predictions, settings: Settings) -> SegmentsTest:
@@ -244,9 +249,6 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         notes=tuple(_notes(predictions, joint.families, without, settings.min_size)),
         null_distribution=joint.largest,
     )
-
-
-test_source.__test__ = False  # type: ignore[attr-defined]
 
 
 def _readable(given: ModelData) -> ModelData:
@@ -343,9 +345,9 @@ def _chunks_of(
     tables = Tables(columns.kept, order, min_size)
     whole = Tables(columns.whole, order, min_size)
     for d in range(1, min(depth, len(columns.kept)) + 1):
-        yield from tables.chunks(d)
+        yield from TableChunk.of(tables.crossed(d))
         if unions:
-            yield from union_chunks(whole, d)
+            yield from UnionChunk.of(whole.united(d))
 
 
 # ---- from numbers to a result -------------------------------------------------------------------

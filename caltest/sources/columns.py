@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
+
 from caltest.checks.arrays import listing
 from caltest.checks.options import check_choice, check_not_label
 from caltest.errors import invalid
@@ -51,15 +53,11 @@ class Columns:
 
     def label_values(self, column: Any) -> Any:
         """Return the labels as numbers or text, whatever the engine takes them for."""
-        import narwhals as nw
-
         return column.cast(nw.String() if self.kind == "text" else nw.Float64())
 
 
 def column(frame: Any, name: str) -> Any:
     """Return a column of a frame of narwhals by its name; Spark reads quotes and dots in names."""
-    import narwhals as nw
-
     is_spark = frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
     return nw.col("`" + name.replace("`", "``") + "`" if is_spark else name)
 
@@ -69,16 +67,12 @@ def are_alike(one: Any, other: Any) -> bool:
 
     Numbers of any kind and booleans are; so is text, and a column without values is all of them.
     """
-    import narwhals as nw
-
     if nw.Unknown in (one, other):
         return True
     return one == other or None is not _family(one) == _family(other)
 
 
 def _family(dtype: Any) -> str | None:
-    import narwhals as nw
-
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "text"
     return "number" if dtype == nw.Boolean or dtype.is_numeric() else None
@@ -133,8 +127,6 @@ def read_columns(
 
 
 def _kind(dtype: Any, label: str) -> str:
-    import narwhals as nw
-
     kind = "truth" if dtype == nw.Boolean else _family(dtype)
     if kind is not None:
         return kind

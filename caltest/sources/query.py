@@ -9,6 +9,7 @@ from functools import partial, reduce
 from operator import add, or_
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from caltest.lenses import Lens, resolve_lens
@@ -109,16 +110,12 @@ class Counting:
 
     def query(self, frame: Any) -> Any:
         """Return the table of cells of a lazy frame of narwhals, as a lazy frame."""
-        import narwhals as nw
-
         rows = self._rows(frame)
         parts = [self._of_event(rows, k, lens) for k, lens in enumerate(self.lenses)]
         return parts[0] if len(parts) == 1 else nw.concat(parts, how="vertical")
 
     def rows(self, frame: Any) -> Any:
         """Return the probabilities p0, p1, ..., the code of the label and what is wrong, or 0."""
-        import narwhals as nw
-
         rows = self._rows(frame)
         is_label = self._class_columns().is_label
         code = [nw.when(one).then(float(k)).otherwise(0.0) for k, one in enumerate(is_label)]
@@ -127,8 +124,6 @@ class Counting:
 
     def _rows(self, frame: Any) -> Any:
         """Take what is needed under names of its own: those of the user cannot clash with them."""
-        import narwhals as nw
-
         given = self.columns
         probs = [column(frame, name).cast(nw.Float64()) for name in given.probs]
         label = given.label_values(column(frame, given.label))
@@ -158,8 +153,6 @@ class Counting:
 
     def _wrong(self, p: list[Any], m: int, groups: list[Any]) -> list[Any]:
         """Return for each kind of fault whether a row has it; None where none can."""
-        import narwhals as nw
-
         label, slack = nw.col("label"), SLACK * m
         missing = reduce(or_, [one.is_null() | one.is_nan() for one in p])
         outside = reduce(or_, [(one < -slack) | (one > 1.0 + slack) for one in p])
@@ -177,8 +170,6 @@ class Counting:
         ]
 
     def _class_columns(self) -> ClassColumns:
-        import narwhals as nw
-
         given = self.columns
         p = [nw.col(f"p{k}") for k in range(len(given.probs))]
         probs = [nw.lit(1.0) - p[0], p[0]] if len(p) == 1 else p
@@ -187,8 +178,6 @@ class Counting:
 
     def _of_event(self, rows: Any, number: int, lens: Lens) -> Any:
         """Group the rows of one event by cell; those that are wrong by what is."""
-        import narwhals as nw
-
         event: ColumnEvent = lens.of_columns(self._class_columns())
         fine = nw.col("status") == 0
         if event.where is not None:
@@ -272,8 +261,6 @@ class Counting:
 
     def _event_columns(self, frame: Any, events: list[ColumnEvent]) -> pl.LazyFrame:
         """Return the probability of each event and whether it happened, by the engine."""
-        import narwhals as nw
-
         wanted = [nw.col("status")]
         for k, event in enumerate(events):
             counts = nw.col("status") == 0
@@ -290,8 +277,6 @@ class Counting:
 
     def _given_columns(self, frame: Any) -> pl.LazyFrame:
         """Return probabilities as they are, and labels as numbers; nothing is checked."""
-        import narwhals as nw
-
         given, types = self.columns, frame.collect_schema()
         wanted = []
         for k, name in enumerate(given.probs):
@@ -456,8 +441,6 @@ class Counting:
 
 def counted(frames: Iterable[Any], counting: Counting) -> pl.DataFrame:
     """Count the rows of several frames of any library; nothing is checked."""
-    import narwhals as nw
-
     return counting.merged([counting.table(nw.from_native(f).lazy()) for f in frames])
 
 
@@ -491,8 +474,6 @@ def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
 
 def collected(query: Any) -> pl.DataFrame:
     """Run a query where the data lie, and return its small answer."""
-    import narwhals as nw
-
     streaming = {"engine": "streaming"} if query.implementation is nw.Implementation.POLARS else {}
     with panics_as_errors():
         return query.collect(backend="polars", **streaming).to_native()  # type: ignore[no-any-return]
@@ -500,8 +481,6 @@ def collected(query: Any) -> pl.DataFrame:
 
 def _has_batches(frame: Any) -> bool:
     """Tell whether the rows are those of Polars, and come batch by batch."""
-    import narwhals as nw
-
     is_polars = frame.implementation is nw.Implementation.POLARS
     return is_polars and has_batches(frame.to_native())
 
@@ -524,14 +503,10 @@ def _add(tally: Tally, rows: EventRows) -> None:
 
 
 def _weight(frame: Any, name: str) -> Any:
-    import narwhals as nw
-
     return column(frame, name).cast(nw.Float64()).alias("w")
 
 
 def _is_no_weight() -> Any:
-    import narwhals as nw
-
     w = nw.col("w")
     return w.is_null() | w.is_nan() | (w < 0.0) | (w > weights.LARGEST)
 
@@ -543,8 +518,6 @@ def _in_classes(rows: Any) -> Any:
     of eighths in 8 e + 8 (x - 1). What the engine takes for the logarithm is corrected, so that the
     class does not depend on it, and sums are whole numbers.
     """
-    import narwhals as nw
-
     w, x, y, rest = nw.col("w"), nw.col("x"), nw.col("y"), nw.col("rest")
     rows = rows.with_columns(w.log(2.0).floor().alias("e"))
     rows = rows.with_columns((w / nw.lit(2.0) ** nw.col("e")).alias("x"))
@@ -577,15 +550,11 @@ def _whole(value: Any) -> Any:
 
 
 def _is_missing(name: str, dtype: Any) -> Any:
-    import narwhals as nw
-
     absent = nw.col(name).is_null()
     return absent | nw.col(name).is_nan() if dtype.is_float() else absent
 
 
 def _one(happens: Any) -> Any:
-    import narwhals as nw
-
     return nw.when(happens).then(nw.lit(1.0)).otherwise(nw.lit(0.0)).alias("y")
 
 
@@ -594,8 +563,6 @@ def _bin(p: Any, count: int) -> Any:
 
     The edges are the doubles k / count, as in `numerics.bins`.
     """
-    import narwhals as nw
-
     size = float(count)
     k = (p * size).floor()
     above = nw.when(p > (k + 1.0) / size).then(k + 1.0).otherwise(k)

@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+import narwhals as nw
+
 from caltest.errors import InvalidInput, NotApplicable, invalid
 from caltest.sources.chunks import MOST, Redraw, Redrawn, Survey, Totals
 from caltest.sources.query import WRONG, Counting, collected
@@ -62,16 +64,11 @@ class Readings:
         surveys: list[Survey] = []
         work: Work = partial(Survey.of, self.m)
         for number, (part, rows) in enumerate(self._parts()):
-            try:
+            with part.readable(self.reader.fault):
                 found = total_over(rows(), number, self.m, work, done=lambda _: None, sizes={})
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:  # noqa: BLE001 - each engine has errors of its own
-                self.reader.fault(part, error)
-                continue
-            self.reader.refuse(_named(found), part.name)
-            self._readable.append((number, part, rows))
-            surveys.append(found)
+                self.reader.refuse(_named(found), part.name)
+                self._readable.append((number, part, rows))
+                surveys.append(found)
         if not surveys:
             rule = "data must have a part that can be read"
             raise invalid(rule, "none", "pass files or chunks with rows")
@@ -169,7 +166,6 @@ class _Kept:
         return partial(self._read, start, content.tell())
 
     def _read(self, start: int, size: int) -> Any:
-        import narwhals as nw
         import polars as pl
 
         self.file.seek(start)

@@ -6,12 +6,14 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
 
 from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
@@ -55,6 +57,18 @@ class Part:
     name: str
     open: Callable[[], Any]
 
+    @contextmanager
+    def readable(self, fault: Callable[[Part, Exception], None] | None = None) -> Iterator[None]:
+        """Hand the errors of an engine to a function, or raise one that names the part."""
+        try:
+            yield
+        except (InvalidInput, NotApplicable):
+            raise
+        except Exception as error:
+            if fault is None:
+                raise _unreadable(self, error) from error
+            fault(self, error)
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -87,17 +101,11 @@ class Source:
 
         Parts that can be read only once are held until they are more.
         """
-        import narwhals as nw
-
         total, parts, seen = 0, iter(self.parts), []
         for part in parts:
             seen.append(part)
-            try:
+            with part.readable():
                 total += int(collected(part.open().select(nw.len())).item())
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:
-                raise _unreadable(part, error) from error
             if total > limit:
                 break
         if not self.is_stream:
@@ -113,18 +121,12 @@ class Source:
             Tells of the name of a column whether it must be alike in all parts, by default of each;
             others are left out where they are not.
         """
-        import narwhals as nw
-
         if self.native is not None:
             return self.native
         tables: list[Any] = []
         for part in self.parts:
-            try:
+            with part.readable():
                 tables.append(collected(part.open()))
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:
-                raise _unreadable(part, error) from error
             first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
             needed = {name: dtype for name, dtype in first.items() if needs(name)}
             if reason := _unlike(needed, own):
@@ -183,8 +185,6 @@ def source_of(data: object) -> Source | None:
 
     None for everything else, such as arrays.
     """
-    import narwhals as nw
-
     if isinstance(data, str | Path):
         return _of_files(_matching(data), str(Path(data).name))
     if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
@@ -205,8 +205,6 @@ def source_of(data: object) -> Source | None:
 
 
 def _frame(data: object) -> Any:
-    import narwhals as nw
-
     with warnings.catch_warnings():
         # narwhals says where its reader of Dask will move to, which is no matter to the caller
         warnings.filterwarnings("ignore", "Dask support", FutureWarning)
@@ -243,7 +241,6 @@ def _of_files(paths: Sequence[Path], name: str) -> Source:
 
 
 def _scan(path: Path) -> Any:
-    import narwhals as nw
     import polars as pl
 
     files.check_file(path)
@@ -268,19 +265,6 @@ def _chunks(chunks: Iterator[Any]) -> Iterator[Part]:
 
 
 # ---- counting -----------------------------------------------------------------------------------
-
-
-@dataclass(eq=False)
-class CountedParts:
-    """The table of cells of a source, and what was left out."""
-
-    table: pl.DataFrame
-    counting: Counting
-    left_out: LeftOut
-
-    def count_groups(self) -> int:
-        """Return the number of groups, of any event."""
-        return int(self.table["group"].n_unique())
 
 
 class Reader:
@@ -317,13 +301,11 @@ class Reader:
         first = next(parts, None)
         if first is None:
             raise invalid("data must have a part that can be read", "none", self._remedy())
-        self._waiting = self._before(first, parts)
+        self._waiting = chain([first], parts)
         frame = first.open()
         schema = dict(frame.collect_schema())
 
         def distinct(label: str) -> list[str]:
-            import narwhals as nw
-
             values = frame.select(column(frame, label).cast(nw.String()).alias("label")).unique()
             return [v for v in collected(values).to_series().to_list() if v is not None]
 
@@ -331,27 +313,18 @@ class Reader:
         self._schema = {name: schema[name] for name in columns.names}
         return columns
 
-    def _before(self, first: Part, rest: Iterator[Part]) -> Iterator[Part]:
-        yield first
-        yield from rest
-
     def _parts(self) -> Iterator[Part]:
         """Yield the parts whose schema can be read."""
         for part in self.source.parts:
-            try:
+            with part.readable(self.fault):
                 part.open().collect_schema()
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:  # noqa: BLE001 - each engine has errors of its own
-                self.fault(part, error)
-            else:
                 yield part
 
     def _remedy(self) -> str:
         return "; ".join(self.left_out.parts[:NAMED]) or "pass files or chunks with rows"
 
-    def count(self, counting: Counting) -> CountedParts:
-        """Count all rows; call `columns` first.
+    def count(self, counting: Counting) -> pl.DataFrame:
+        """Count all rows, and return the table of cells; call `columns` first.
 
         Raises
         ------
@@ -376,18 +349,11 @@ class Reader:
         table = counting.merged(tables)
         self.left_out.rows = counting.wrong(table)
         self.check_rows(int(table["place"].ge(NEVER).sum()))
-        return CountedParts(table, counting, self.left_out)
+        return table
 
     def _batches(self) -> Iterator[list[Part]]:
-        size = 1 if self.source.is_stream else AT_A_TIME
-        batch: list[Part] = []
-        for part in self._waiting:
-            if self._fits(part):
-                batch.append(part)
-            if len(batch) == size:
-                yield batch
-                batch = []
-        if batch:
+        size, parts = 1 if self.source.is_stream else AT_A_TIME, self.fitting()
+        while batch := list(islice(parts, size)):
             yield batch
 
     def _fits(self, part: Part) -> bool:
@@ -402,8 +368,6 @@ class Reader:
 
     def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
         """Count some parts in one query; one by one where that fails, to tell which is to blame."""
-        import narwhals as nw
-
         try:
             frames = [part.open() for part in batch]
             if len(frames) > 1:

@@ -13,14 +13,13 @@ import numpy as np
 
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
-from caltest.results import GroupsTest, HTest, HTestTable, wording
+from caltest.results import HTest, HTestTable
 from caltest.testing.assertions import Checked, Tested
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.nulls.base import Replicates
     from caltest.predictions import Predictions
-    from caltest.segments import SegmentsTest
     from caltest.testing.assertions import Checked, Tested
 
 MOST = 100_000  # scores that travel to the process that decides
@@ -114,13 +113,12 @@ class Record:
 
 def record_of(checked: Checked, where: str) -> Record:
     """Return the record of an assertion that stands in the line `where`, "test_model.py:7"."""
-    rows = _rows(checked.result)
-    first = rows[0] if rows else cast("SegmentsTest | GroupsTest", checked.result)
+    first = checked.result.tests[0] if checked.result.tests else cast("Any", checked.result)
     block, scores = _joint(checked.result)
     return Record(
         within=checked.claims_within,
         name=first.data_name,
-        n=_count(checked.result),
+        n=checked.result.n,
         pvalue=checked.pvalue,
         level=checked.level,
         seed=checked.seed,
@@ -229,26 +227,12 @@ def _loudest_last(
 # ---- what a result shares with others -----------------------------------------------------------
 
 
-def _rows(found: Tested) -> tuple[HTest, ...]:
-    if isinstance(found, HTestTable) and not isinstance(found, GroupsTest):
-        return found.rows
-    return (found,) if isinstance(found, HTest) else ()
-
-
-def _count(found: Tested) -> int:
-    if isinstance(found, GroupsTest):
-        return found.n
-    if isinstance(found, HTestTable) and wording.noun_of(found.rows) in {"groups", "grades"}:
-        return sum(row.n for row in found)
-    return found.rows[0].n if isinstance(found, HTestTable) else found.n
-
-
 def _joint(found: Tested) -> tuple[str, list[float] | None]:
     """Return the block of a result and its scores; of a jointly adjusted table the largest.
 
     A table's p-value is the least adjusted one of its rows: that of the largest score.
     """
-    rows = _rows(found)
+    rows = found.tests
     if isinstance(found, HTestTable) and (found.correction != "joint" or found.omnibus):
         return "", None
     replicates = [row.replicates for row in rows if row.null in JOINT]
@@ -264,7 +248,7 @@ def _travels(replicates: Replicates | None) -> bool:
 
 
 def _question(checked: Checked) -> str:
-    found, rows = checked.result, _rows(checked.result)
+    found, rows = checked.result, checked.result.tests
     if not rows:
         return _hash([found.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
     about = [
