@@ -13,7 +13,7 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.htests.combine import adjusted_rows
 from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
-from caltest.nulls.cells import bind_cells
+from caltest.nulls.exact import bind_cells
 from caltest.predictions import Predictions
 from caltest.reporting.content import (
     Block,
