@@ -22,8 +22,8 @@ from caltest.measures import Measure
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.gap import Gap, gap_of_cells, gap_of_sums
 from caltest.measures.outcome import Outcome, Part
-from caltest.nulls.base import Replicates, resampling_pvalue
-from caltest.nulls.cells import bind_cells, cells_tests
+from caltest.nulls.base import Draws, Replicates, resampling_pvalue
+from caltest.nulls.exact import bind_cells, exact_tests
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import tables
 from caltest.results import GroupsTest, HTest, HTestTable
@@ -176,7 +176,7 @@ def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answ
     bound = [_bound(plan, cells) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
     draws = asked.draws(plans[0].seed)
-    outcomes = iter(cells_tests(pairs, cells, **draws) if pairs else ())
+    outcomes = iter(exact_tests(pairs, Draws(**draws)) if pairs else ())
     for plan, one in bound:
         if isinstance(one, NotApplicable):
             yield one

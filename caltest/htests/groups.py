@@ -11,6 +11,7 @@ import numpy as np
 from caltest.htests.asked import Asked
 from caltest.htests.combine import adjusted_pvalues
 from caltest.measures import REGISTRY, Measure
+from caltest.measures.cells import in_words
 from caltest.measures.gap import limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
@@ -111,7 +112,7 @@ class GroupsCall:
             values=tuple(key for one in parts for key in one.values),
             pvalue=least,
             omnibus={"all segments": (least, "the least one times their number")},
-            parameters={**parts[0].parameters, "cells": cells, "error by cells": _in_words(error)},
+            parameters={**parts[0].parameters, "cells": cells, "error by cells": in_words(error)},
             overlap=True,
             claim=f"in every segment, {self.counting.lenses[0].claim}",
         )
@@ -148,7 +149,7 @@ class GroupsCall:
         stands_in = (STANDS_IN,) if asked.is_default else ()
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
-        error = _in_words(bound.error)
+        error = in_words(bound.error)
         return GroupsTest(
             columns=many.columns,
             values=many.values,
@@ -201,12 +202,6 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
         return False
     one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
     return asked.is_default or one
-
-
-def _in_words(error: float | None) -> str:
-    if error is None:
-        return "not bounded"
-    return f"at most {error:.2g}" if error else "none"
 
 
 def _simes(pvalues: Floats) -> tuple[float, str]:

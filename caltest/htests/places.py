@@ -15,6 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.combined.loops import rank_totals
 from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, shares_limits
 from caltest.measures.residual_sums import CellSums, residuals
+from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, flipped_values
 from caltest.numerics.ends import even_ends
 from caltest.numerics.joint import ROUNDING, standard_deviates
@@ -301,7 +302,7 @@ class RowSearch(Search):
         if self.depends:
             gaps = residuals(data)
             every = [CellSums(one, gaps, size, lambda sums: sums[:, :-1]) for one in self.tables]
-            values = flipped_values(every, Clusters.of(data), n_resamples, seed, None)
+            values = flipped_values(every, Clusters.of(data), Draws(n_resamples, seed))
             return np.asarray(values.sum(axis=0))
 
         def events(labels: Labels) -> Floats:

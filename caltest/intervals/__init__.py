@@ -2,21 +2,23 @@
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.intervals import bca, cluster, convex, jackknife, plug_in, studentized, unseen_events
-from caltest.intervals.base import Method, own_methods
+from caltest.intervals import bootstrap, cluster, convex, mean
+from caltest.intervals.base import FEWEST_ROWS, Method, own_methods
 from caltest.measures import Measure
+from caltest.measures.cells import NO_WEIGHTS, BoundCells
 from caltest.measures.outcome import Ends
+from caltest.nulls.base import Draws
 
-REGISTRY: dict[str, Method] = {
-    method.key: method
-    for method in (
-        *own_methods(),
-        *(
-            module.METHOD
-            for module in (convex, jackknife, unseen_events, studentized, plug_in, bca, cluster)
-        ),
-    )
-}
+GENERAL = (
+    convex.METHOD,
+    bootstrap.JACKKNIFE,
+    mean.UNSEEN_EVENTS,
+    mean.STUDENTIZED,
+    bootstrap.PLUG_IN,
+    bootstrap.BCA,
+    cluster.METHOD,
+)
+REGISTRY: dict[str, Method] = {method.key: method for method in (*own_methods(), *GENERAL)}
 
 
 def choose(measure: Measure, key: str | None = None) -> Method:
@@ -36,4 +38,50 @@ def choose(measure: Measure, key: str | None = None) -> Method:
     return method
 
 
-__all__ = ["REGISTRY", "Ends", "Method", "choose"]
+def cells_interval(
+    measure: Measure, bound: BoundCells, level: float, method: str | None, draws: Draws
+) -> tuple[Ends, bool]:
+    """Bound a measure of cells by the method that is the default for rows.
+
+    Returns
+    -------
+    ends : Ends
+        The interval.
+    resamples : bool
+        Whether resamples were drawn for it.
+
+    Raises
+    ------
+    NotApplicable
+        If the method, or any for the measure, needs the rows.
+    """
+    choose(measure, method)
+    cells = bound.cells
+    if cells.weights is not None:
+        raise NotApplicable(*NO_WEIGHTS)
+    if cells.rows < FEWEST_ROWS:
+        raise NotApplicable(
+            f"an interval needs at least {FEWEST_ROWS} rows, and there are {cells.rows}",
+            "collect more, or report the p-value alone",
+        )
+    default = measure.intervals[0]
+    if method not in {None, default}:
+        raise NotApplicable(
+            f"method {method!r} needs the rows", f"use method={default!r}, or engine='rows'"
+        )
+    own = measure.cell_interval(cells, level=level)
+    if own is not None:
+        return own, False
+    norm = table = None
+    if bound.statistic is not None:
+        norm, table = bound.statistic.norm, bound.statistic.score_table
+    if norm is not None:
+        return convex.cells_interval(measure, bound, norm, level, draws), True
+    if table is not None:
+        return mean.cells_interval(measure, cells, table(), level, draws)
+    raise NotApplicable(
+        f"the interval of {measure.description} needs the rows", "use engine='rows'"
+    )
+
+
+__all__ = ["REGISTRY", "Ends", "Method", "cells_interval", "choose"]

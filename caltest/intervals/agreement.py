@@ -12,6 +12,7 @@ from caltest.errors import NotApplicable
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.nulls import REGISTRY as NULLS
+from caltest.nulls.base import Draws
 from caltest.predictions import Predictions
 from caltest.types import Floats
 
@@ -42,18 +43,10 @@ class Exact:
     distribution: Floats | None
 
 
-def exact_test(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Exact | None:
+def exact_test(measure: Measure, predictions: Predictions, draws: Draws) -> Exact | None:
     """Run the default test of a measure; None where the predictions do not allow it."""
     with suppress(NotApplicable):
-        null = NULLS[measure.nulls[0]]
-        found = null.test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
+        found = NULLS[measure.nulls[0]].run(measure, predictions, draws)
         return Exact(found.pvalue, found.statistic, found.distribution)
     return None
 

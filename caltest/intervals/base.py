@@ -5,34 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.outcome import Ends
-from caltest.nulls.base import batch_seeds, redrawn_values
-from caltest.numerics.loops import map_threads
+from caltest.nulls.base import AT_A_TIME, Draws, drawn_values, redrawn_values
 from caltest.predictions import Predictions
+from caltest.sources import Cells
 from caltest.types import Floats, SmallInts
 
-
-class Draws(TypedDict):
-    """How many resamples a method draws, from which seed, in how many threads."""
-
-    n_resamples: int
-    seed: int
-    n_jobs: int | None
-
-
-class Compute(Protocol):
-    """The function of a method."""
-
-    def __call__(
-        self, measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
-    ) -> Ends:
-        """Return the ends for predictions as the lens shows them."""
+FEWEST_ROWS = 5
+LARGE = 1000.0  # rows of a kind from which on their resampled number is drawn as a normal one
 
 
 @dataclass(frozen=True)
@@ -42,22 +28,21 @@ class Method:
     Attributes
     ----------
     compute : callable
-        `compute(measure, predictions, *, level, n_resamples, seed, n_jobs) -> Ends`.
+        `compute(measure, predictions, level, draws) -> Ends`, of predictions as the lens shows
+        them.
     resamples : bool
         Whether the number of resamples and the seed matter.
     """
 
     key: str
     title: str
-    compute: Compute
+    compute: Callable[[Measure, Predictions, float, Draws], Ends]
     resamples: bool
 
 
-def compute(
-    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
-) -> Ends:
+def compute(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> Ends:
     """Bound a measure by its own method; see `Measure.own_interval`."""
-    return measure.own_interval(predictions, level=level, n_jobs=draws["n_jobs"])
+    return measure.own_interval(predictions, level=level, n_jobs=draws.n_jobs)
 
 
 def own_methods() -> Iterator[Method]:
@@ -67,17 +52,7 @@ def own_methods() -> Iterator[Method]:
         yield Method(key, title, compute, resamples=False)
 
 
-FEWEST_ROWS = 5
-
-
-def resample(
-    evaluate: Callable[[SmallInts], float | Floats],
-    n: int,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Floats:
+def resample(evaluate: Callable[[SmallInts], Any], n: int, draws: Draws) -> Floats:
     """Return `evaluate(rows)` for rows drawn with replacement, one resample after the other.
 
     Returns
@@ -86,21 +61,51 @@ def resample(
         What `evaluate` returned for each.
     """
 
-    def batch_values(child: np.random.SeedSequence, size: int) -> list[float | Floats]:
-        rng = np.random.default_rng(child)
+    def batch(rng: np.random.Generator, size: int) -> list[Any]:
         return [evaluate(rng.integers(n, size=n, dtype=np.int32)) for _ in range(size)]
 
-    batches = map_threads(batch_values, batch_seeds(seed, n_resamples), n_jobs)
-    return np.array([values for batch in batches for values in batch])
+    return drawn_values(batch, draws)
 
 
-def calibrated_values(
-    measure: Measure, predictions: Predictions, *, n_resamples: int, seed: int, n_jobs: int | None
-) -> Floats:
+def label_counts(cells: Cells) -> Floats:
+    """Return the rows of each cell without the event, and those with it, (2C,)."""
+    return np.concatenate([cells.n - cells.events, cells.events]).astype(np.float64)
+
+
+def resample_cells(evaluate: Callable[[Floats], Floats], cells: Cells, draws: Draws) -> Floats:
+    """Return `evaluate(counts)` for resampled `label_counts`, some resamples (B, 2C) at a time.
+
+    A bootstrap of n rows draws multinomial numbers; these are independent Poisson ones, whose sum
+    varies, which a ratio to that sum does not see.
+    """
+    (others, events), step = np.split(label_counts(cells), 2), max(1, AT_A_TIME // len(cells))
+
+    def batch(rng: np.random.Generator, size: int) -> Floats:
+        found = []
+        for first in range(0, size, step):
+            few = min(step, size - first)
+            happened = _poisson(rng, events, few)
+            found.append(evaluate(np.hstack([_poisson(rng, others, few), happened])))
+        return np.concatenate(found)
+
+    return drawn_values(batch, draws)
+
+
+def _poisson(rng: np.random.Generator, mean: Floats, size: int) -> Floats:
+    """Draw Poisson numbers (size, C); where they are large, normal ones."""
+    few = mean <= LARGE
+    out = np.zeros((size, mean.size))
+    out[:, few] = rng.poisson(mean[few], (size, int(few.sum())))
+    if not few.all():
+        many = mean[~few]
+        out[:, ~few] = many + np.sqrt(many) * rng.standard_normal((size, many.size))
+    return out
+
+
+def calibrated_values(measure: Measure, predictions: Predictions, draws: Draws) -> Floats:
     """Return the errors (n_resamples,) for labels redrawn from the predictions."""
-    bound = measure.bind(predictions, n_jobs)
-    values = redrawn_values(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    return np.array([bound.estimate(value) for value in values.tolist()])
+    bound = measure.bind(predictions, draws.n_jobs)
+    return np.array([bound.estimate(value) for value in redrawn_values(bound, draws).tolist()])
 
 
 def check_rows(predictions: Predictions) -> None:
@@ -111,6 +116,14 @@ def check_rows(predictions: Predictions) -> None:
             f"{predictions.n}",
             "collect more, or report the p-value alone",
         )
+
+
+def counted(predictions: Predictions) -> Predictions:
+    """Return the rows that count: those of weight 0 take no part."""
+    weight = predictions.sample_weight
+    if weight is None or weight.all():
+        return predictions
+    return predictions.subset(weight > 0)
 
 
 def widest_tail(values: Floats, a: float) -> float:
@@ -129,10 +142,7 @@ def with_unseen(
 
     On the scale of the root where the error is a square; see `Measure.unseen_reach`.
     """
-    weight = predictions.sample_weight
-    if weight is not None and not weight.all():
-        predictions = predictions.subset(weight > 0)
-    unseen = measure.unseen_reach(predictions, a)
+    unseen = measure.unseen_reach(counted(predictions), a)
     if unseen == 0:
         return high
     if not measure.is_squared:

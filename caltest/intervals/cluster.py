@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple, Unpack
+from typing import Any
 
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import Draws, Method
-from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
+from caltest.intervals.base import Method
+from caltest.intervals.bootstrap import GROUPS, Jackknife, jackknife, upper_end
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.tolerance import Deviation, Tolerance, tolerance_of
-from caltest.nulls.base import resampling_pvalue
+from caltest.nulls.base import Draws, resampling_pvalue
 from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
 from caltest.nulls.tolerance import NO_WEIGHTS
 from caltest.numerics.tails import student_isf, student_sf
 from caltest.predictions import Predictions
-from caltest.types import Floats, SmallInts
+from caltest.types import Floats
 from caltest.units.sums import Flipped
 
 FEWEST_WITH_EVENTS = 10
 LIMITS = "Student's interval, jackknife over {words}"
 
 
-def compute(
-    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
-) -> Ends:
+def compute(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> Ends:
     r"""Interval of a measure by Student's t with the jackknife over clusters.
 
     With the values :math:`T_c` without one of C clusters,
@@ -45,12 +42,12 @@ def compute(
     linear regression with multi-stage samples, Survey Methodology 28.
     """
     clusters = Clusters.of(predictions)
-    found = jackknife(measure, predictions, clusters, draws["seed"])
+    found = jackknife(measure, predictions, draws.seed, clusters.codes)
     estimate = found.estimate
     reach = student_isf((1.0 - level) / 2.0, found.degrees) * found.error
     low, high = estimate - reach, estimate + reach
     if is_error(measure):
-        noise = _noise(measure, predictions, level, **draws)
+        noise = _noise(measure, predictions, level, draws)
         low, high = max(min(low, estimate - noise), 0.0), upper_end(measure, estimate, reach)
     scores = measure.row_scores(predictions)
     low = low if scores is None else max(low, scores.least)
@@ -58,44 +55,12 @@ def compute(
     return Ends(low, high, estimate, words, clusters.notes())
 
 
-class Jackknife(NamedTuple):
-    """An estimate with its standard error, and the degrees of freedom of that."""
-
-    estimate: float
-    error: float
-    degrees: int
-
-
-def jackknife(
-    measure: Measure, predictions: Predictions, clusters: Clusters, seed: int
-) -> Jackknife:
-    """Leave out each cluster in turn, or groups of clusters where they are many."""
-    function = row_function(measure, predictions)
-    estimate = function(np.arange(predictions.n, dtype=np.int32))
-    values = np.array([function(rows) for rows in rows_without(clusters, seed)])
-    error = jackknife_error(measure, estimate, values, "cluster")
-    return Jackknife(estimate, error, values.size - 1)
-
-
-def upper_end(measure: Measure, estimate: float, reach: float) -> float:
-    """Return the upper end of an error whose estimate may be off by `reach`.
-
-    Near 0 the root of a squared error is steadier than itself.
-    """
-    high = max(estimate, 0.0) + reach
-    if measure.is_squared:
-        high += reach * reach / (4.0 * max(estimate, reach / 2.0))
-    return high
-
-
 def cluster_tolerance_test(
     measure: Measure,
     predictions: Predictions,
     *,
     tolerance: Tolerance,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    **resamples: Any,
 ) -> Outcome:
     r"""Test a tolerance where rows depend on each other: the interval above, inverted.
 
@@ -110,7 +75,7 @@ def cluster_tolerance_test(
     NotApplicable
         If the measure has no tolerance, or fewer than 10 clusters hold events of either kind.
     """
-    known = tolerance_of(measure)
+    known, draws = tolerance_of(measure), Draws(**resamples)
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
     clusters = Clusters.of(predictions)
@@ -119,17 +84,15 @@ def cluster_tolerance_test(
     squares = tolerance.equivalence and known.tolerance_method == "limit"
     used = measure.unrooted if squares else measure
     tau = tolerance.value if used is measure else tolerance.value**2
-    found = jackknife(used, predictions, clusters, seed)
+    found = jackknife(used, predictions, draws.seed, clusters.codes)
     z, degrees = (found.estimate - tau) / found.error, float(found.degrees)
     if squares:
-        z = squared_deviation(used, predictions, clusters, found, n_jobs).z(tau)
+        z = squared_deviation(used, predictions, clusters, found, draws.n_jobs).z(tau)
         degrees = min(degrees, effective_count(clusters) - 1.0)
     if tolerance.equivalence:
-        floor = known.boundary_tail(predictions, tolerance, n_jobs)
+        floor = known.boundary_tail(predictions, tolerance, draws.n_jobs)
     else:
-        flipped = cluster_test(
-            measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
-        ).distribution
+        flipped = cluster_test(measure, predictions, draws).distribution
         floor = 0.0 if flipped is None else resampling_pvalue(found.estimate - tau, flipped)
     return Outcome(
         statistic_name="t",
@@ -210,24 +173,9 @@ def is_error(measure: Measure) -> bool:
     return measure.alternative == "greater" and "plug-in" in measure.intervals
 
 
-def rows_without(clusters: Clusters, seed: int) -> Iterator[SmallInts]:
-    """Yield the rows without each cluster, or where there are many, without groups of them."""
-    order = np.arange(clusters.count)
-    if clusters.count > GROUPS:
-        order = np.random.default_rng(seed).permutation(order)
-    group_of = np.empty(clusters.count, dtype=np.int64)
-    groups = np.array_split(order, min(clusters.count, GROUPS))
-    for number, group in enumerate(groups):
-        group_of[group] = number
-    own = group_of[clusters.codes]
-    return (np.flatnonzero(own != number).astype(np.int32) for number in range(len(groups)))
-
-
-def _noise(
-    measure: Measure, predictions: Predictions, level: float, **draws: Unpack[Draws]
-) -> float:
+def _noise(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> float:
     """Return how large the error is with flipped signs; infinite where the test does not reject."""
-    test = cluster_test(measure, predictions, **draws)
+    test = cluster_test(measure, predictions, draws)
     if test.pvalue > 1.0 - level or test.distribution is None:
         return math.inf
     if test.statistic_name != measure.symbol:

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+import math
 
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.intervals.base import (
-    Draws,
-    Method,
-    calibrated_values,
-    check_rows,
-    resample,
-    widest_tail,
-    with_unseen,
-)
-from caltest.intervals.unseen_events import upper_limit
+from caltest.intervals import base
+from caltest.intervals.mean import ScoredRows, upper_limit
 from caltest.measures import Measure
-from caltest.measures.outcome import Ends, Gaps
+from caltest.measures.cells import BoundCells
+from caltest.measures.outcome import Ends
+from caltest.nulls.base import Draws, redrawn_values
 from caltest.predictions import Predictions
 from caltest.types import Floats, SmallInts
+from caltest.units import Norm
 
 
-def gaps_of(measure: Measure, predictions: Predictions) -> Gaps:
-    """Return the gaps of a measure that has them; rows of weight 0 take no part."""
-    weight = predictions.sample_weight
-    if weight is not None and not weight.all():
-        predictions = predictions.subset(weight > 0)
-    return measure.gaps(predictions)
-
-
-def compute(
-    measure: Measure, predictions: Predictions, *, level: float, **draws: Unpack[Draws]
-) -> Ends:
+def compute(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> Ends:
     r"""Interval of a norm of mean gaps by how far resampled gaps differ from those observed.
 
     The plug-in error :math:`\lVert \hat G \rVert` is too large on average, a resampled one more
@@ -58,31 +43,65 @@ def compute(
     Fang, Santos (2019), Inference on directionally differentiable functions, Rev. Econ. Stud. 86:
     the bootstrap of norms fails at 0 and where the largest gap is not unique.
     """
-    check_rows(predictions)
-    gaps = gaps_of(measure, predictions)
+    base.check_rows(predictions)
+    gaps = measure.gaps(base.counted(predictions))
     observed = gaps.vector(np.arange(gaps.n, dtype=np.int32))
-    estimate = gaps.norm(observed)
 
     def evaluate(rows: SmallInts) -> Floats:
         drawn = gaps.vector(rows)
         return np.array([gaps.norm(drawn), gaps.norm(drawn - observed)])
 
-    values, deviations = resample(evaluate, gaps.n, **draws).T
+    a, drawn = (1.0 - level) / 2.0, base.resample(evaluate, gaps.n, draws)
+    noise = base.calibrated_values(measure, predictions, draws)
+    low, high, estimate = _ends(gaps.norm(observed), drawn, noise, gaps.power, a)
+    high = base.with_unseen(measure, predictions, estimate, high, a)
+    high = max(high, upper_limit(measure, predictions, a, draws))
+    notes = measure.interval_notes(METHOD.key, predictions.n)
+    return Ends(low, high, estimate, METHOD.title, notes)
+
+
+def cells_interval(
+    measure: Measure, bound: BoundCells, norm: Norm, level: float, draws: Draws
+) -> Ends:
+    """Bound a norm of mean gaps of the rows of cells; see `compute`."""
+    a, cells = (1.0 - level) / 2.0, bound.cells
+
+    def vector(counts: Floats) -> Floats:
+        others, events = np.split(counts, 2, axis=1)
+        return norm.gaps(events * (1.0 - cells.mean) - others * cells.mean, events + others)
+
+    observed = vector(base.label_counts(cells)[np.newaxis])
+
+    def evaluate(counts: Floats) -> Floats:
+        drawn = vector(counts)
+        return np.stack([norm.of(drawn), norm.of(drawn - observed)], axis=1)
+
+    drawn, noise = base.resample_cells(evaluate, cells, draws), redrawn_values(bound, draws)
+    low, high, estimate = _ends(float(norm.of(observed)[0]), drawn, noise, norm.power, a)
+    unseen = bound.statistic.unseen if bound.statistic else None
+    if unseen is not None:
+        high = estimate + math.hypot(high - estimate, unseen(a))
+    if norm.mean_gap is not None:
+        scores = norm.mean_gap() * np.stack([-cells.mean, 1.0 - cells.mean])
+        high = max(high, ScoredRows.of_cells(cells, scores).upper_limit(a, draws))
+    notes = measure.interval_notes(METHOD.key, cells.rows)
+    return Ends(low, high, estimate, f"{METHOD.title}, of cells", notes)
+
+
+def _ends(
+    estimate: float, drawn: Floats, noise: Floats, power: int, a: float
+) -> tuple[float, float, float]:
+    """Return the ends and the estimate, from norms of resampled gaps and of their deviations."""
+    values, deviations = drawn.T
     if not deviations.any():
         raise NotApplicable(
             "the interval needs gaps that vary between rows, and these do not",
             "report the p-value alone",
         )
-    a = (1.0 - level) / 2.0
-    noise = calibrated_values(measure, predictions, **draws) ** (1.0 / gaps.power)
-    noises = np.quantile(deviations, 1.0 - a), np.quantile(noise, 1.0 - a)
+    noises = np.quantile(deviations, 1.0 - a), np.quantile(noise ** (1.0 / power), 1.0 - a)
     low = max(estimate - float(max(noises)), 0.0)
-    high = estimate + widest_tail(values, a)
-    low, high, estimate = (end**gaps.power for end in (low, high, estimate))
-    high = with_unseen(measure, predictions, estimate, high, a)
-    high = max(high, upper_limit(measure, predictions, a, **draws))
-    notes = measure.interval_notes(METHOD.key, predictions.n)
-    return Ends(low, high, estimate, "bootstrap of a norm of gaps", notes)
+    high = estimate + base.widest_tail(values, a)
+    return low**power, high**power, estimate**power
 
 
-METHOD = Method("convex", "bootstrap of a norm of gaps", compute, resamples=True)
+METHOD = base.Method("convex", "bootstrap of a norm of gaps", compute, resamples=True)

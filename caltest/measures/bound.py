@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from caltest.measures.outcome import Part
 from caltest.numerics.labels import label_dtype
@@ -25,6 +25,7 @@ class BoundMeasure(ABC):
     """
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
+    keys_together: int = 1  # resamples that are cheaper redrawn at once, where there are some
     combines: bool = False  # whether the value combines several statistics; see `statistics`
     scale: float = 1.0  # size of the terms of the statistic: ties are measured by it
     parameters: Mapping[str, object] = {}
@@ -77,6 +78,20 @@ class BoundMeasure(ABC):
         Every measure and every lens sees the same labels in the resample of a key.
         """
         return self._redrawing.labels(keys)
+
+    @property
+    def width(self) -> int:
+        """How many numbers are redrawn for a resample."""
+        return self.predictions.n
+
+    def described(self) -> dict[str, Any]:
+        """Return what an outcome of redrawn labels says besides its numbers."""
+        return {
+            "null_text": "labels redrawn from the predictions",
+            "parameters": self.parameters,
+            "notes": self.notes,
+            "degenerate": self.degenerate,
+        }
 
     def comparable(self, values: Floats) -> Floats:
         """Return an increasing function of the values in which ties are ties up to rounding."""

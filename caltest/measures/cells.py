@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from caltest.measures.bound import BoundMeasure
 from caltest.sources import Cells
-from caltest.types import Floats
+from caltest.types import Hashes
+from caltest.units import Statistic
 from caltest.units.units import rounding_scale
 
 NO_WEIGHTS = ("the interval of weighted cells needs the rows", "use engine='rows'")
 Counts = Any  # numbers of events (B, C), where measures of rows take labels (B, n)
-
-
-@dataclass(frozen=True)
-class CellGaps:
-    """Mean gaps as functions of rows of cells, for an interval of the norm of them.
-
-    Attributes
-    ----------
-    vector : callable
-        Events and rows without the event (B, C) to gaps (B, K).
-    norm : callable
-        Gaps (B, K) to their norms (B,).
-    scores : (2, C) array or None
-        What rows without and with the event add to the one mean that the norm is, if it is one.
-    power : int
-        2 where the error is the square of the norm.
-    """
-
-    vector: Callable[[Floats, Floats], Floats]
-    norm: Callable[[Floats], Floats]
-    scores: Floats | None = None
-    power: int = 1
 
 
 class BoundCells(BoundMeasure):
@@ -49,14 +26,33 @@ class BoundCells(BoundMeasure):
     """
 
     caution: str = ""  # what cells change where no number says it
+    statistic: Statistic | None = None  # where the measure is one of sums over units
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.scale = rounding_scale(cells.rows)
+        # Numbers of events are cheaper for many keys at once; those of many weights take memory.
+        self.keys_together = 64 if cells.weights is None else 1
 
     @property
     def observed(self) -> Counts:
         return self.cells.events.astype(np.float64)
+
+    @property
+    def width(self) -> int:
+        return self.cells.drawn
+
+    def redraw(self, keys: Hashes) -> Counts:
+        return self.cells.redrawn(keys)
+
+    def described(self) -> dict[str, Any]:
+        error = in_words(self.error(), self.caution)
+        return {
+            "null_text": "numbers of events of cells redrawn from the predictions",
+            "parameters": {"cells": len(self.cells), **self.parameters, "error by cells": error},
+            "notes": (*self.notes, *self.cells.notes()),
+            "degenerate": self.degenerate,
+        }
 
     def error(self) -> float | None:
         """Bound how far the observed statistic is from that of the rows; None where unknown.
@@ -72,14 +68,9 @@ class BoundCells(BoundMeasure):
         """What the estimate of calibrated predictions is about."""
         return 0.0
 
-    def gaps(self) -> CellGaps | None:
-        """Return the gaps of which this error is a norm; None for other measures."""
-        return None
 
-    def score_table(self) -> Floats | None:
-        """Return the scores (2, C) of rows without and with the event; None if it is no mean."""
-        return None
-
-    def unseen_reach(self, a: float) -> float:
-        """Return how much larger the error may be unseen; see `Measure.unseen_reach`."""
-        return 0.0
+def in_words(error: float | None, caution: str = "") -> str:
+    """Say what cells change in the statistic."""
+    if error is None:
+        return caution or "not bounded"
+    return f"at most {error:.2g}" if error else "none"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells, CellGaps, Counts
+from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import tie_tolerance
@@ -53,6 +53,8 @@ class RowStatistic(BoundMeasure):
 class CellStatistic(BoundCells):
     """A statistic of cells as a function of their numbers of events."""
 
+    statistic: Statistic
+
     def __init__(self, statistic: Statistic, cells: Cells) -> None:
         super().__init__(cells)
         self.statistic, self.caution = statistic, statistic.caution
@@ -66,31 +68,12 @@ class CellStatistic(BoundCells):
             return super().calibrated
         return float(self.values(self.cells.expected[np.newaxis])[0])
 
-    def score_table(self) -> Floats | None:
-        table = self.statistic.score_table
-        return None if table is None else table()
-
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return self.statistic.values(labels)[:, 0]
 
     def error(self) -> float | None:
         error = self.statistic.error
         return super().error() if error is None else error()
-
-    def gaps(self) -> CellGaps | None:
-        norm, mean = self.statistic.norm, self.cells.mean
-        if norm is None:
-            return None
-
-        def vector(events: Floats, others: Floats) -> Floats:
-            return norm.gaps(events * (1.0 - mean) - others * mean, events + others)
-
-        one = None if norm.mean_gap is None else norm.mean_gap() * np.stack([-mean, 1.0 - mean])
-        return CellGaps(vector, norm.of, one, norm.power)
-
-    def unseen_reach(self, a: float) -> float:
-        unseen = self.statistic.unseen
-        return 0.0 if unseen is None else unseen(a)
 
 
 class BoundGroups:

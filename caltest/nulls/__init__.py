@@ -1,30 +1,20 @@
 """Nulls: how the value of a measure becomes a p-value."""
 
-from caltest.nulls import (
-    asymptotic,
-    bootstrap,
-    closed_form,
-    cluster,
-    consistency,
-    convolution,
-    distribution_free,
-    exact,
-    saddlepoint,
-)
+from caltest.nulls import cluster, exact, formula, resampled, row_sums
 from caltest.nulls.base import Null
 
 REGISTRY: dict[str, Null] = {
-    module.NULL.key: module.NULL
-    for module in (
-        exact,
-        consistency,
-        bootstrap,
-        asymptotic,
-        convolution,
-        saddlepoint,
-        closed_form,
-        distribution_free,
-        cluster,
+    null.key: null
+    for null in (
+        exact.NULL,
+        resampled.CONSISTENCY,
+        resampled.BOOTSTRAP,
+        formula.ASYMPTOTIC,
+        row_sums.CONVOLUTION,
+        row_sums.SADDLEPOINT,
+        formula.CLOSED_FORM,
+        formula.DISTRIBUTION_FREE,
+        cluster.NULL,
     )
 }
 

@@ -14,13 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome, Part
-from caltest.nulls.base import (
-    NOT_A_NUMBER,
-    Null,
-    check_applicable,
-    redrawn_statistics,
-    redrawn_values,
-)
+from caltest.nulls import base
 from caltest.nulls.exact import enumerate_labels, enumerated
 from caltest.numerics.joint import tie_tolerance
 from caltest.predictions import Predictions
@@ -114,13 +108,7 @@ class StoppingRule:
 
 
 def adaptive_test(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, draws: base.Draws, *, level: float
 ) -> Outcome:
     r"""Test a measure by the exact null, with labels redrawn until the answer is clear.
 
@@ -139,54 +127,45 @@ def adaptive_test(
     ----------
     Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78.
     """
-    check_applicable(measure, "exact")
-    bound = measure.bind(predictions, n_jobs)
+    base.check_applicable(measure, "exact")
+    bound, n_jobs = measure.bind(predictions, draws.n_jobs), draws.n_jobs
     listed = enumerate_labels(bound, measure.alternative, LISTED, n_jobs)
     if listed is not None:
-        outcome = enumerated(measure, bound, listed, n_resamples=1, seed=seed)
-        return replace(outcome, replicates=None, parts=_parts(bound, seed, n_jobs))
+        outcome = enumerated(measure, bound, listed, draws._replace(n_resamples=1))
+        return replace(outcome, replicates=None, parts=_parts(bound, draws))
     sides = 2 if measure.alternative == "two-sided" else 1
-    rule = StoppingRule(level, sides, n_resamples)
+    rule = StoppingRule(level, sides, draws.n_resamples)
     seen = bound.predictions
     if (seen.probs[np.arange(seen.n), seen.labels] == 0).any():
         rule = replace(rule, most=rule.first, reason=IMPOSSIBLE)
     observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
-    batches = batches_of_statistics(bound, rule.most, seed=seed, n_jobs=n_jobs)
+    batches = batches_of_statistics(bound, draws._replace(n_resamples=rule.most))
     stop, values = run(bound, observed, batches, rule)
     return Outcome(
-        statistic_name=measure.symbol,
-        statistic=observed,
         pvalue=stop.pvalue,
-        estimate=bound.estimate(observed),
-        alternative=measure.alternative,
-        null_text="labels redrawn from the predictions",
-        parameters=bound.parameters,
-        notes=bound.notes,
-        degenerate=bound.degenerate,
         distribution=values,
         n_resamples=stop.drawn,
         stopping=stop.rule,
-        parts=_parts(bound, seed, n_jobs),
+        parts=_parts(bound, draws),
+        **base.described(measure, bound, observed),
     )
 
 
-def _parts(bound: BoundMeasure, seed: int, n_jobs: int | None) -> tuple[Part, ...]:
+def _parts(bound: BoundMeasure, draws: base.Draws) -> tuple[Part, ...]:
     """Return what the measure combines, with a number of resamples that is fixed."""
     if not bound.combines:
         return ()
-    seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
-    redrawn = redrawn_statistics(bound, n_resamples=OF_PARTS, seed=seed, n_jobs=n_jobs)
+    seen = bound.statistics(bound.observed[np.newaxis], draws.n_jobs)
+    redrawn = base.redrawn_statistics(bound, draws._replace(n_resamples=OF_PARTS))
     return bound.combined_parts(np.concatenate([seen, redrawn], axis=-1))
 
 
-def batches_of_statistics(
-    bound: BoundMeasure, most: int, *, seed: int, n_jobs: int | None
-) -> Iterator[Floats]:
+def batches_of_statistics(bound: BoundMeasure, draws: base.Draws) -> Iterator[Floats]:
     """Yield the statistics of redrawn labels, each time half as many as there are already."""
     done = 0
-    while done < most:
-        size = min(most, done + max(FIRST, done // 2))
-        yield redrawn_values(bound, n_resamples=size, seed=seed, n_jobs=n_jobs, start=done)
+    while done < draws.n_resamples:
+        size = min(draws.n_resamples, done + max(FIRST, done // 2))
+        yield bound.combine(base.redrawn_statistics(bound, draws._replace(n_resamples=size), done))
         done = size
 
 
@@ -213,7 +192,7 @@ def _counted(
     for values in batches:
         others = bound.comparable(values)
         if np.isnan(compared) or np.isnan(others).any():
-            raise NotApplicable(*NOT_A_NUMBER)
+            raise NotApplicable(*base.NOT_A_NUMBER)
         extreme = [others >= compared - tolerance, others <= compared + tolerance][:sides]
         so_far = tails[:, -1:] if tails.size else np.zeros((sides, 1), dtype=np.int64)
         tails = np.hstack([tails, so_far + np.cumsum(extreme, axis=1)])
@@ -221,7 +200,7 @@ def _counted(
         yield tails.min(axis=0), kept
 
 
-def adaptive_null(null: Null, level: float) -> Null:
+def adaptive_null(null: base.Null, level: float) -> base.Null:
     """Return a null whose resamples are drawn until the answer is clear at a level.
 
     Parameters
@@ -243,4 +222,4 @@ def adaptive_null(null: Null, level: float) -> Null:
             f"null {null.key!r} has no adaptive number of resamples",
             "use null='exact' or n_resamples=999",
         )
-    return replace(null, test=partial(adaptive_test, level=level))
+    return replace(null, run=partial(adaptive_test, level=level))

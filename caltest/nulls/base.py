@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,8 @@ Draw = Callable[[np.random.Generator, int], Labels]
 Evaluate = Callable[[Labels, int | None], Floats]
 Batch = Callable[[int], Iterator[Labels]]  # the rows of a batch, some at a time
 BATCH = 64  # resamples a seed; changing it changes every seeded p-value
+LARGEST_BATCH = 4 * BATCH  # of labels redrawn by keys, where rows are few
+SMALL = 1 << 18  # labels of such a batch
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
 TIES = 100 * np.finfo(float).eps
@@ -31,22 +34,34 @@ NOT_A_NUMBER = (
 )
 
 
+class Draws(NamedTuple):
+    """How resamples are drawn: how many, from which seed, and in how many threads."""
+
+    n_resamples: int
+    seed: int
+    n_jobs: int | None = None
+
+
 @dataclass(frozen=True)
 class Null:
     """A null with its key, one-line title and method.
 
     Attributes
     ----------
-    test : callable
-        `test(measure, predictions, *, n_resamples, seed, n_jobs) -> Outcome`.
+    run : callable
+        `run(measure, predictions, draws) -> Outcome`.
     resamples : bool
         Whether the number of resamples and the seed matter.
     """
 
     key: str
     title: str
-    test: Callable[..., Outcome]
+    run: Callable[[Measure, Predictions, Draws], Outcome]
     resamples: bool
+
+    def test(self, measure: Measure, predictions: Predictions, **draws: Any) -> Outcome:
+        """Test a measure; `n_resamples`, `seed` and `n_jobs` are those of `Draws`."""
+        return self.run(measure, predictions, Draws(**draws))
 
 
 def check_applicable(measure: Measure, key: str) -> None:
@@ -71,6 +86,18 @@ def batch_seeds(seed: int, n_resamples: int) -> list[tuple[np.random.SeedSequenc
     return list(zip(np.random.SeedSequence(seed).spawn(len(sizes)), sizes, strict=True))
 
 
+def drawn_values(
+    batch: Callable[[np.random.Generator, int], Floats | list[Any]], draws: Draws
+) -> Floats:
+    """Return what `batch(rng, size)` gives for `size` resamples, of all batches together."""
+
+    def values(child: np.random.SeedSequence, size: int) -> Floats | list[Any]:
+        return batch(np.random.default_rng(child), size)
+
+    seeds = batch_seeds(draws.seed, draws.n_resamples)
+    return np.concatenate(list(map_threads(values, seeds, draws.n_jobs)))
+
+
 def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:
     """Return batches of what `draw(rng, size)` gives, `size` rows of n labels or counts."""
     return [partial(_drawn, draw, *batch) for batch in batch_seeds(seed, n_resamples)]
@@ -84,15 +111,18 @@ def _drawn(
 
 
 def redrawn_batches(
-    bound: BoundMeasure, seed: int, n_resamples: int, start: int = 0
+    bound: BoundMeasure, seed: int, n_resamples: int, start: int = 0, size: int = BATCH
 ) -> list[Batch]:
-    """Return batches of the labels of a bound measure, redrawn from the predictions."""
+    """Return batches of what a bound measure observes, redrawn from the predictions."""
     keys = resample_keys(seed, n_resamples)[start:]
-    return [partial(_redrawn, bound, keys[i : i + BATCH]) for i in range(0, keys.size, BATCH)]
+    return [partial(_redrawn, bound, keys[i : i + size]) for i in range(0, keys.size, size)]
 
 
 def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Labels]:
-    return (bound.redraw(keys[i : i + at_a_time]) for i in range(0, keys.size, at_a_time))
+    together = max(at_a_time, bound.keys_together)
+    for i in range(0, keys.size, together):
+        drawn = bound.redraw(keys[i : i + together])
+        yield from (drawn[j : j + at_a_time] for j in range(0, len(drawn), at_a_time))
 
 
 def resampled_values(
@@ -104,49 +134,49 @@ def resampled_values(
     many rows in one call and runs its own threads; for others the batches are spread over threads.
     The rows do not depend on how they are spread.
     """
-    if pooled:
-        return _pooled_values(batches, evaluate, n, n_jobs)
-    at_a_time = max(8, AT_A_TIME // n)
 
-    def batch_values(batch: Batch) -> Floats:
-        return np.concatenate([evaluate(rows, 1) for rows in batch(at_a_time)], axis=-1)
+    def values_of(batch: Batch) -> Floats:
+        rows = batch(max(8, AT_A_TIME // n))
+        return np.concatenate([evaluate(some, 1) for some in rows], axis=-1)
 
-    parts = list(map_threads(batch_values, [(b,) for b in batches], n_jobs))
-    return np.concatenate(parts, axis=-1)
-
-
-def _pooled_values(batches: list[Batch], evaluate: Evaluate, n: int, n_jobs: int | None) -> Floats:
-    def batch_rows(batch: Batch) -> Labels:
+    def rows_of(batch: Batch) -> Labels:
         return np.concatenate(list(batch(BATCH)))
 
-    values = []
-    at_a_time = max(1, POOL // (n * BATCH))
-    for first in range(0, len(batches), at_a_time):
-        some = [(batch,) for batch in batches[first : first + at_a_time]]
-        rows = np.concatenate(list(map_threads(batch_rows, some, n_jobs)))
-        values.append(evaluate(rows, n_jobs))
-    return np.concatenate(values)
+    tasks = [(batch,) for batch in batches]
+    if not pooled:
+        return np.concatenate(list(map_threads(values_of, tasks, n_jobs)), axis=-1)
+    step = max(1, POOL // (n * BATCH))
+    pools = (map_threads(rows_of, tasks[i : i + step], n_jobs) for i in range(0, len(tasks), step))
+    values = [evaluate(np.concatenate(list(pool)), n_jobs) for pool in pools]
+    return np.concatenate(values, axis=-1)
 
 
-def redrawn_values(
-    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None, start: int = 0
-) -> Floats:
-    """Return the value of a bound measure for labels redrawn from the predictions, (B,).
-
-    `start` leaves out that many of the resamples, which an earlier call has given.
-    """
-    return bound.combine(
-        redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs, start=start)
-    )
+def redrawn_values(bound: BoundMeasure, draws: Draws) -> Floats:
+    """Return the value of a bound measure for labels redrawn from the predictions, (B,)."""
+    return bound.combine(redrawn_statistics(bound, draws))
 
 
 def redrawn_statistics(
-    bound: BoundMeasure, *, n_resamples: int, seed: int, n_jobs: int | None, start: int = 0
+    bound: BoundMeasure, draws: Draws, start: int = 0, evaluate: Evaluate | None = None
 ) -> Floats:
-    """Return what the value combines for labels redrawn from the predictions, (B,) or (K, B)."""
-    batches = redrawn_batches(bound, seed, n_resamples, start)
-    n = bound.predictions.n
-    return resampled_values(batches, bound.statistics, n, n_jobs=n_jobs, pooled=bound.pooled)
+    """Return what the value combines for labels redrawn from the predictions, (B,) or (K, B).
+
+    Parameters
+    ----------
+    bound : BoundMeasure
+        The measure, which says how labels are redrawn.
+    draws : Draws
+        The number of resamples, the seed, the threads.
+    start : int
+        Leaves out that many of the resamples, which an earlier call has given.
+    evaluate : callable, optional
+        What is evaluated instead of its statistics.
+    """
+    n, n_jobs = bound.width, draws.n_jobs
+    size = max(BATCH, min(LARGEST_BATCH, SMALL // n))
+    batches = redrawn_batches(bound, draws.seed, draws.n_resamples, start, size)
+    own = bound.statistics if evaluate is None else evaluate
+    return resampled_values(batches, own, n, n_jobs=n_jobs, pooled=bound.pooled)
 
 
 def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
@@ -185,13 +215,10 @@ class Replicates:
     scale: float
     alternative: str
 
-    @classmethod
-    def of(
-        cls, bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
-    ) -> Replicates:
-        """Return those of a bound measure."""
-        values = bound.comparable(np.append(observed, resampled))
-        return cls(values, bound.scale, alternative)
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the observed data."""
+        return resampling_pvalue(self.values[0], self.values[1:], self.scale, self.alternative)
 
     def pvalues(self) -> Floats:
         """Return the p-value of each value among all of them."""
@@ -202,12 +229,28 @@ class Replicates:
         return tail_scores(self.values, self.scale, two_sided=self.alternative == "two-sided")
 
 
-def bound_pvalue(
-    bound: BoundMeasure, observed: float, resampled: Floats, alternative: str
-) -> float:
-    """Return the p-value of a bound measure, with ties in the scale that it compares."""
-    compared = float(bound.comparable(np.array([observed]))[0])
-    return resampling_pvalue(compared, bound.comparable(resampled), bound.scale, alternative)
+def described(measure: Measure, bound: BoundMeasure, value: float) -> dict[str, Any]:
+    """Return what an outcome says of a measure with that value, besides its distribution."""
+    return {
+        "statistic_name": measure.symbol,
+        "statistic": value,
+        "estimate": bound.estimate(value),
+        "alternative": measure.alternative,
+        **bound.described(),
+    }
+
+
+def resampled_outcome(
+    measure: Measure, bound: BoundMeasure, values: Floats, **more: Any
+) -> Outcome:
+    """Compare the value of what was observed, the first of (B + 1,), with the resampled ones."""
+    replicates = Replicates(bound.comparable(values), bound.scale, measure.alternative)
+    return Outcome(
+        pvalue=replicates.pvalue,
+        distribution=values[1:],
+        replicates=replicates,
+        **described(measure, bound, float(values[0])) | more,
+    )
 
 
 def resampling_pvalue(

@@ -14,14 +14,14 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, Part
 from caltest.measures.residual_sums import ResidualStatistic, residuals
-from caltest.nulls.base import Null, Replicates, resampling_pvalue
+from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
 from caltest.nulls.skewed import SkewedSum, brier_table, sum_table
-from caltest.numerics.joint import step_down, tail_scores
+from caltest.numerics.joint import log_mean_exp, loudest_first, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
-from caltest.units.sums import AT_A_TIME, Flipped
+from caltest.units.sums import AT_A_TIME
 
 FEW_CLUSTERS = 20
 FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric
@@ -139,14 +139,7 @@ def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     return found
 
 
-def cluster_test(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Outcome:
+def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Outcome:
     r"""Test a measure of rows that may depend on each other within clusters.
 
     Under the null hypothesis every residual :math:`e_{y_i} - p_i` has mean 0 given its prediction,
@@ -171,28 +164,29 @@ def cluster_test(
     """
     others = ", ".join(map(repr, measure.nulls))
     clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
-    statistics = measure.residual_statistics(predictions, n_jobs)
+    statistics = measure.residual_statistics(predictions, draws.n_jobs)
     combined, first = len(statistics) > 1, statistics[0]
     used = [first, first.quadratic] if not combined and first.quadratic else statistics
-    values = flipped_values(used, clusters, n_resamples, seed, n_jobs)
+    values = flipped_values(used, clusters, draws)
     if not np.isfinite(values).all():
         raise NotApplicable(
             "the statistic is not a number for these residuals", "check extreme options"
         )
-    every = combined_values(statistics, values) if combined else values[0]
-    two_sided = first.two_sided and not combined
-    alternative = "two-sided" if two_sided else "greater"
-    bound = measure.bind(predictions, n_jobs)
-    scale = 1.0 if combined else first.scale
-    way = "all" if clusters.is_listed(n_resamples) else "random"
-    pvalue = resampling_pvalue(float(every[0]), every[1:], scale, alternative)
+    scores = component_scores(statistics, values) if combined else values
+    every = log_mean_exp(scores) if combined else values[0]
+    alternative = "two-sided" if first.two_sided and not combined else "greater"
+    bound = measure.bind(predictions, draws.n_jobs)
+    replicates = Replicates(every, 1.0 if combined else first.scale, alternative)
+    way = "all" if clusters.is_listed(draws.n_resamples) else "random"
+    pvalue = replicates.pvalue
     if not combined and first.quadratic:
         pvalue = max(pvalue, resampling_pvalue(float(values[1, 0]), values[1, 1:]))
+    observed = float(every[0])
     outcome = Outcome(
         statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
-        statistic=float(every[0]),
+        statistic=observed,
         pvalue=pvalue,
-        estimate=float(every[0]) if combined else bound.estimate(bound.value(n_jobs)),
+        estimate=observed if combined else bound.estimate(bound.value(draws.n_jobs)),
         alternative=alternative,
         null_text=f"{way} signs of the residuals of {clusters.words()}",
         parameters={**bound.parameters, **dependence_parameters(predictions)},
@@ -200,30 +194,21 @@ def cluster_test(
         degenerate=bound.degenerate,
         distribution=every[1:],
         n_resamples=every.size - 1,
-        replicates=Replicates(every, scale, alternative),
-        parts=parts(measure, predictions, statistics, values) if combined else (),
+        replicates=replicates,
+        parts=_parts(measure.findings(predictions), statistics, values, scores) if combined else (),
     )
-    outcome = allowing_for_skewness(
-        outcome, statistics, predictions, clusters, n_resamples=n_resamples, seed=seed
-    )
+    outcome = allowing_for_skewness(outcome, statistics, predictions, clusters, draws)
     if "exact" not in measure.nulls or are_many(predictions, clusters):
         return outcome
-    exact = exact_test(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    return at_least_independent(outcome, exact)
+    return at_least_independent(outcome, exact_test(measure, predictions, draws))
 
 
 def flipped_values(
-    statistics: Sequence[ResidualStatistic],
-    clusters: Clusters,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    statistics: Sequence[ResidualStatistic], clusters: Clusters, draws: Draws
 ) -> Floats:
     """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1)."""
-    flipped: list[Flipped] = [
-        one.flipped(clusters.codes, clusters.count, n_jobs) for one in statistics
-    ]
-    blocks = clusters.signs(n_resamples, seed)
+    flipped = [one.flipped(clusters.codes, clusters.count, draws.n_jobs) for one in statistics]
+    blocks = clusters.signs(draws.n_resamples, draws.seed)
     first = np.vstack([np.ones((1, clusters.count)), next(blocks)])
     every = itertools.chain([first], blocks)
     return np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
@@ -235,24 +220,14 @@ def component_scores(statistics: Sequence[ResidualStatistic], values: Floats) ->
     return np.stack([tail_scores(v, one.scale, two_sided=one.two_sided) for one, v in pairs])
 
 
-def combined_values(statistics: Sequence[ResidualStatistic], values: Floats) -> Floats:
-    """Return the log of the mean of 1 / p over the statistics, (B + 1,)."""
-    scores = component_scores(statistics, values)
-    largest = scores.max(axis=0)
-    return np.asarray(largest + np.log(np.mean(np.exp(scores - largest), axis=0)))
-
-
-def parts(
-    measure: Measure,
-    predictions: Predictions,
+def _parts(
+    found: Sequence[Part],
     statistics: Sequence[ResidualStatistic],
     values: Floats,
+    scores: Floats,
 ) -> tuple[Part, ...]:
     """Return the statistics that are combined with what the labels show, the loudest first."""
-    scores = component_scores(statistics, values)
-    pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
-    adjusted = np.maximum(step_down(scores), pvalues)
-    found = measure.findings(predictions)
+    order, pvalues, adjusted = loudest_first(scores)
     return tuple(
         replace(
             found[k],
@@ -261,7 +236,7 @@ def parts(
             pvalue=float(pvalues[k]),
             adjusted=float(adjusted[k]),
         )
-        for k in np.lexsort((-scores[:, 0], adjusted))
+        for k in order
     )
 
 
@@ -289,9 +264,7 @@ def allowing_for_skewness(
     statistics: Sequence[ResidualStatistic],
     predictions: Predictions,
     clusters: Clusters,
-    *,
-    n_resamples: int,
-    seed: int,
+    draws: Draws,
 ) -> Outcome:
     r"""Return the outcome with p-values that allow for sums of clusters that are skewed.
 
@@ -305,7 +278,8 @@ def allowing_for_skewness(
     tables = [sum_table(predictions) if own is None else own]
     tables += [brier_table(predictions)] * (len(statistics) > 1)
     of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
-    found = (of(table, predictions, n_resamples=n_resamples, seed=seed) for table in tables)
+    B, seed = draws.n_resamples, draws.seed
+    found = (of(table, predictions, n_resamples=B, seed=seed) for table in tables)
     loudest = max(found, key=lambda one: abs(one.z))
     raised = partial(loudest.raised, is_own=own is not None)
     floors = {part.key: (raised(part.pvalue), raised(part.adjusted)) for part in outcome.parts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,30 +11,17 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.cells import BoundCells
 from caltest.measures.outcome import Outcome, positive
-from caltest.nulls.base import (
-    AT_A_TIME,
-    NOT_A_NUMBER,
-    Null,
-    Replicates,
-    bound_pvalue,
-    check_applicable,
-    redrawn_statistics,
-)
+from caltest.nulls import base
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.predictions import Predictions
+from caltest.sources import Cells
 from caltest.types import Floats, Labels, Order
 
 
-def exact_test(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Outcome:
+def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) -> Outcome:
     r"""Test a measure by labels redrawn from the predictions, :math:`y^*_i \sim Cat(p_i)`.
 
     Under the null hypothesis this is the distribution of the labels given the predictions, so
@@ -55,58 +42,77 @@ def exact_test(
     Phipson, Smyth (2010), Permutation p-values should never be zero; Widmann et al. (2019),
     section 6 has the consistency resampling that this conditions on the predictions.
     """
-    check_applicable(measure, "exact")
-    bound = measure.bind(predictions, n_jobs)
-    listed = enumerate_labels(bound, measure.alternative, n_resamples + 1, n_jobs)
+    base.check_applicable(measure, "exact")
+    bound = measure.bind(predictions, draws.n_jobs)
+    most = draws.n_resamples + 1
+    listed = enumerate_labels(bound, measure.alternative, most, draws.n_jobs)
     if listed is not None and not bound.combines:
-        return enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
-    # The same code path for observed and redrawn labels, so that ties are ties.
-    seen = bound.statistics(bound.observed[np.newaxis], n_jobs)
-    redrawn = redrawn_statistics(bound, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    observed, resampled = float(bound.combine(seen)[0]), bound.combine(redrawn)
-    pvalue = bound_pvalue(bound, observed, resampled, measure.alternative)
-    outcome = Outcome(
-        statistic_name=measure.symbol,
-        statistic=observed,
-        pvalue=pvalue,
-        estimate=bound.estimate(observed),
-        alternative=measure.alternative,
-        null_text="labels redrawn from the predictions",
-        parameters=bound.parameters,
-        notes=bound.notes,
-        degenerate=bound.degenerate,
-        distribution=resampled,
-        replicates=Replicates.of(bound, observed, resampled, measure.alternative),
-        parts=bound.combined_parts(np.concatenate([seen, redrawn], axis=-1)),
-    )
+        return enumerated(measure, bound, listed, draws)
+    (outcome,) = exact_tests([(measure, bound)], draws)
     if listed is None:
         return outcome
     # The components are those of the redrawn labels, which all of them have.
-    every = enumerated(measure, bound, listed, n_resamples=n_resamples, seed=seed)
-    return replace(every, parts=outcome.parts)
+    return replace(enumerated(measure, bound, listed, draws), parts=outcome.parts)
+
+
+def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws) -> list[Outcome]:
+    r"""Test measures that are bound to the same rows or cells: all see the same redrawn labels.
+
+    The number of events of a cell is a sum of unequal Bernoullis, which is drawn from the binomial
+    distribution with its mean where its variance is small, and else as a normal number corrected
+    for skewness and kurtosis. The cost of a resample is that of the cells, whatever the number of
+    rows.
+    """
+    first = bound[0][1]
+
+    def parts(labels: Labels, n_jobs: int | None) -> list[Floats]:
+        return [np.atleast_2d(one.statistics(labels, n_jobs)) for _, one in bound]
+
+    # The same code path for observed and redrawn labels, so that ties are ties.
+    seen = parts(first.observed[np.newaxis], draws.n_jobs)
+    redrawn = base.redrawn_statistics(first, draws, 0, lambda *given: np.concatenate(parts(*given)))
+    every = np.concatenate([np.concatenate(seen), redrawn], axis=1)
+    own = np.split(every, np.cumsum([len(part) for part in seen])[:-1])
+    return [_outcome(*pair, part) for pair, part in zip(bound, own, strict=True)]
+
+
+def _outcome(measure: Measure, bound: BoundMeasure, statistics: Floats) -> Outcome:
+    """Return the outcome of what the value combines, (K, B + 1), observed first."""
+    values = bound.combine(statistics if bound.combines else statistics[0])
+    return base.resampled_outcome(measure, bound, values, parts=bound.combined_parts(statistics))
+
+
+def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
+    """Bind a measure to cells, for its exact null.
+
+    Raises
+    ------
+    NotApplicable
+        If the measure needs the rows, or has no exact null.
+    """
+    if NULL.key not in measure.nulls:
+        raise NotApplicable(
+            f"{measure.description} has no exact null, and cells have no other",
+            "use engine='rows'",
+        )
+    return measure.bind_cells(cells)
 
 
 def enumerated(
-    measure: Measure, bound: BoundMeasure, listed: Enumeration, *, n_resamples: int, seed: int
+    measure: Measure, bound: BoundMeasure, listed: Enumeration, draws: base.Draws
 ) -> Outcome:
     """Return the outcome where all label vectors are listed."""
     count = listed.values.size
     vectors = f"all {count} label vectors" if count > 1 else "the only label vector"
+    more = {"null_text": f"{vectors} that the predictions allow"}
     return Outcome(
-        statistic_name=measure.symbol,
-        statistic=listed.statistic,
         pvalue=listed.pvalue,
-        estimate=bound.estimate(listed.statistic),
-        alternative=measure.alternative,
-        null_text=f"{vectors} that the predictions allow",
-        parameters=bound.parameters,
-        notes=bound.notes,
-        degenerate=bound.degenerate,
-        replicates=listed.redrawn(bound, seed, n_resamples),
+        replicates=listed.redrawn(bound, draws),
+        **base.described(measure, bound, listed.statistic) | more,
     )
 
 
-NULL = Null(
+NULL = base.Null(
     "exact", "labels redrawn from the predictions; valid at every n", exact_test, resamples=True
 )
 
@@ -156,11 +162,11 @@ class Enumeration:
         """The p-value of the observed statistic, at least the probability of its labels."""
         return positive(float(self.pvalues(np.array([self.observed]))[0]))
 
-    def redrawn(self, bound: BoundMeasure, seed: int, n_resamples: int) -> Replicates:
+    def redrawn(self, bound: BoundMeasure, draws: base.Draws) -> base.Replicates:
         """Return the statistic for the labels of the resamples, which are among those listed."""
-        labels = bound.redraw(resample_keys(seed, n_resamples))
+        labels = bound.redraw(resample_keys(draws.seed, draws.n_resamples))
         values = self.values[_numbers(bound.label_probs, labels)]
-        return Replicates(np.append(self.observed, values), self.scale, self.alternative)
+        return base.Replicates(np.append(self.observed, values), self.scale, self.alternative)
 
 
 def enumerate_labels(
@@ -179,7 +185,7 @@ def enumerate_labels(
     n_jobs : int, optional
         Threads.
     """
-    if bound.predictions.probs.size > AT_A_TIME:
+    if bound.predictions.probs.size > base.AT_A_TIME:
         return None  # not worth a copy in the order of the measure
     probs = bound.label_probs
     if not probs[np.arange(len(probs)), bound.observed].all():
@@ -191,7 +197,7 @@ def enumerate_labels(
     chunks.append((bound.values(bound.observed[np.newaxis], n_jobs), np.zeros(1)))
     values, weights = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
     if np.isnan(values).any():
-        raise NotApplicable(*NOT_A_NUMBER)
+        raise NotApplicable(*base.NOT_A_NUMBER)
     compared = bound.comparable(values)
     return Enumeration(
         float(values[-1]),
@@ -210,7 +216,7 @@ def _vectors(probs: Floats, counts: Order) -> Iterator[tuple[Labels, Floats]]:
     shape = tuple(counts[free].tolist())
     total = math.prod(shape)
     certain = np.argmax(probs > 0, axis=1).astype(label_dtype(m))
-    step = max(8, AT_A_TIME // n)
+    step = max(8, base.AT_A_TIME // n)
     for first in range(0, total, step):
         numbers = np.arange(first, min(first + step, total))
         labels = np.tile(certain, (numbers.size, 1))

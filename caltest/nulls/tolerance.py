@@ -10,6 +10,7 @@ from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, tolerance_of
 from caltest.nulls.base import (
+    Draws,
     Null,
     drawn_batches,
     resampled_values,
@@ -21,13 +22,7 @@ NO_WEIGHTS = ("a tolerance takes no sample weights", "use null='exact' without t
 
 
 def tolerance_test(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    tolerance: Tolerance,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    measure: Measure, predictions: Predictions, draws: Draws, *, tolerance: Tolerance
 ) -> Outcome:
     """Test the hypothesis that the error of a measure is at most, or at least, a tolerance.
 
@@ -38,33 +33,22 @@ def tolerance_test(
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
     known = tolerance_of(measure)
-    outcome = known.tolerance_test(predictions, tolerance, n_jobs)
+    outcome = known.tolerance_test(predictions, tolerance, draws.n_jobs)
     if isinstance(outcome, ToleranceBootstrap):
-        outcome = _bootstrapped(
-            measure.symbol,
-            outcome,
-            tolerance,
-            n_resamples=n_resamples,
-            seed=seed,
-            n_jobs=n_jobs,
-        )
+        outcome = _bootstrapped(measure.symbol, outcome, tolerance, draws)
     if tolerance.equivalence:
-        outcome = at_least_tail(outcome, known.boundary_tail(predictions, tolerance, n_jobs))
+        tail = known.boundary_tail(predictions, tolerance, draws.n_jobs)
+        outcome = at_least_tail(outcome, tail)
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})
 
 
 def _bootstrapped(
-    symbol: str,
-    bootstrap: ToleranceBootstrap,
-    tolerance: Tolerance,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    symbol: str, bootstrap: ToleranceBootstrap, tolerance: Tolerance, draws: Draws
 ) -> Outcome:
     """Compare the estimate with its resampled errors, at an error of the tolerance."""
-    batches = drawn_batches(bootstrap.draw, seed, n_resamples)
-    errors = resampled_values(batches, bootstrap.resample, bootstrap.n, n_jobs=n_jobs, pooled=False)
+    batches = drawn_batches(bootstrap.draw, draws.seed, draws.n_resamples)
+    resample, n, n_jobs = bootstrap.resample, bootstrap.n, draws.n_jobs
+    errors = resampled_values(batches, resample, n, n_jobs=n_jobs, pooled=False)
     resampled = tolerance.value + errors
     observed, distribution = tolerance.signed(bootstrap.value), tolerance.signed(1.0) * resampled
     return Outcome(
@@ -86,13 +70,8 @@ def at_least_tail(outcome: Outcome, tail: float) -> Outcome:
     have this probability, and no valid p-value is smaller. The limiting distributions do not know
     it: without events among rare ones the estimate hardly varies.
     """
-    if tail <= outcome.pvalue:
-        return outcome
-    note = (
-        f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact probability "
-        "of numbers of events like these at the tolerance"
-    )
-    return replace(outcome, pvalue=tail, notes=(*outcome.notes, note))
+    what = "probability of numbers of events like these at the tolerance"
+    return _at_least(outcome, tail, what)
 
 
 def at_least_exact(outcome: Outcome, exact: float) -> Outcome:
@@ -102,13 +81,14 @@ def at_least_exact(outcome: Outcome, exact: float) -> Outcome:
     that for the latter. The limiting distributions do not know it: they take labels that agree by
     chance, such as a few that are all 0, for labels that cannot vary.
     """
-    if exact <= outcome.pvalue:
+    return _at_least(outcome, exact, "p-value of calibration")
+
+
+def _at_least(outcome: Outcome, floor: float, what: str) -> Outcome:
+    if floor <= outcome.pvalue:
         return outcome
-    note = (
-        f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact p-value of "
-        "calibration"
-    )
-    return replace(outcome, pvalue=exact, notes=(*outcome.notes, note))
+    note = f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact {what}"
+    return replace(outcome, pvalue=floor, notes=(*outcome.notes, note))
 
 
 def tolerance_null(tolerance: Tolerance) -> Null:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from caltest.types import Floats
+from caltest.types import Floats, Ints
 
 BY_RANK = 10  # from this many values on the rank is the p-value; beyond, it is extrapolated
 FARTHEST = -1e6  # the log of the p-value of an infinite statistic
@@ -120,3 +120,24 @@ def step_down(scores: Floats) -> Floats:
     adjusted = np.empty(len(scores))
     adjusted[loudest_first] = np.maximum.accumulate(pvalues)
     return adjusted
+
+
+def loudest_first(scores: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return the order of rows (K, B + 1) by what their first column shows, and p-values.
+
+    Returns
+    -------
+    order : (K,) array
+        The numbers of the rows, the smallest adjusted p-value first.
+    pvalues, adjusted : (K,) array
+        Of each row by itself, and for all rows together; see `step_down`.
+    """
+    pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
+    adjusted = np.maximum(step_down(scores), pvalues)
+    return np.lexsort((-scores[:, 0], adjusted)), pvalues, adjusted
+
+
+def log_mean_exp(scores: Floats) -> Floats:
+    """Return the log of the mean over rows of exp(score), (K, B) -> (B,)."""
+    largest = scores.max(axis=0)
+    return np.asarray(largest + np.log(np.mean(np.exp(scores - largest), axis=0)))

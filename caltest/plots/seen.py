@@ -26,6 +26,7 @@ from caltest.measures.recalibration.cox import CalibrationIntercept, Calibration
 from caltest.measures.scores import decomposition
 from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
+from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.results import HTest
@@ -258,16 +259,10 @@ MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not tak
 
 def _row_numbers(predictions: Predictions, level: float) -> Iterator[str]:
     """Yield a line with an interval for each number that the data have."""
-    options: dict[str, Any] = {
-        "level": level,
-        "n_resamples": RESAMPLES,
-        "seed": SEED,
-        "n_jobs": None,
-    }
     null = "cluster" if predictions.has_dependence else None
 
     def interval(measure: Measure) -> Ends:
-        return choose(measure, null).compute(measure, predictions, **options)
+        return choose(measure, null).compute(measure, predictions, level, Draws(RESAMPLES, SEED))
 
     for name, measure in COEFFICIENTS.items():
         with suppress(NotApplicable):

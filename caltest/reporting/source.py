@@ -22,7 +22,7 @@ from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Lens, Strong, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
-from caltest.nulls.cells import bind_cells
+from caltest.nulls.exact import bind_cells
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
 from caltest.reporting.about import cells_hash, data_hash, named_event

@@ -13,8 +13,8 @@ from caltest.htests import REGISTRY as TESTS
 from caltest.htests.combine import adjusted_rows
 from caltest.lenses import Classwise, Confidence, Lens, Strong
 from caltest.measures import Measure
-from caltest.nulls.cells import bind_cells
 from caltest.nulls.cluster import Clusters
+from caltest.nulls.exact import bind_cells
 from caltest.predictions import Predictions
 from caltest.reporting.content import (
     MOST_ROWS,

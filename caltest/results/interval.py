@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +16,7 @@ from caltest.results.printable import Result
 if TYPE_CHECKING:
     from caltest.measures import Measure
     from caltest.measures.outcome import Ends
+    from caltest.nulls.base import Draws
     from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.evidence import Counted, GradeCounts
@@ -75,45 +77,44 @@ def interval_of(
 ) -> Interval:
     """Compute the interval of a result; see `HTest.confidence_interval`."""
     from caltest.intervals import choose
+    from caltest.nulls.base import Draws
 
     level = checks.check_confidence(level)
     checks.check_integer(n_resamples, "n_resamples", minimum=99)
     checks.check_jobs(n_jobs)
     if test.counts is not None:
         return _of_grade(test, test.counts, level, method)
+    kept: Any = test.counted or required(test.evidence, "a confidence interval")
+    seed = kept.seed if rng is None else checks.check_seed(rng)
+    draws = Draws(n_resamples, seed, n_jobs)
     if test.counted is not None:
-        seed = test.counted.seed if rng is None else checks.check_seed(rng)
-        settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-        return _of_cells(test, test.counted, level, method=method, **settings)
-    evidence: Evidence = required(test.evidence, "a confidence interval")
+        return _of_cells(test, test.counted, level, method, draws)
+    evidence: Evidence = kept
     seen = evidence.seen
     clustered = seen.has_dependence
     chosen = choose(evidence.measure, "cluster" if clustered and method is None else method)
-    seed = evidence.seed if rng is None else checks.check_seed(rng)
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "n_jobs": n_jobs}
-    ends = chosen.compute(evidence.measure, seen, level=level, seed=seed, **draws)
+    ends = chosen.compute(evidence.measure, seen, level, draws)
     if chosen.key != "cluster":  # it agrees with its own null
-        ends = _agreeing(ends, test, evidence, level=level, **draws)
+        ends = _agreeing(ends, test, evidence, level, draws)
     ends = replace(ends, notes=(*independence_notes(chosen.key, seen), *ends.notes))
-    return _made(
-        test,
-        evidence.measure,
-        seen.m,
-        ends,
-        level=level,
-        draws=(n_resamples, seed) * chosen.resamples,
-    )
+    drawn = draws if chosen.resamples else None
+    return _interval(ends, test, evidence.measure, level, m=seen.m, draws=drawn)
 
 
-def _made(
-    test: HTest, measure: Measure, m: int, ends: Ends, *, level: float, draws: tuple[int, ...] = ()
+def _interval(
+    ends: Ends,
+    test: HTest,
+    measure: Measure,
+    level: float,
+    *,
+    m: int | None = None,
+    draws: Draws | None = None,
 ) -> Interval:
-    """Return the interval between ends; `draws` are the number of resamples and the seed.
+    """Return the result; of m classes, if they are known, within what the measure can be.
 
-    What lies outside of the range is not the value: to cut it off leaves the coverage as it is.
+    What lies outside of that is not the value: to cut it off leaves the coverage as it is.
     """
-    least, largest = measure.support(m)
-    n_resamples, seed = draws or (None, None)
+    least, largest = (-math.inf, math.inf) if m is None else measure.support(m)
     return Interval(
         low=min(max(ends.low, least), largest),
         high=max(min(ends.high, largest), least),
@@ -123,8 +124,8 @@ def _made(
         measure=measure.title,
         name=measure.estimate_symbol,
         data=data_line(test),
-        n_resamples=n_resamples,
-        seed=seed,
+        n_resamples=None if draws is None else draws.n_resamples,
+        seed=None if draws is None else draws.seed,
         notes=ends.notes,
     )
 
@@ -141,15 +142,7 @@ def independence_notes(method: str, seen: Predictions) -> tuple[str, ...]:
     )
 
 
-def _agreeing(
-    ends: Ends,
-    test: HTest,
-    evidence: Evidence,
-    *,
-    level: float,
-    n_resamples: int,
-    n_jobs: int | None,
-) -> Ends:
+def _agreeing(ends: Ends, test: HTest, evidence: Evidence, level: float, draws: Draws) -> Ends:
     """Compare the interval with the p-value that was printed, or where that is another, with its.
 
     Another null, and too few resamples for the level, leave the exact p-value to be computed.
@@ -157,50 +150,39 @@ def _agreeing(
     from caltest.intervals.agreement import Exact, agreeing, exact_test
     from caltest.intervals.base import calibrated_values
 
-    measure, seen = evidence.measure, evidence.seen
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "n_jobs": n_jobs}
-    settings["seed"] = evidence.seed
+    measure, seen, draws = evidence.measure, evidence.seen, draws._replace(seed=evidence.seed)
     fine = test.least_pvalue is None or test.least_pvalue <= 1.0 - level
     if test.null == measure.nulls[0] and fine:
         exact: Exact | None = Exact(test.pvalue, test.statistic, test.null_distribution)
     else:
-        exact = exact_test(measure, seen, **settings)
+        exact = exact_test(measure, seen, draws)
     if exact is None:
         return ends
     value = measure.calibrated_value(seen)
-    noise = partial(calibrated_values, measure, seen, **settings)
+    noise = partial(calibrated_values, measure, seen, draws)
     return agreeing(ends, measure, exact, value, noise, level=level)
 
 
 def _of_cells(
-    test: HTest,
-    counted: Counted,
-    level: float,
-    *,
-    method: str | None,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
+    test: HTest, counted: Counted, level: float, method: str | None, draws: Draws
 ) -> Interval:
     """Compute the interval of a test by cells."""
-    from caltest.intervals import choose
+    from caltest.intervals import cells_interval
     from caltest.intervals.agreement import Exact, agreeing
-    from caltest.intervals.cells import cell_interval
-    from caltest.nulls.cells import bind_cells, cells_tests, redrawn_values
+    from caltest.nulls.base import redrawn_values
+    from caltest.nulls.exact import bind_cells, exact_tests
 
-    measure, cells = counted.measure, counted.cells
-    choose(measure, method)
-    bound = bind_cells(measure, cells)
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "n_jobs": n_jobs}
-    found = cell_interval(measure, bound, level=level, method=method, **settings)
+    measure = counted.measure
+    bound = bind_cells(measure, counted.cells)
+    ends, resamples = cells_interval(measure, bound, level, method, draws)
     if test.least_pvalue is None or test.least_pvalue > 1.0 - level:
-        (again,) = cells_tests([(measure, bound)], cells, **settings)
+        (again,) = exact_tests([(measure, bound)], draws)
         exact = Exact(again.pvalue, again.statistic, again.distribution)
     else:
         exact = Exact(test.pvalue, test.statistic, test.null_distribution)
-    noise = partial(redrawn_values, bound, **settings)
-    ends = agreeing(found.ends, measure, exact, bound.calibrated, noise, level=level)
-    return _made(test, measure, 2, ends, level=level, draws=(n_resamples, seed) * found.resamples)
+    noise = partial(redrawn_values, bound, draws)
+    ends = agreeing(ends, measure, exact, bound.calibrated, noise, level=level)
+    return _interval(ends, test, measure, level, m=2, draws=draws if resamples else None)
 
 
 def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None) -> Interval:
@@ -215,7 +197,7 @@ def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None)
             f"use {' or '.join(map(repr, own))}",
         )
     ends = grade.measure.grade_interval(grade.defaults, grade.n, level=level)
-    return _made(test, grade.measure, 2, ends, level=level)
+    return _interval(ends, test, grade.measure, level)
 
 
 def data_line(test: HTest) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from caltest.numerics.cell_counts import CellLaw, binomial_distance, cell_law, draw_counts
+from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_counts
 from caltest.numerics.labels import row_hashes
 from caltest.sources.weights import Weights
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
@@ -18,6 +18,8 @@ UNIT = 1 << 20  # of a cell: sums are whole numbers of these, and so the same in
 NEVER = -1  # the place of the probability 0, apart from those above it
 EQUAL = 1e-12  # relative variance of weights that is rounding
 SPLIT = 1 << 8  # parts of a place that uniform numbers tell apart
+ARRAYS = ("place", "n", "events", "expected", "variance", "least", "most")  # of a number a cell
+UNSAID = 1e-4  # of a p-value: what the redrawing may change without a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +78,9 @@ class Cells:
             kept = np.zeros(len(self), np.bool_)
             kept[some] = True
             weights = weights.taken(kept)
-        return replace(
-            self,
-            place=self.place[some],
-            bins={count: place[some] for count, place in self.bins.items()},
-            n=self.n[some],
-            events=self.events[some],
-            expected=self.expected[some],
-            variance=self.variance[some],
-            least=self.least[some],
-            most=self.most[some],
-            weights=weights,
-        )
+        arrays = {name: getattr(self, name)[some] for name in ARRAYS}
+        bins = {count: place[some] for count, place in self.bins.items()}
+        return replace(self, **arrays, bins=bins, weights=weights)
 
     def __len__(self) -> int:
         return self.n.size
@@ -183,6 +176,20 @@ class Cells:
         if self.weights is not None:
             return self.weights.distance
         return float(binomial_distance(self.counts, self.expected, self.variance).sum())
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader of a p-value by redrawn events should know."""
+        if self.distance > UNSAID:
+            yield (
+                f"cells with a variance up to {LARGE:g} are redrawn as if their predictions were "
+                f"equal, which may change p by {self.distance:.2g}"
+            )
+        if self.weights is not None and self.weights.missing > UNSAID:
+            yield (
+                f"rows of a cell with weights up to {self.weights.ratio:g} times as large as "
+                "others are redrawn as if these were equal, which takes "
+                f"{self.weights.missing:.2g} of the variance of sums"
+            )
 
     @cached_property
     def hashes(self) -> Hashes:

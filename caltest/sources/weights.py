@@ -26,7 +26,6 @@ COARSEST = 2  # 4 of them become one, at most
 LARGEST = 1e38  # weight; those below 1 / LARGEST count as 0
 FIRST = CLASSES * 128  # so that the number of a class is not negative
 SUMS = ("w0", "w1", "w2", "wy", "v0", "v1", "v2", "t0")
-ENDS = ("light", "heavy")
 
 
 @dataclass(frozen=True, eq=False)

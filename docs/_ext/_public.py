@@ -35,15 +35,17 @@ class Entry:
     @property
     def directive(self) -> str:
         """The directive of autodoc that documents it."""
-        if isinstance(self.value, types.ModuleType):
-            return "module"
+        if isinstance(self.value, nulls.Null):
+            return "null"
         if inspect.isclass(self.value):
             return "exception" if issubclass(self.value, Exception) else "class"
         return "function" if inspect.isroutine(self.value) else "data"
 
     @cached_property
     def claim(self) -> str:
-        """The first sentence of the docstring."""
+        """The first sentence of the docstring, or the title of a null."""
+        if isinstance(self.value, nulls.Null):
+            return f"{self.value.title[0].upper()}{self.value.title[1:]}."
         return " ".join((inspect.getdoc(self.value) or "").split("\n\n")[0].split())
 
     @cached_property
@@ -85,7 +87,8 @@ def entries() -> Iterator[Entry]:
             yield Entry("caltest", name, getattr(caltest, name))
     for module in (*modules.values(), *MORE_MODULES):
         for name in names_of(module):
-            value = getattr(module, name)
+            null = nulls.REGISTRY.get(name.replace("_", "-")) if module is nulls else None
+            value = getattr(module, name) if null is None else null
             if id(value) not in seen:
                 seen.add(id(value))
                 yield Entry(module.__name__, name, value)

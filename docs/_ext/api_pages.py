@@ -93,7 +93,7 @@ def overview(module: str) -> str:
 def object_page(entry: Entry) -> str:
     """Return the page of one object."""
     title = entry.path.removeprefix("caltest.")
-    if entry.directive == "module":
+    if entry.directive == "null":
         return null_page(entry)
     text = heading(title) + f".. auto{entry.directive}:: {entry.module}::{entry.name}\n"
     for member in entry.members:
@@ -103,10 +103,12 @@ def object_page(entry: Entry) -> str:
 
 def null_page(entry: Entry) -> str:
     """Return the page of a null, which users know by its key."""
-    key = entry.name.replace("_", "-")
+    null = entry.value
+    run = getattr(null.run, "func", null.run)
     return heading(f"nulls.{entry.name}") + (
-        f'``null="{key}"`` of :py:obj:`caltest.test_calibration`; :doc:`theory </tests/nulls>`.\n\n'
-        f".. automodule:: {entry.path}\n\n.. autofunction:: {entry.path}::{entry.name}_test\n"
+        f'``null="{null.key}"`` of :py:obj:`caltest.test_calibration`; '
+        f":doc:`theory </tests/nulls>`.\n\n.. py:data:: {entry.path}\n\n   {entry.claim}\n\n"
+        f".. autofunction:: {run.__module__}::{run.__name__}\n   :no-index:\n"
     )
 
 

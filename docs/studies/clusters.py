@@ -27,7 +27,7 @@ from caltest.intervals.cluster import effective_count, jackknife, squared_deviat
 from caltest.kernels import Exponential
 from caltest.measures import Measure
 from caltest.nulls import REGISTRY as NULLS
-from caltest.nulls.base import resampling_pvalue
+from caltest.nulls.base import Draws, resampling_pvalue
 from caltest.nulls.cluster import Clusters, are_many, cluster_test, flipped_values
 from caltest.predictions.dependence import Dependence
 
@@ -204,11 +204,11 @@ def world_data(world: World, seed: int) -> ct.Predictions:
 
 def before_and_after(key: str, predictions: ct.Predictions, seed: int) -> tuple[float, float]:
     """Return the p-value without and with what allows for skewed sums."""
-    measure, settings = REGISTRY[key].with_options({}), {"n_resamples": B, "seed": seed}
-    outcome = cluster_test(measure, predictions, **settings, n_jobs=1)
+    measure, draws = REGISTRY[key].with_options({}), Draws(B, seed, 1)
+    outcome = cluster_test(measure, predictions, draws)
     before = float(outcome.replicates.pvalues()[0])
     if not are_many(predictions, Clusters.of(predictions)):
-        exact = NULLS["exact"].test(measure, predictions, **settings, n_jobs=1)
+        exact = NULLS["exact"].run(measure, predictions, draws)
         before = max(before, float(exact.pvalue))
     return before, float(outcome.pvalue)
 
@@ -267,7 +267,7 @@ def pvalue(key: str, predictions: ct.Predictions, null: str, seed: int) -> float
 def signs_alone(key: str, predictions: ct.Predictions, seed: int) -> float:
     """Return the p-value of flipped signs, without the exact null."""
     [one] = REGISTRY[key].with_options({}).residual_statistics(predictions, 1)
-    values = flipped_values([one], Clusters.of(predictions), B, seed, 1)[0]
+    values = flipped_values([one], Clusters.of(predictions), Draws(B, seed, 1))[0]
     return resampling_pvalue(
         float(values[0]), values[1:], one.scale, "two-sided" if one.two_sided else "greater"
     )
@@ -416,7 +416,7 @@ def certified(cell: Cell, key: str, true: float, seeds: range) -> np.ndarray:
     for seed in seeds:
         predictions = simulate(cell, seed)
         clusters = Clusters.of(predictions)
-        found = jackknife(measure, predictions, clusters, seed)
+        found = jackknife(measure, predictions, seed, clusters.codes)
         deviation = squared_deviation(measure, predictions, clusters, found, 1)
         degrees = min(found.degrees, effective_count(clusters) - 1)
         for k, tau in enumerate((true, 2 * true, 4 * true)):

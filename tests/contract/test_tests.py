@@ -5,7 +5,6 @@ A test that is registered is covered; only exceptions are named, with a reason.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from contextlib import suppress
 
@@ -120,9 +119,12 @@ def test_test_is_declared_by_its_measure(key):
 
 
 @pytest.mark.parametrize("key", NULLS)
-def test_key_of_a_null_is_the_name_of_its_module(key):
-    """As for tests."""
-    assert NULLS[key] is importlib.import_module(f"caltest.nulls.{key.replace('-', '_')}").NULL
+def test_null_has_its_key_and_says_what_it_does(key):
+    """The page of a null is made of its title and of the docstring of what it runs."""
+    null = NULLS[key]
+    assert null.key == key
+    assert "\n" not in null.title
+    assert getattr(null.run, "func", null.run).__doc__
 
 
 @pytest.mark.parametrize("key", REGISTRY)

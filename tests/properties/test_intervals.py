@@ -11,6 +11,7 @@ import caltest as ct
 from caltest import NotApplicable
 from caltest.intervals import choose
 from caltest.measures import REGISTRY
+from caltest.nulls.base import Draws
 from caltest.testing import strategies
 
 PREDICTIONS = strategies.predictions((5, 20), 2, weighted=(1.0, 2.0, 3.0))
@@ -35,9 +36,8 @@ SIGNED = ("calibration-slope", "calibration-intercept", "mean-calibration")
 def test_interval_is_finite_and_ordered_or_not_applicable(key, data):
     """Never NaN, whatever the data; an interval of several points or a reason why there is none."""
     measure = REGISTRY[key]()
-    options = {"level": 0.9, "n_resamples": 20, "seed": 1, "n_jobs": None}
     try:
-        bounds = choose(measure).compute(measure, data, **options)
+        bounds = choose(measure).compute(measure, data, 0.9, Draws(20, 1))
     except NotApplicable:
         return
     assert 0.0 <= bounds.low <= bounds.high < np.inf
@@ -50,9 +50,8 @@ def test_interval_is_finite_and_ordered_or_not_applicable(key, data):
 def test_interval_of_a_signed_measure_is_ordered_or_not_applicable(key, data):
     """With 0 and 1 among the predictions; separated labels and rows of one kind have one end."""
     measure = REGISTRY[key]()
-    options = {"level": 0.9, "n_resamples": 20, "seed": 1, "n_jobs": None}
     try:
-        bounds = choose(measure).compute(measure, data, **options)
+        bounds = choose(measure).compute(measure, data, 0.9, Draws(20, 1))
     except NotApplicable:
         return
     assert -np.inf <= bounds.low <= bounds.high <= np.inf

@@ -8,7 +8,8 @@ import pytest
 
 from caltest import test_calibration as calibration_test
 from caltest.htests import REGISTRY
-from caltest.nulls.cells import cells_tests
+from caltest.nulls.base import Draws
+from caltest.nulls.exact import exact_tests
 from caltest.sources import count_rows
 
 DATA_SETS = 200
@@ -110,7 +111,7 @@ def test_size_with_weights_is_that_of_the_level(n):
         weight = np.exp(2 * p) * rng.lognormal(0, 0.4, n)
         cells = count_rows(p, rng.binomial(1, p), (15,), weight)
         bound = [(measure, measure.bind_cells(cells)) for measure in measures]
-        outcomes = cells_tests(bound, cells, n_resamples=99, seed=seed, n_jobs=1)
+        outcomes = exact_tests(bound, Draws(99, seed, 1))
         rejected.append([outcome.pvalue <= 0.05 for outcome in outcomes])
     size = np.mean(rejected, axis=0)
     assert (np.abs(size - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size

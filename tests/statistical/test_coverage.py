@@ -8,9 +8,10 @@ from scipy.stats import binom, norm
 
 import caltest as ct
 from caltest import Predictions
-from caltest.intervals import bca
+from caltest.intervals.bootstrap import bca_interval
 from caltest.kernels import Exponential
 from caltest.measures import ECE
+from caltest.nulls.base import Draws
 
 LEVEL = 0.95
 M2_BANDWIDTH, M2_SKCE = 0.8274012122141459, 0.0893735  # shared/reference/skce.json, m = 10
@@ -118,6 +119,6 @@ def test_bca_interval_of_the_ece_misses_it():
     data = [overconfident(250, seed) for seed in range(20)]
     truth, held = true_value(test="ece"), 0
     for one in data:  # by itself: results stretch it to 0 where the exact test does not reject
-        ends = bca.compute(ECE(), one, level=LEVEL, n_resamples=199, seed=0, n_jobs=1)
+        ends = bca_interval(ECE(), one, LEVEL, Draws(199, 0, 1))
         held += ends.low <= truth <= ends.high
     assert held <= 10

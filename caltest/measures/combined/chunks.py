@@ -26,9 +26,10 @@ from caltest.measures.combined.context import LEAST_LOG, RANKS, ranks_of
 from caltest.measures.combined.loops import add_label_tables
 from caltest.measures.combined.one_event import log_odds
 from caltest.measures.combined.several import SEVERAL
-from caltest.measures.combined.tails import log_mean_exp, parameters_of, scales_of, scores_of
+from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.joint import log_mean_exp
 from caltest.sources.chunks import Survey
 from caltest.types import Events, Floats, Hashes, Ints, Labels
 

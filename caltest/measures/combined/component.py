@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Reordered, ResidualStatistic
-from caltest.numerics.joint import step_down
+from caltest.numerics import joint
 from caltest.types import Codes, Floats
 
 Source = Any  # rows of classes or of one event, cells, or sums over chunks
@@ -247,11 +247,9 @@ def loudest_first(
 
     `scores` say how far out each statistic is, -log p.
     """
-    pvalues = np.mean(scores >= scores[:, :1] - 1e-12, axis=1)
-    adjusted = np.maximum(step_down(scores), pvalues)
+    order, pvalues, adjusted = joint.loudest_first(scores)
     return tuple(
-        components[k].part(statistics[k], float(pvalues[k]), float(adjusted[k]))
-        for k in np.lexsort((-scores[:, 0], adjusted))
+        components[k].part(statistics[k], float(pvalues[k]), float(adjusted[k])) for k in order
     )
 
 

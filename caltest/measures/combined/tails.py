@@ -11,7 +11,7 @@ import scipy
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.combined.component import Component, loudest_first
 from caltest.measures.outcome import Part
-from caltest.numerics.joint import BY_RANK, ROUNDING, tie_tolerance
+from caltest.numerics.joint import BY_RANK, ROUNDING, log_mean_exp, tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes
@@ -168,9 +168,3 @@ class _Tail:
             c = self.skewness
             t = 6.0 / c * (np.cbrt(1.0 + 0.5 * c * t) - 1.0) + c / 6.0
         return np.asarray(scipy.special.log_ndtr(-t))
-
-
-def log_mean_exp(scores: Floats) -> Floats:
-    """Return the log of the mean over rows of exp(score), (K, B) -> (B,)."""
-    largest = scores.max(axis=0)
-    return np.asarray(largest + np.log(np.mean(np.exp(scores - largest), axis=0)))

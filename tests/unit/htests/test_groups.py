@@ -19,7 +19,8 @@ from caltest.cli.app import run as command
 from caltest.cli.list_ import bundled
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
-from caltest.nulls.cells import bind_cells, cells_tests
+from caltest.nulls.base import Draws
+from caltest.nulls.exact import bind_cells, exact_tests
 from caltest.sources import Counting, counted
 from caltest.sources.columns import Columns
 from caltest.testing import assert_calibrated
@@ -61,7 +62,7 @@ def test_pass_agrees_with_one_group_after_the_other(test):
     pvalues = bound.pvalues(n_resamples=20_000, seed=1, n_jobs=None)
     for (_, cells), value, p in zip(many.each(), bound.values(), pvalues, strict=True):
         pair = (measure, bind_cells(measure, cells))
-        alone = cells_tests([pair], cells, n_resamples=1999, seed=2, n_jobs=None)[0]
+        alone = exact_tests([pair], Draws(1999, 2))[0]
         assert value == pytest.approx(alone.statistic, rel=1e-9, abs=1e-13)
         share = p / 4.5 if "Besag" in bound.null_text else 0.0
         error = math.hypot(math.sqrt(p * (1 - p) / 2000), share)

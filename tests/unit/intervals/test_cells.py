@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import caltest as ct
-from caltest.intervals.cells import Resampling, _poisson
+from caltest.intervals.base import _poisson, resample_cells
+from caltest.nulls.base import Draws
 from caltest.sources import count_rows
 
 NAMES = {"label": "y", "probs": "p", "rng": 1}
@@ -109,9 +110,9 @@ def test_resampled_numbers_have_the_moments_of_drawn_rows():
     np.testing.assert_allclose(drawn.var(axis=0), mean, rtol=0.06)
     cells = count_rows([0.2] * 50 + [0.6] * 50, [0, 1] * 50)
 
-    def share(events, others):
-        return events.sum(axis=1) / (events + others).sum(axis=1)
+    def share(counts):
+        return counts[:, len(cells) :].sum(axis=1) / counts.sum(axis=1)
 
-    values = Resampling(cells, 4000, 1, None).values(share)
+    values = resample_cells(share, cells, Draws(4000, 1))
     assert values.mean() == pytest.approx(0.5, abs=0.005)
     assert values.std() == pytest.approx(0.05, rel=0.06)

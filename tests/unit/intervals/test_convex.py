@@ -8,13 +8,13 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import convex
-from caltest.intervals.base import calibrated_values, resample
-from caltest.intervals.convex import gaps_of
+from caltest.intervals.base import calibrated_values, counted, resample
 from caltest.kernels import Exponential
 from caltest.measures.bins.classwise_ece import ClasswiseECE
 from caltest.measures.bins.ece import ECE, MCE, WORST
 from caltest.measures.cumulative.cumulative import KSError, KuiperError
 from caltest.measures.kernel.cme import FIXED, UCME
+from caltest.nulls.base import Draws
 
 MEASURES = {
     "ece": (ECE(), 2),
@@ -32,7 +32,7 @@ MEASURES = {
     "ks": (KSError(), 2),
     "kuiper": (KuiperError(), 2),
 }
-OPTIONS = {"level": 0.9, "n_resamples": 199, "seed": 5, "n_jobs": None}
+OPTIONS = (0.9, Draws(199, 5))
 
 
 def drawn(m, *, weighted=False):
@@ -50,7 +50,7 @@ def test_norm_of_the_gaps_is_the_error(key, weighted):
     """All rows, each once, give the measure itself."""
     measure, m = MEASURES[key]
     data = drawn(m, weighted=weighted)
-    gaps = gaps_of(measure, data)
+    gaps = measure.gaps(counted(data))
     assert measure.intervals[0] == "convex"
     value = gaps.norm(gaps.vector(np.arange(gaps.n, dtype=np.int32)))
     assert value == pytest.approx(measure.evaluate(data), rel=1e-12)
@@ -64,7 +64,7 @@ def test_norm_of_drawn_rows_is_the_error_of_these_rows(key):
     # Partial sums number the rows in the order of the scores.
     data = data.subset(np.lexsort((data.labels, data.probs[:, 1])))
     rows = np.random.default_rng(0).integers(60, size=60)
-    gaps = gaps_of(measure, data)
+    gaps = measure.gaps(counted(data))
     expected = measure.evaluate(data.subset(rows))
     assert gaps.norm(gaps.vector(rows)) == pytest.approx(expected, rel=1e-12)
 
@@ -78,13 +78,13 @@ def test_ends_are_those_of_the_plainest_code():
     def means(rows):
         return np.array([gap[rows][place[rows] == b].sum() / 60 for b in range(5)])
 
-    rows = resample(lambda r: r, 60, n_resamples=199, seed=5, n_jobs=None)
+    rows = resample(lambda r: r, 60, Draws(199, 5))
     vectors = np.array([means(r) for r in rows])
     estimate = np.abs(means(np.arange(60))).sum()
     deviations = np.abs(vectors - means(np.arange(60))).sum(axis=1)
     values = np.abs(vectors).sum(axis=1)
-    found = convex.compute(ECE(bins=5), data, **OPTIONS)
-    noise = calibrated_values(ECE(bins=5), data, n_resamples=199, seed=5, n_jobs=None)
+    found = convex.compute(ECE(bins=5), data, *OPTIONS)
+    noise = calibrated_values(ECE(bins=5), data, Draws(199, 5))
     low = max(0.0, estimate - max(np.quantile(x, 0.95) for x in (deviations, noise)))
     tails = np.abs(np.quantile(values, [0.05, 0.95]) - values.mean())
     high = estimate + tails.max()
@@ -97,7 +97,7 @@ def test_root_of_the_ucme_is_the_norm_of_its_gaps(m, weighted):
     """At test locations that are given; rows that repeat are rows."""
     data = drawn(m, weighted=weighted)
     measure = UCME(locations=(data.probs[:4], data.labels[:4]), kernel=Exponential(0.5))
-    gaps = gaps_of(measure, data)
+    gaps = measure.gaps(counted(data))
     kept = data if data.sample_weight is None else data.subset(data.sample_weight > 0)
     rows = np.random.default_rng(0).integers(gaps.n, size=gaps.n, dtype=np.int32)
     for some in (np.arange(gaps.n, dtype=np.int32), rows):
@@ -108,7 +108,7 @@ def test_root_of_the_ucme_is_the_norm_of_its_gaps(m, weighted):
 def test_ends_of_the_ucme_are_squares():
     """The interval holds the estimate and is not below 0."""
     measure = UCME(kernel=Exponential(0.5))
-    found = convex.compute(measure, drawn(2), **OPTIONS)
+    found = convex.compute(measure, drawn(2), *OPTIONS)
     assert 0.0 <= found.low < measure.evaluate(drawn(2)) == pytest.approx(found.estimate)
     assert found.estimate < found.high
     assert FIXED in found.notes
@@ -118,7 +118,7 @@ def test_ends_of_the_ucme_are_squares():
 def test_interval_does_not_depend_on_the_threads(key):
     """Every batch of resamples has a seed of its own."""
     measure, m = MEASURES[key]
-    found = [convex.compute(measure, drawn(m), **(OPTIONS | {"n_jobs": j})) for j in (None, 2)]
+    found = [convex.compute(measure, drawn(m), 0.9, Draws(199, 5, j)) for j in (None, 2)]
     assert found[0] == found[1]
 
 
@@ -126,14 +126,14 @@ def test_gaps_that_do_not_vary_have_no_interval():
     """Equal rows are the same however they are drawn."""
     same = Predictions(np.full((10, 2), 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="gaps that vary between rows"):
-        convex.compute(ECE(), same, **OPTIONS)
+        convex.compute(ECE(), same, *OPTIONS)
 
 
 def test_few_rows_have_no_bootstrap():
     """Four rows cannot show how the rows vary."""
     data = generative_model("M2", n=4, m=2, rng=1)
     with pytest.raises(NotApplicable, match="at least 5 observations, and there are 4"):
-        convex.compute(ECE(), data, **OPTIONS)
+        convex.compute(ECE(), data, *OPTIONS)
 
 
 @pytest.mark.parametrize(
@@ -147,5 +147,5 @@ def test_measures_that_are_no_norm_have_no_gaps(measure):
 def test_interval_of_the_worst_bin_has_a_note():
     """A bin with few rows may be the worst."""
     data = drawn(2)
-    assert WORST in convex.compute(MCE(bins=4), data, **OPTIONS).notes
-    assert WORST not in convex.compute(ECE(bins=4), data, **OPTIONS).notes
+    assert WORST in convex.compute(MCE(bins=4), data, *OPTIONS).notes
+    assert WORST not in convex.compute(ECE(bins=4), data, *OPTIONS).notes

@@ -8,11 +8,12 @@ from scipy.stats import t
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import jackknife
+from caltest.intervals import bootstrap
 from caltest.measures.bins.debiased_ece import DebiasedECE
 from caltest.measures.recalibration.cox import Unreliability
+from caltest.nulls.base import Draws
 
-OPTIONS = {"level": 0.9, "n_resamples": 0, "seed": 5, "n_jobs": None}
+OPTIONS = (0.9, Draws(0, 5))
 MEASURE = DebiasedECE(bins=5)
 
 
@@ -22,7 +23,7 @@ def test_ends_are_those_of_leaving_out_rows(measure):
     data = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
     without = [measure.evaluate(data.subset(np.arange(40) != i)) for i in range(40)]
     reach = t.ppf(0.95, 39) * np.sqrt(39 * np.var(without))
-    found = jackknife.compute(measure, data, **OPTIONS)
+    found = bootstrap.jackknife_interval(measure, data, *OPTIONS)
     estimate = measure.evaluate(data)
     unseen = measure.unseen_reach(data, 0.05)
     high = estimate + np.hypot(reach, unseen)
@@ -38,4 +39,4 @@ def test_error_that_no_row_changes_has_no_interval():
     """Equal rows."""
     data = Predictions(np.full(10, 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="is the same without any row"):
-        jackknife.compute(MEASURE, data, **OPTIONS)
+        bootstrap.jackknife_interval(MEASURE, data, *OPTIONS)

@@ -7,12 +7,13 @@ import pytest
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import studentized
+from caltest.intervals import mean
 from caltest.intervals.base import resample
 from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 from caltest.measures.scores.scores import SKEW, BrierScore, LogLoss
+from caltest.nulls.base import Draws
 
-OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
+OPTIONS = (0.9, Draws(299, 5))
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
 
 
@@ -27,7 +28,7 @@ def ends(scores, weights):
 
     n = len(scores)
     mean, error = mean_and_error(np.arange(n))
-    drawn = resample(mean_and_error, n, n_resamples=299, seed=5, n_jobs=None)
+    drawn = resample(mean_and_error, n, Draws(299, 5))
     assert drawn[:, 1].min() > error / 10.0
     high, low = np.quantile((drawn[:, 0] - mean) / drawn[:, 1], [0.05, 0.95])
     return mean - low * error, mean - high * error
@@ -38,7 +39,7 @@ def ends(scores, weights):
 def test_ends_are_those_of_the_plainest_code(measure, weights):
     """With equal weights and others."""
     data = Predictions(DATA.probs, DATA.labels, sample_weight=weights)
-    found = studentized.compute(measure, data, **OPTIONS)
+    found = mean.studentized_interval(measure, data, *OPTIONS)
     scores = np.array([measure.evaluate(DATA.subset([i])) for i in range(40)])
     expected = ends(scores, np.ones(40) if weights is None else weights)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
@@ -48,20 +49,20 @@ def test_infinite_score_has_no_interval():
     """A class of probability 0 that happens; the remedy is in the message."""
     data = Predictions([0.0, 0.5, 0.5, 0.5, 0.5], [1, 0, 1, 0, 1])
     with pytest.raises(NotApplicable, match="log loss is infinite for these rows"):
-        studentized.compute(LogLoss(), data, **OPTIONS)
+        mean.studentized_interval(LogLoss(), data, *OPTIONS)
 
 
 def test_score_that_does_not_vary_has_no_interval():
     """Equal rows."""
     data = Predictions(np.full(10, 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="Brier is the same for all rows"):
-        studentized.compute(BrierScore(), data, **OPTIONS)
+        mean.studentized_interval(BrierScore(), data, *OPTIONS)
 
 
 def test_resamples_of_equal_rows_leave_the_interval_finite():
     """One row of five differs: every third resample has no standard error, and not below 0."""
     data = Predictions([0.5, 0.5, 0.5, 0.5, 0.9], [1, 0, 1, 0, 0])
-    found = studentized.compute(BrierScore(), data, **OPTIONS)
+    found = mean.studentized_interval(BrierScore(), data, *OPTIONS)
     scores = np.array([0.25, 0.25, 0.25, 0.25, 0.81])
     assert found.high == pytest.approx(scores.mean() + 10 * (scores.mean() - 0.25), rel=1e-9)
     assert found.low >= 0.0
@@ -69,5 +70,5 @@ def test_resamples_of_equal_rows_leave_the_interval_finite():
 
 def test_log_loss_of_few_rows_says_so():
     """Forty are few for it, and not for the Brier score."""
-    assert SKEW in studentized.compute(LogLoss(), DATA, **OPTIONS).notes
-    assert not studentized.compute(BrierScore(), DATA, **OPTIONS).notes
+    assert SKEW in mean.studentized_interval(LogLoss(), DATA, *OPTIONS).notes
+    assert not mean.studentized_interval(BrierScore(), DATA, *OPTIONS).notes

@@ -8,11 +8,13 @@ from scipy import stats
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.intervals import studentized, unseen_events
+from caltest.intervals import mean
 from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 from caltest.measures.scores.scores import BrierScore, LogLoss, SphericalScore
+from caltest.nulls.base import Draws
 
-OPTIONS = {"level": 0.9, "n_resamples": 1999, "seed": 5, "n_jobs": None}
+OPTIONS = (0.9, Draws(1999, 5))
+METHODS = [mean.unseen_events_interval, mean.studentized_interval]
 MEASURES = [BrierScore(), LogLoss(), SphericalScore(), MeanCalibration()]
 
 
@@ -20,7 +22,7 @@ MEASURES = [BrierScore(), LogLoss(), SphericalScore(), MeanCalibration()]
 def test_ends_for_equal_rows_are_at_least_those_of_clopper_and_pearson(d):
     """A residual that two values can have is a rate less the prediction."""
     data = Predictions(np.full(40, 0.02), (np.arange(40) < d).astype(int), classes=[0, 1])
-    found = unseen_events.compute(MeanCalibration(), data, **OPTIONS)
+    found = mean.unseen_events_interval(MeanCalibration(), data, *OPTIONS)
     exact = stats.binomtest(d, 40).proportion_ci(0.9)
     assert found.high + 0.02 >= exact.high * 0.94
     assert found.low + 0.02 <= exact.low + 0.002
@@ -30,7 +32,7 @@ def test_ends_for_equal_rows_are_at_least_those_of_clopper_and_pearson(d):
 def test_interval_is_no_shorter_than_the_studentized(measure):
     """It is the wider of two."""
     data = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
-    wide, own = (m.compute(measure, data, **OPTIONS) for m in (unseen_events, studentized))
+    wide, own = (interval(measure, data, *OPTIONS) for interval in METHODS)
     assert wide.low <= own.low < own.high <= wide.high
 
 
@@ -39,8 +41,8 @@ def test_scores_without_an_event_have_an_interval(measure):
     """Equal scores: the bootstrap sees no variance, and the calibrated score is within reach."""
     data = Predictions(np.full(30, 0.02), np.zeros(30, int), classes=[0, 1])
     with pytest.raises(NotApplicable, match="the same for all rows"):
-        studentized.compute(measure, data, **OPTIONS)
-    found = unseen_events.compute(measure, data, **OPTIONS)
+        mean.studentized_interval(measure, data, *OPTIONS)
+    found = mean.unseen_events_interval(measure, data, *OPTIONS)
     assert found.low <= measure.calibrated_value(data) <= found.high
 
 
@@ -59,14 +61,12 @@ def test_calibrated_value_is_the_mean_over_all_labels(measure):
 def test_interval_does_not_depend_on_the_threads():
     """Every batch of resamples has a seed of its own."""
     data = generative_model("M2", n=40, m=3, alpha=1.0, rng=3)
-    runs = [unseen_events.compute(LogLoss(), data, **(OPTIONS | {"n_jobs": j})) for j in (1, 2)]
+    runs = [mean.unseen_events_interval(LogLoss(), data, 0.9, Draws(199, 5, j)) for j in (1, 2)]
     assert runs[0] == runs[1]
 
 
 def test_many_events_are_left_to_the_bootstrap():
     """None is missed, and rows are many."""
     data = generative_model("M2", n=8000, m=2, alpha=1.0, rng=3)
-    settings = OPTIONS | {"n_resamples": 99}
-    assert unseen_events.compute(BrierScore(), data, **settings) == studentized.compute(
-        BrierScore(), data, **settings
-    )
+    wide, own = (interval(BrierScore(), data, 0.9, Draws(99, 5)) for interval in METHODS)
+    assert wide == own

@@ -9,8 +9,8 @@ from caltest import NotApplicable, kernels, measures
 from caltest.htests.named import REGISTRY
 from caltest.measures.base import keys_by_cells
 from caltest.measures.smooth.ici import E50, E90, Emax
-from caltest.nulls.base import bound_pvalue, redrawn_values
-from caltest.nulls.cells import cells_tests
+from caltest.nulls.base import Draws, redrawn_values, resampled_outcome
+from caltest.nulls.exact import exact_tests
 from caltest.numerics.cell_counts import draw_counts
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import as_measured
@@ -96,12 +96,11 @@ def test_pvalues_are_those_of_the_rows(n, shape):
     """Of all tests, within four standard errors of the difference of two shares of resamples."""
     p, y, cells = drawn(shape, n)
     rows, tests = as_measured(p, y), [(m, m.bind_cells(cells)) for m in TESTS.values()]
-    settings = {"n_resamples": 499, "n_jobs": 1}
-    found = cells_tests(tests, cells, seed=1, **settings)
+    found = exact_tests(tests, Draws(499, 1, 1))
     for (key, measure), of_cells in zip(TESTS.items(), found, strict=True):
         bound = measure.bind(rows)
-        values = redrawn_values(bound, seed=2, **settings)
-        expected = bound_pvalue(bound, bound.value(), values, measure.alternative)
+        values = np.append(bound.value(), redrawn_values(bound, Draws(499, 2, 1)))
+        expected = resampled_outcome(measure, bound, values).pvalue
         share = 0.5 * (expected + of_cells.pvalue)
         error = np.sqrt(2.0 * share * (1.0 - share) / 499)
         moved = 0.1 if shape == "rare" else 0.0  # groups and steps where most rows are in few cells

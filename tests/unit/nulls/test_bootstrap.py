@@ -8,7 +8,7 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import SKCE
-from caltest.nulls.bootstrap import _multinomial_counts
+from caltest.nulls.resampled import _multinomial_counts
 
 
 @pytest.mark.parametrize("n", [2, 30, 255, 1000])

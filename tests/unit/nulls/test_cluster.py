@@ -12,6 +12,7 @@ from caltest.htests import REGISTRY
 from caltest.intervals.cluster import jackknife, pair_products
 from caltest.measures.combined.combined import portfolio
 from caltest.measures.combined.context import Context
+from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, dependence_parameters, flipped_values
 
 SAME_VALUE = ["skce", "kce", "mmce", "ece", "mce", "classwise-ece", "ks", "kuiper"]
@@ -134,7 +135,7 @@ def test_components_have_the_value_of_the_labels(m):
         labels = np.random.default_rng(seed).integers(0, m, 60)
         seen = p.relabelled(labels)
         for one in portfolio(Context(seen), None):
-            values = flipped_values([one.residual_statistic()], Clusters.of(seen), 9, 0, 1)
+            values = flipped_values([one.residual_statistic()], Clusters.of(seen), Draws(9, 0, 1))
             own = one.values(one.source.observed)[0]
             ratios.setdefault(one.key, []).append(values[0, 0] / own)
     if m == 3:
@@ -346,7 +347,7 @@ def test_squared_errors_are_certified_with_their_error_at_the_tolerance(test):
     """More carefully than by Student's t of the estimate; a root is as its square."""
     data, options = dependent(count=100), {"equivalence": True, "rng": 0}
     result = ct.test_calibration(data, test=test, tolerance=0.04, **options)
-    se = jackknife(REGISTRY[test].with_options({}), data, Clusters.of(data), 0).error
+    se = jackknife(REGISTRY[test].with_options({}), data, 0, Clusters.of(data).codes).error
     assert stats.t.cdf((result.estimate - 0.04) / se, 99) < result.pvalue < 0.05
     if test == "debiased-ece":
         root = ct.test_calibration(data, test=test, tolerance=0.2, root=True, **options)

@@ -7,6 +7,7 @@ import pytest
 
 from caltest import Predictions
 from caltest.measures import REGISTRY
+from caltest.nulls.base import Draws
 from caltest.nulls.exact import Enumeration, enumerate_labels
 from caltest.numerics.labels import resample_keys
 
@@ -42,7 +43,7 @@ def test_redrawn_labels_are_looked_up_among_those_listed():
     probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
     bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
     listed = enumerate_labels(bound, "greater", 12, None)
-    found = listed.redrawn(bound, 3, 50)
+    found = listed.redrawn(bound, Draws(50, 3))
     labels = bound.redraw(resample_keys(3, 50))
     np.testing.assert_allclose(found.values[1:], bound.values(labels), atol=1e-15)
     assert found.values[0] == listed.observed
@@ -68,7 +69,7 @@ def test_many_vectors_are_evaluated_some_at_a_time(monkeypatch):
     """The law does not depend on it."""
     bound = ECE().bind(Predictions(np.linspace(0.1, 0.9, 6), [0, 1, 0, 1, 1, 1]))
     whole = enumerate_labels(bound, "greater", 64, None)
-    monkeypatch.setattr("caltest.nulls.exact.AT_A_TIME", 48)
+    monkeypatch.setattr("caltest.nulls.base.AT_A_TIME", 48)
     parts = enumerate_labels(bound, "greater", 64, None)
     np.testing.assert_array_equal(whole.values, parts.values)
     np.testing.assert_array_equal(whole.weights, parts.weights)

@@ -56,8 +56,9 @@ def test_values_do_not_depend_on_grouping(pooled, n_jobs, at_a_time, monkeypatch
     monkeypatch.setattr(resampling, "AT_A_TIME", at_a_time)
     monkeypatch.setattr(resampling, "POOL", at_a_time)
     batches = drawn_batches(draw, 7, 200)
-    values = resampled_values(batches, evaluate, 5, n_jobs=n_jobs, pooled=pooled)
-    np.testing.assert_array_equal(values, evaluate(np.concatenate(rows), 1))
+    for several in (evaluate, lambda *given: np.stack([evaluate(*given)] * 2)):
+        values = resampled_values(batches, several, 5, n_jobs=n_jobs, pooled=pooled)
+        np.testing.assert_array_equal(values, several(np.concatenate(rows), 1))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from caltest.measures.combined.component import mending_temperature, surprise
 from caltest.measures.combined.context import Context
 from caltest.measures.combined.one_event import log_odds, orthonormal
 from caltest.measures.combined.several import confusions, kernel_error
-from caltest.measures.combined.tails import TailScale, log_mean_exp
+from caltest.measures.combined.tails import TailScale
+from caltest.numerics.joint import log_mean_exp
 from caltest.numerics.labels import resample_keys
 
 SURE = ct.datasets.generative_model("M1", n=400, m=3, alpha=1.0, rng=1)

@@ -1,0 +1,253 @@
+"""Intervals of any measure from resampled or left out rows: BCa, jackknife, biased errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from caltest.errors import NotApplicable
+from caltest.intervals import base
+from caltest.intervals.mean import upper_limit
+from caltest.measures import Measure
+from caltest.measures.outcome import Ends, RowScores
+from caltest.nulls.base import Draws
+from caltest.numerics.resampled_sums import total_of
+from caltest.numerics.tails import student_isf
+from caltest.predictions import Predictions
+from caltest.types import Floats, Ints, SmallInts
+
+GROUPS = 200  # as many values show the skewness of a sum as well as all rows do
+EDGE_NOTE = (
+    "the estimate lies at the edge of its bootstrap distribution, as a biased one does: the "
+    "interval is unreliable"
+)
+
+
+# ---- measures of the rows that are drawn or left out --------------------------------------------
+
+
+class AnyMeasure:
+    """A measure of some rows, to which it is bound anew."""
+
+    def __init__(self, measure: Measure, predictions: Predictions) -> None:
+        self.measure, self.predictions = measure, predictions
+
+    def __call__(self, rows: SmallInts) -> float:
+        bound = self.measure.bind(self.predictions.subset(rows), 1)
+        return bound.estimate(bound.value(1))
+
+    def without(self, groups: Ints, seed: int) -> Floats:
+        """Return the values without the rows of each of some groups; see `rows_without`."""
+        return np.array([self(rows) for rows in rows_without(groups, seed)])
+
+    def without_groups(self, seed: int) -> Floats:
+        """Return the values without each row, or where rows are many, without groups of them."""
+        return self.without(np.arange(self.predictions.n), seed)
+
+
+class RowMean(AnyMeasure):
+    """The weighted mean of a score of each of some rows."""
+
+    def __init__(self, scores: RowScores) -> None:
+        self.scores, self.weight = scores.weighted, np.array(scores.weight)
+
+    def __call__(self, rows: SmallInts) -> float:
+        return total_of(rows, self.scores) / total_of(rows, self.weight)
+
+    def without_groups(self, seed: int) -> Floats:
+        return np.asarray((self.scores.sum() - self.scores) / (self.weight.sum() - self.weight))
+
+
+def row_function(measure: Measure, predictions: Predictions) -> AnyMeasure:
+    """Return the measure as a function of rows, by their scores where it is a mean of these."""
+    scores = measure.row_scores(predictions)
+    return AnyMeasure(measure, predictions) if scores is None else RowMean(scores)
+
+
+def rows_without(groups: Ints, seed: int) -> Iterator[SmallInts]:
+    """Yield the rows without each group, 0 to G - 1, or where these are many, without several."""
+    count = int(groups.max()) + 1
+    order = np.random.default_rng(seed).permutation(count) if count > GROUPS else np.arange(count)
+    together = np.empty(count, dtype=np.int64)
+    parts = np.array_split(order, min(count, GROUPS))
+    for number, some in enumerate(parts):
+        together[some] = number
+    own = together[groups]
+    return (np.flatnonzero(own != number).astype(np.int32) for number in range(len(parts)))
+
+
+# ---- BCa ----------------------------------------------------------------------------------------
+
+
+def bca_interval(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> Ends:
+    """Interval of a measure by bootstrap quantiles, corrected for median bias and skewness.
+
+    Rows, predictions and labels together, are drawn with replacement. The acceleration is that of
+    the jackknife, for many rows over groups of them.
+
+    References
+    ----------
+    Efron (1987), Better bootstrap confidence intervals, JASA 82; Efron, Tibshirani (1993), An
+    introduction to the bootstrap, section 14.3; `scipy.stats.bootstrap` computes the same.
+    """
+    base.check_rows(predictions)
+    function = row_function(measure, predictions)
+    estimate = function(np.arange(predictions.n, dtype=np.int32))
+    values = base.resample(function, predictions.n, draws)
+    if not (np.isfinite(estimate) and np.isfinite(values).all()):
+        raise NotApplicable(
+            f"the {measure.symbol} is infinite for these rows or for some of them",
+            "clip the probabilities, as the log loss does with eps=",
+        )
+    if np.ptp(values) == 0:
+        raise NotApplicable(
+            f"the {measure.symbol} is the same for all resamples", "report the p-value alone"
+        )
+    skewed = acceleration(function.without_groups(draws.seed))
+    ends, is_edge = bca_ends(values, estimate, skewed, level)
+    return Ends(*ends, estimate, "BCa bootstrap", (EDGE_NOTE,) if is_edge else ())
+
+
+def acceleration(without: Floats) -> float:
+    """Return a = sum d^3 / (6 (sum d^2)^1.5), d = mean less values without a row or a group."""
+    d = without.mean() - without
+    squares = float(np.square(d).sum())
+    return float((d**3).sum()) / (6.0 * squares**1.5) if squares > 0 else 0.0
+
+
+def bca_ends(
+    values: Floats, estimate: float, skewed: float, level: float
+) -> tuple[tuple[float, float], bool]:
+    """Return both ends, and whether the bias correction is at its limit."""
+    below = (np.mean(values < estimate) + np.mean(values <= estimate)) / 2.0
+    least = 0.5 / values.size
+    z0 = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
+    z = z0 + scipy.special.ndtri(np.array([0.5 - level / 2.0, 0.5 + level / 2.0]))
+    share = np.clip(scipy.special.ndtr(z0 + z / np.maximum(1.0 - skewed * z, 0.05)), 0.0, 1.0)
+    low, high = np.quantile(values, share)
+    return (float(low), float(high)), bool(min(below, 1.0 - below) < 0.005)
+
+
+# ---- jackknife ----------------------------------------------------------------------------------
+
+
+def jackknife_interval(
+    measure: Measure, predictions: Predictions, level: float, draws: Draws
+) -> Ends:
+    r"""Interval of a measure by Student's t with the jackknife standard error.
+
+    With the values :math:`T_g` without one of G groups of rows,
+    :math:`se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2`, and the ends are :math:`T \pm t \, se`,
+    not below 0. A squared error is steadier on the scale of its root, as its standard error grows
+    with it; there the upper end is
+
+    .. math:: \max(T, 0) + t \, se + \frac{(t \, se)^2}{4 \max(T, t \, se / 2)}.
+
+    What the rows may lack, such as events among rare ones, is added to it; see `with_unseen`.
+
+    References
+    ----------
+    Efron, Tibshirani (1993), An introduction to the bootstrap, sections 11.5 and 11.7.
+    """
+    base.check_rows(predictions)
+    estimate, error, degrees = jackknife(measure, predictions, draws.seed)
+    a = (1.0 - level) / 2.0
+    reach = student_isf(a, degrees) * error
+    high = base.with_unseen(measure, predictions, estimate, upper_end(measure, estimate, reach), a)
+    method_text = f"Student's interval, jackknife over {degrees + 1} groups of rows"
+    return Ends(max(estimate - reach, 0.0), high, estimate, method_text)
+
+
+class Jackknife(NamedTuple):
+    """An estimate with its standard error, and the degrees of freedom of that."""
+
+    estimate: float
+    error: float
+    degrees: int
+
+
+def jackknife(
+    measure: Measure, predictions: Predictions, seed: int, clusters: Ints | None = None
+) -> Jackknife:
+    r"""Return a measure with its standard error, from its values without each row or cluster.
+
+    Of G of them, or groups of these where they are many,
+
+    .. math:: se^2 = \frac{G - 1}{G} \sum_g (T_g - \bar T)^2
+    """
+    function, unit = row_function(measure, predictions), "row" if clusters is None else "cluster"
+    estimate = function(np.arange(predictions.n, dtype=np.int32))
+    if clusters is None:
+        without = function.without_groups(seed)
+    else:
+        without = function.without(clusters, seed)
+    if not (np.isfinite(estimate) and np.isfinite(without).all()):
+        reason = f"the {measure.symbol} is infinite for these rows or without a {unit}"
+        raise NotApplicable(reason, "report the p-value alone")
+    spread = float(np.square(without - without.mean()).sum())
+    if spread == 0:
+        reason = f"the {measure.symbol} is the same without any {unit}"
+        raise NotApplicable(reason, "report the p-value alone")
+    degrees = without.size - 1
+    return Jackknife(estimate, float(np.sqrt(degrees / without.size * spread)), degrees)
+
+
+def upper_end(measure: Measure, estimate: float, reach: float) -> float:
+    """Return the upper end of an error whose estimate may be off by `reach`.
+
+    Near 0 the root of a squared error is steadier than itself.
+    """
+    high = max(estimate, 0.0) + reach
+    if measure.is_squared:
+        high += reach * reach / (4.0 * max(estimate, reach / 2.0))
+    return high
+
+
+# ---- biased errors ------------------------------------------------------------------------------
+
+
+def plug_in_interval(
+    measure: Measure, predictions: Predictions, level: float, draws: Draws
+) -> Ends:
+    r"""Interval of an error by resampled rows around their mean, and its noise under calibration.
+
+    A resampled error T* has the bias of the estimate T and another of its own, so that its mean
+    takes the place of T. With T0 the error of labels redrawn from the predictions and
+    :math:`a = (1 - level) / 2`, the ends are
+
+    .. math:: \max\big(0, T - \max(q_{1-a}(T^0), r + \max(\mu - T, 0))\big), \quad T + r, \quad
+        r = \max(\mu - q_a, q_{1-a} - \mu)(T^*).
+
+    Below, the first term is bias and spread where the error is small, the second where it is large.
+    Above, an estimate that is too large on average needs the spread alone. An error that is never
+    below a mean gap, such as the ICI, has an upper end that is at least that of "unseen-events" for
+    it, of either sign.
+    """
+    base.check_rows(predictions)
+    bound = measure.bind(predictions, draws.n_jobs)
+    estimate = bound.estimate(bound.value(draws.n_jobs))
+    values = base.resample(AnyMeasure(measure, predictions), predictions.n, draws)
+    noise = base.calibrated_values(measure, predictions, draws)
+    if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
+        raise NotApplicable(
+            f"the {measure.symbol} is infinite, or the same, for all resamples",
+            "report the p-value alone",
+        )
+    a = (1.0 - level) / 2.0
+    spread = base.widest_tail(values, a)
+    bias = max(float(values.mean()) - estimate, 0.0)
+    low = estimate - max(float(np.quantile(noise, 1.0 - a)), spread + bias)
+    notes = measure.interval_notes(PLUG_IN.key, predictions.n)
+    high = base.with_unseen(measure, predictions, estimate, estimate + spread, a)
+    high = max(high, upper_limit(measure, predictions, a, draws))
+    return Ends(max(low, 0.0), high, estimate, "bootstrap of a biased error", notes)
+
+
+BCA = base.Method("bca", "bootstrap, bias-corrected and accelerated", bca_interval, resamples=True)
+JACKKNIFE = base.Method(
+    "jackknife", "Student's limit, jackknife error", jackknife_interval, resamples=False
+)
+PLUG_IN = base.Method("plug-in", "bootstrap of a biased error", plug_in_interval, resamples=True)
