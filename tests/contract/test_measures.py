@@ -197,6 +197,7 @@ def asked_for(source):
     return set(families()) & set(names_in(tree) - allowed)
 
 
+@pytest.mark.full
 def test_no_file_outside_measures_asks_which_measure_it_is():
     """`isinstance`, `match`, and tables and tuples of measures."""
     found = {path: asked_for((SOURCE / path).read_text(encoding="utf-8")) for path in FILES}

@@ -147,6 +147,7 @@ def test_gap_of_a_monitor_and_what_could_be_found_have_the_sign(word):
     assert f"points {word}" in calibrated.verdict().sentences[-1][1]
 
 
+@pytest.mark.full
 def test_a_gap_and_a_slope_have_one_interval_in_a_report():
     """The same group as group and as segment, all rows in the estimates, the slope in both."""
     columns = {"label": "y", "probs": "p", "by": "ward", "segments": "ward"}

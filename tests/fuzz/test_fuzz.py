@@ -56,6 +56,7 @@ def test_fuzz_most_calls(seeds):
     _run(seeds)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_fuzz_each_call_with_hostile_weights_paths_states_and_lenses_ends_so(kind):
     """Of a file the rows that it has are counted; a state that is refused stays as it is."""

@@ -36,6 +36,7 @@ def cut_rows(draw):
     return frame, [shuffled[a:b] for a, b in itertools.pairwise(edges)]
 
 
+@pytest.mark.full
 @given(cut_rows())
 def test_order_and_chunks_change_no_digit(rows):
     """All the sums are whole numbers."""
@@ -59,6 +60,7 @@ def test_engines_change_no_digit(engine, rows):
     assert other.equals(counted([frame], COUNTING))
 
 
+@pytest.mark.full
 @given(cut_rows())
 def test_rows_that_are_tallied_have_the_cells_of_the_query(rows):
     """Counted as they are read, and grouped by the engine."""

@@ -37,6 +37,7 @@ def test_kuiper_error_is_the_same_for_both_classes(data):
     assert kuiper_error(other) == pytest.approx(kuiper_error(data), abs=1e-14)
 
 
+@pytest.mark.full
 @given(PREDICTIONS)
 def test_kuiper_error_is_between_once_and_twice_the_ks_error(data):
     """One interval starts at the lowest score; every interval is the difference of two such."""

@@ -105,6 +105,7 @@ def test_classes_and_rows_may_come_in_any_order(sample, random):
     assert permuted.temperature_ == pytest.approx(fit(z, y, weight).temperature_, rel=1e-11)
 
 
+@pytest.mark.full
 @SETTINGS
 @given(samples(), st.floats(-20, 20))
 def test_numbers_added_to_rows_do_not_matter(sample, shift):

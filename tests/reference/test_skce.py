@@ -171,6 +171,7 @@ def _row(reference_dir, name, network):
         return next(row for row in csv.DictReader(file) if row["model"] == network)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_skce_of_cifar10_networks(network, reference_dir, estimator):
     """Widmann et al. (2019), their CIFAR-10 errors (devmotion/CalibrationPaper@a164e8ba)."""

@@ -45,6 +45,7 @@ def test_auto_ends_where_neither_neighbour_is_better():
     assert np.isnan(alone.criterion_loss_)
 
 
+@pytest.mark.full
 def test_auto_generalises_where_the_training_loss_does_not():
     """300 rows of two moons with noise."""
     features, labels = make_moons(3000, noise=0.35, random_state=0)

@@ -137,6 +137,7 @@ def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
 
 
+@pytest.mark.full
 @both_likelihoods
 def test_best_q_is_a_maximum(latents):
     """No step in a random direction, by m or by C, leads higher."""
@@ -161,6 +162,7 @@ def test_best_bound_does_not_depend_on_the_start(latents):
     assert values[0] == pytest.approx(values[1], abs=1e-3)
 
 
+@pytest.mark.full
 @both_likelihoods
 def test_bound_is_just_below_the_evidence(latents):
     """Of five rows; the evidence is the mean over draws of the prior, and q is not far from it."""

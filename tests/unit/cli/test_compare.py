@@ -114,6 +114,7 @@ def test_format_is_that_of_the_output(caltest, models_csv, tmp_path, suffix, sta
     assert output.read_text(encoding="utf-8").startswith(start)
 
 
+@pytest.mark.full
 def test_commands_that_fit_maps_print_the_same_pvalue(caltest, tmp_path):
     """`compare`, `calibrate fit` and `report` have the one of Python for the same seed."""
     rng = np.random.default_rng(1)

@@ -43,6 +43,7 @@ def test_widths_have_the_defaults_of_python(caltest):
     assert caltest("precision", "--beta", "2,5", "--seed", "1") == (0, str(expected), "")
 
 
+@pytest.mark.full
 def test_rows_of_a_file_need_no_label(caltest, predictions_csv):
     """The file is resampled; its column of labels plays no part, wherever it is called."""
     arguments = ("power", predictions_csv, "--noise", "0.5", "--n", "20", *QUICK)
@@ -97,6 +98,7 @@ def test_fitted_map_may_be_the_truth(caltest, tmp_path):
     assert by_map["setting"]["effect"] == pytest.approx(by_value["setting"]["effect"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("suffix", [".txt", ".json", ".md", ".csv", ".html", ".tex"])
 def test_output_goes_to_a_file_in_the_format_of_its_suffix(caltest, tmp_path, suffix):
     """Powers and numbers of rows have every format."""

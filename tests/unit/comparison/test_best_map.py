@@ -19,6 +19,7 @@ def overconfident():
     return ct.Predictions(2 * z, labels, from_logits=True)
 
 
+@pytest.mark.full
 def test_scores_and_pvalues_are_those_of_the_comparison(overconfident):
     """Before and after, for the same seed."""
     best = best_map(overconfident, ["temperature", "vector"], n_resamples=19, rng=1)

@@ -31,6 +31,7 @@ def pvalues(rows):
     return {row.name: row.tests[0].pvalue for row in rows if row.name != "selected"}
 
 
+@pytest.mark.full
 def test_report_has_the_pvalues_of_the_comparison(logits, compared):
     """The section on recalibration is that test, with the rows that were tested."""
     z, y = logits

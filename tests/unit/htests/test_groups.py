@@ -75,6 +75,7 @@ def test_groups_that_are_few_are_tested_one_by_one():
     assert isinstance(run(shops(1, groups=501)), GroupsTest)
 
 
+@pytest.mark.full
 def test_rows_in_memory_keep_the_default_test():
     """However many the groups are, and with places, components and the joint adjustment."""
     data = shops(8, groups=501)
@@ -147,6 +148,7 @@ def test_many_that_are_a_little_off_are_seen_together():
 # ---- the same answer ----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @settings.get_profile("few")
 @given(order=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(1, 4000), max_size=3))
 @pytest.mark.parametrize("test", ["ks", "brier"])
@@ -259,6 +261,7 @@ def test_print_of_all_and_of_groups_agree():
     assert "adjusted: not at all, 600 groups" in words
 
 
+@pytest.mark.full
 def test_json_and_records_hold_all_groups():
     """They follow the schema, and are read again."""
     result = run(shops(20, off=0.5), level=0.05)

@@ -74,6 +74,7 @@ def test_segment_that_is_off_leads():
     assert str(GroupsTest.from_dict(values)) == text
 
 
+@pytest.mark.full
 def test_calibrated_segments_are_not_rejected():
     """At 5 %, within what 60 tables may show."""
     least = [run(people(2000, seed=seed), segments=["region", "age"]).pvalue for seed in range(60)]

@@ -88,6 +88,7 @@ def test_lights_may_be_moved_or_left_out():
     assert "light" not in str(run(lights=None, portfolio=()))
 
 
+@pytest.mark.full
 def test_grades_as_predicted_are_rarely_yellow():
     """About 5, 1 and 0.1 % at most are yellow, orange and red or worse, of ten thousand grades."""
     rng = np.random.default_rng(1)

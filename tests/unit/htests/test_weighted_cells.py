@@ -108,6 +108,7 @@ def test_groups_have_their_weights():
         assert one.statistic == pytest.approx(other.statistic, rel=1e-3)
 
 
+@pytest.mark.full
 def test_many_groups_with_weights_are_tested_one_by_one():
     """The pass over all groups is for rows that count alike."""
     data = frame(1100).with_columns(g=pl.int_range(1100) % 550)

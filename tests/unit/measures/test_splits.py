@@ -38,6 +38,7 @@ def test_mean_over_all_labels_is_one(key):
     assert min(values) < 0.9
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_mean_over_drawn_labels_is_one(m):
     """Of three classes too; 300 label vectors of 12 rows."""

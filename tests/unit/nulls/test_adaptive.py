@@ -60,6 +60,7 @@ def test_smaller_level_is_decided_by_more_resamples():
     assert StoppingRule(0.001).stop(extreme).drawn == 400 * CLEAR
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sides", [1, 2])
 def test_rule_attains_no_pvalue_too_often(sides):
     """Its p-values for the ranks of exchangeable numbers, 20,000 times; the band is 4 errors."""
@@ -111,6 +112,7 @@ def test_print_says_how_many_were_drawn_and_why():
     assert "adaptive" not in str(ct.test_calibration(M1, n_resamples=99, rng=1))
 
 
+@pytest.mark.full
 def test_smallest_pvalue_is_that_of_the_largest_number():
     """No resample is as extreme as labels that are almost impossible, two-sided."""
     far = ct.Predictions(np.full(40, 0.01), np.ones(40, int))

@@ -117,6 +117,7 @@ def test_loss_of_far_right_predictions_is_zero_without_overflow():
 LARGE = pytest.param(ROWS_FOR_START * STRIDES[0] + 1, marks=pytest.mark.full)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [50, ROWS_FOR_START * STRIDES[-1] + 1, LARGE])
 def test_fit_ends_where_the_gradient_is_zero(n):
     """Whether it starts from all rows, every 8th or every 64th."""

@@ -36,6 +36,7 @@ def test_power_at_a_size_does_not_depend_on_the_others():
     assert several[4] == alone[0]
 
 
+@pytest.mark.full
 def test_power_follows_the_seed():
     """The same seed gives the same data sets, another others, and a generator is advanced."""
     first, again, other = (
@@ -73,6 +74,7 @@ def test_effect_of_a_constant_risk_is_known():
     assert (effect.predicted, effect.true, effect.draws) == (pytest.approx(0.2), 0.1, None)
 
 
+@pytest.mark.full
 def test_effect_of_a_distribution_is_its_mean():
     """E|q - p| for noise is its share times E|1/2 - p|; for several classes, confidence counts."""
     p = beta(2, 5).expect(lambda x: abs(x - 0.5))

@@ -53,6 +53,7 @@ def test_least_size_is_the_answer_where_it_is_enough():
     assert "300, 95 % interval [below 300, 300]" in str(result)
 
 
+@pytest.mark.full
 def test_sizes_that_are_too_small_for_the_test_are_passed_over():
     """One row in a thousand is predicted to be of the class, and its test needs two."""
     rows = [[0.6, 0.4]] * 999 + [[0.45, 0.55]]

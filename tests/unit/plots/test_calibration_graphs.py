@@ -46,6 +46,7 @@ def test_many_scores_are_thinned_but_the_worst_stays():
     assert (curves.fractile[0], curves.fractile[-1]) == (0.0, pytest.approx(1.0))
 
 
+@pytest.mark.full
 def test_second_row_is_after_recalibration():
     """A calibrator maps the first predictions; predictions stand for themselves."""
     temperature = TemperatureScaling().fit(M2)

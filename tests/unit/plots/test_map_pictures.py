@@ -141,6 +141,7 @@ def test_confusion_needs_the_same_rows():
         confusion_change([0.2], first)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the latent mean falls")
 @pytest.mark.filterwarnings("ignore:.*have a probability above 0.999")
 def test_latent_function_needs_a_gaussian_process():

@@ -80,6 +80,7 @@ def test_grid_of_a_result_shows_its_classes():
     assert len(reliability_grid(result, most=2)) == 2
 
 
+@pytest.mark.full
 def test_grid_is_drawn_in_a_given_figure():
     """No new figure is made then, be it a figure or a part of one."""
     whole = base.figure()

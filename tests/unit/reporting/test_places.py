@@ -33,6 +33,7 @@ def test_gap_is_observed_less_predicted():
         assert gap.low <= gap.gap < gap.high
 
 
+@pytest.mark.full
 def test_calibrated_places_are_rarely_named():
     """The smallest adjusted p-value is at most 0.1 in about a tenth of calibrated data sets."""
     rng, small = np.random.default_rng(3), 0

@@ -82,6 +82,7 @@ def test_null_distribution_is_that_of_the_rows(digits):
     assert abs(drawn.mean()) < 4 * deviation / np.sqrt(999)
 
 
+@pytest.mark.full
 def test_what_the_features_leave_out_is_printed():
     """With its standard error, in which the difference to all pairs lies."""
     data = frame(2000, power=0.6)
@@ -222,6 +223,7 @@ def check_progress(calls, total, most):
     assert 1 <= len(calls) <= most
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_dask_tells_the_rows_of_each_partition_that_is_done():
     """Its threads, here; workers of a cluster below."""

@@ -356,6 +356,7 @@ def test_what_is_wrong_is_left_out_of_few_rows_too(parts):
         run(frame, engine="auto", on_error="ignore")
 
 
+@pytest.mark.full
 def test_report_leaves_out_what_is_wrong_of_few_rows_too(parts):
     """As a test does."""
     (parts / "day=1" / "part-0.parquet").write_bytes(b"PAR1")

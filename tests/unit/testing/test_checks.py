@@ -122,6 +122,7 @@ def test_page_shows_the_examples_as_they_are_printed(calibrator, broken):
     assert form_of(shown) in [form_of(block) for block in blocks]
 
 
+@pytest.mark.full
 def test_smallest_example_off_the_simplex():
     """A single row at the edge."""
     with pytest.raises(AssertionError) as raised:
@@ -169,12 +170,14 @@ class Refuses(ReturnsItsInput):
         raise ValueError
 
 
+@pytest.mark.full
 def test_map_that_returns_its_input_passes():
     """Also where that sums to 1 in single precision only."""
     declares = ["equivariant", "accuracy", "ranking", "log-loss"]
     check_calibrator(ReturnsItsInput(), declares=declares, examples=20)
 
 
+@pytest.mark.full
 def test_map_that_takes_nothing_is_told():
     """In words of its own, not those of Hypothesis."""
     with pytest.raises(AssertionError, match="raised a ValueError for every example"):
@@ -222,6 +225,7 @@ def test_valid_test_passes(test):
     check_test(test, n_classes=[2], examples=5, n_datasets=100)
 
 
+@pytest.mark.full
 def test_order_of_rows_and_classes_is_checked_where_declared():
     """One that sees the first row breaks it."""
 

@@ -122,6 +122,7 @@ def test_claims_within_a_tolerance_are_not_in_the_family():
     assert [one.family for one in records] == [1, 1]
 
 
+@pytest.mark.full
 def test_tests_with_fewer_resamples_count_each():
     """One of ten on the same data asked for more, because it was small: it is adjusted for ten."""
     data = ct.datasets.generative_model("M1", n=200, m=10, rng=1)

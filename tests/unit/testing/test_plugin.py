@@ -370,6 +370,7 @@ def test_bad(calibration):
 """
 
 
+@pytest.mark.full
 def test_rerun_with_another_seed_is_refused(session):
     """With the same seed it fails again; new data may have any seed."""
     bad, new = SEEDED.format(data="BAD"), SEEDED.format(data="GOOD")
@@ -518,6 +519,7 @@ def test_file_that_is_no_plan_ends_the_session(session, tmp_path):
         done.stderr.fnmatch_lines(["*--calibration-plan: *"])
 
 
+@pytest.mark.full
 def test_sessions_at_once_forget_nothing(pytester):
     """Each of four that end together keeps what it rejected, though a cache is slow to be read."""
     config = pytester.parseconfigure()

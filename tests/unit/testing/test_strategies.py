@@ -53,6 +53,7 @@ def test_mean_rows_are_found(wanted):
     assert wanted(smallest(strategies.probs(), wanted))
 
 
+@pytest.mark.full
 def test_probs_shrink_to_few_short_rows():
     """Two classes, as few rows as it takes, halves."""
     found = smallest(strategies.probs(), lambda p: len(p) > 2 and p.max() < 1)
@@ -60,6 +61,7 @@ def test_probs_shrink_to_few_short_rows():
     assert len(smallest(strategies.probs(), lambda _p: True)) == 1
 
 
+@pytest.mark.full
 def test_predictions_shrink_to_the_row_that_matters():
     """A property that fails for a wrong certain prediction is shown one."""
 
@@ -72,6 +74,7 @@ def test_predictions_shrink_to_the_row_that_matters():
     assert found.sample_weight is None
 
 
+@pytest.mark.full
 def test_logits_and_maps_shrink_to_zero_and_the_identity():
     """Small integers, and slope 1."""
     assert smallest(strategies.logits(), lambda z: z.max() > 3).tolist() == [[0.0, 4.0]]
@@ -79,6 +82,7 @@ def test_logits_and_maps_shrink_to_zero_and_the_identity():
     assert (found.slope, found.shift) == (1.0, (0.0, 0.0, 0.0))
 
 
+@pytest.mark.full
 def test_failing_example_is_printed_whole():
     """So that it can be copied into a test."""
 
@@ -120,6 +124,7 @@ def test_degenerate_sets_are_predictions(drawn):
     assert ct.Predictions(p, y, classes=list(range(p.shape[1]))).n == len(y)
 
 
+@pytest.mark.full
 @given(strategies.predictions(400, 3, calibrated=True, weighted=False))
 @settings.get_profile("fewest")
 def test_calibrated_predictions_are_calibrated(data):
@@ -129,6 +134,7 @@ def test_calibrated_predictions_are_calibrated(data):
     assert (np.abs(gap) <= 5 * sd + 1e-6).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", strategies.ALTERNATIVES)
 def test_alternatives_are_not_calibrated(kind):
     """The test finds each of them in 1,000 rows."""

@@ -276,6 +276,7 @@ def test_logits_with_a_large_constant_lose_their_last_digits_alone():
         assert moved.predict_proba(logits + constant) == pytest.approx(expected, abs=error)
 
 
+@pytest.mark.full
 @wavy
 def test_shortest_length_scale_has_a_band_and_predictions():
     """The grid then has thousands of nodes, and no table has all pairs of them."""
@@ -300,6 +301,7 @@ def test_logits_may_be_huge_or_infinite():
     assert np.isfinite(calibrator.predict_proba(logits)).all()
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("seed", range(3))
 def test_fit_takes_a_few_dozen_evaluations(seed):
@@ -313,6 +315,7 @@ def test_fit_takes_a_few_dozen_evaluations(seed):
     assert "evaluations of the fit" in str(fitted.summary(n_resamples=19))
 
 
+@pytest.mark.full
 @wavy
 def test_saturated_probabilities_are_told_of_and_logits_are_better():
     """As those of naive Bayes."""

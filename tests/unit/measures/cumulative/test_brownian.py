@@ -61,6 +61,7 @@ def test_range_sf_is_above_modulus_sf():
     assert all(range_sf(value) >= modulus_sf(value) for value in x)
 
 
+@pytest.mark.full
 def test_tails_agree_with_simulated_brownian_motion():
     """Walks of 2,000 steps; their discreteness shifts the quantile by about 0.6 of a step."""
     steps = np.random.default_rng(0).standard_normal((4000, 2000)) / math.sqrt(2000)

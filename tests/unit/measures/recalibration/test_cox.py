@@ -158,6 +158,7 @@ def test_predictions_of_0_and_1_leave_the_fit_of_the_others(tested):
         assert "of the 300 rows with predictions inside (0, 1)" in one.notes + three.notes
 
 
+@pytest.mark.full
 def test_exact_pvalues_with_certain_predictions_are_valid():
     """At most 5 % at level 5 % of calibrated data sets, and more than 2 % of 300."""
     rejected = 0

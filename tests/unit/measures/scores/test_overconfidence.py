@@ -39,6 +39,7 @@ def test_interval_of_equal_scores_is_that_of_a_beta_variable(wrong):
     assert ends.high == pytest.approx(0.9 + 0.08 * share, abs=0.003)
 
 
+@pytest.mark.full
 def test_interval_of_many_is_the_normal_one():
     """From 1000 rows on, on either side of which it changes little."""
     rng = np.random.default_rng(0)

@@ -30,6 +30,7 @@ def by_definition(score, event, bandwidth):
     return np.trapezoid(np.abs(t * kernel.mean(0) - event @ kernel / len(score)), t)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bandwidth", [None, 0.01, 0.1])
 def test_value_is_the_integral_of_the_definition(bandwidth):
     """To seven digits; by default the bandwidth is s (2 n)^(-1/5)."""

@@ -54,6 +54,7 @@ def test_certain_predictions_have_a_value(method):
     assert 0.4 < smooth_ece([0.0, 1.0], [1, 0], method=method) < 0.5
 
 
+@pytest.mark.full
 def test_small_fixed_point_is_within_the_resolution():
     """Scores of 1e-5: the value at the smallest bandwidth stands for the fixed point."""
     rng = np.random.default_rng(0)

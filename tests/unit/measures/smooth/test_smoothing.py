@@ -45,6 +45,7 @@ def coefficients_on_grid(p, r, size):
     return grid_coefficients(nodes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("s", [0.02, 0.1, 0.5, 2.0])
 def test_both_integrals_equal_the_sum_over_reflections(points, s):
     """A fine trapezoidal rule over kernels that are added up one by one."""
