@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 PARTS = {"measures": 0.6, "nulls": 0.25, "htests": 0.15}  # of the mutants
@@ -31,7 +32,7 @@ SECONDS = 150  # after which a mutant that never ends counts as killed
 COPIED = ("caltest", "tests", "pyproject.toml", "README.md")
 
 
-def changed(node):
+def changed(node):  # noqa: PLR0911 - a kind of fault a line
     """Return the node with one fault, or None where it has no kind of fault."""
     match node:
         case ast.Compare(left, [operator], others) if type(operator) in COMPARISONS:
@@ -128,7 +129,13 @@ def asked(file, copy):
     """Run the tests until one fails, in the copy; return the exit status."""
     import pytest
 
-    options = ["-n0", "-x", "-q", "-pno:cacheprovider", "--no-header"]
+    options = [
+        "-n0",
+        "-x",
+        "-q",
+        "-pno:cacheprovider",
+        "-Wignore::pytest.PytestAssertRewriteWarning",
+    ]
     for arguments in rounds_of(file, copy):
         there = [name for name in arguments if "/" not in name or (copy / name).exists()]
         status = int(pytest.main([*options, *there]))
@@ -151,7 +158,10 @@ def killer(file, copy):
         status = 1  # of an import that fails
         try:
             status = asked(file, copy)
+        except Exception:  # noqa: BLE001 - what the fault does
+            traceback.print_exc()
         finally:
+            sys.stdout.flush()
             os._exit(status)
     started = time.monotonic()
     while time.monotonic() - started < SECONDS:
