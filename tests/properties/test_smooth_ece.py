@@ -70,12 +70,3 @@ def test_smooth_ece_is_the_same_for_both_classes(data):
     weight = data.sample_weight
     other = Predictions(data.probs[:, ::-1].copy(), 1 - data.labels, sample_weight=weight)
     assert smooth_ece(other) == pytest.approx(smooth_ece(data), rel=1e-8, abs=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-@given(PREDICTIONS)
-def test_weights_of_one_change_nothing(data):
-    """The result is that without weights."""
-    plain = Predictions(data.probs, data.labels)
-    weighted = Predictions(data.probs, data.labels, sample_weight=np.ones(data.n))
-    assert smooth_ece(weighted) == pytest.approx(smooth_ece(plain), rel=1e-12, abs=1e-15)

@@ -10,7 +10,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.measures import ECE, REGISTRY, ece
+from caltest.measures import ECE, ece
 from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
@@ -178,18 +178,6 @@ def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
     counts = bound.redraw(resample_keys(0, 4000)).sum(axis=1)
     assert counts.var() == pytest.approx(1000 * 0.02 * 0.98, rel=0.1)
     assert counts.var() < 0.1 * 1000 * 0.5 * 0.5
-
-
-@pytest.mark.parametrize("key", ["ece", "mce", "debiased-ece", "classwise-ece"])
-def test_rows_of_weight_zero_take_no_part(key):
-    """Neither in the value nor in the redrawn labels."""
-    rng = np.random.default_rng(0)
-    probs, labels = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
-    weight = np.tile([1.0, 0.0], 20)
-    measure = REGISTRY[key](bins=2)
-    with_zeros = ct.Predictions(probs, labels, sample_weight=weight)
-    without = ct.Predictions(probs[::2], labels[::2], classes=[0, 1, 2])
-    assert measure.evaluate(with_zeros) == pytest.approx(measure.evaluate(without), rel=1e-12)
 
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance"])

@@ -43,14 +43,6 @@ def test_weights_have_no_formula(measure):
 
 
 @every_measure
-def test_several_classes_need_a_lens(measure):
-    """The event is the second class under the lens."""
-    probs = np.full((6, 3), 1 / 3)
-    with pytest.raises(NotApplicable, match="one-dimensional predictions"):
-        measure.bind(Predictions(probs, [0, 1, 2, 0, 1, 2]))
-
-
-@every_measure
 def test_unknown_alternative_is_refused(measure):
     """Options are checked where they are given."""
     with pytest.raises(InvalidInput, match="alternative must be one of 'greater', 'two-sided'"):

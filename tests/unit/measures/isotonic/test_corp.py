@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest import DegenerateDataWarning, InvalidInput, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import corp_miscalibration, score_decomposition
 from caltest.measures.isotonic.corp import CorpMiscalibration
@@ -53,12 +53,6 @@ def test_parameters_name_the_score():
     data = Predictions([0.2, 0.7], [0, 1])
     assert CorpMiscalibration().bind(data).parameters == {"score": "Brier score"}
     assert CorpMiscalibration(score="log-loss").bind(data).parameters == {"score": "log loss"}
-
-
-def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match="the CORP measure takes one-dimensional"):
-        corp_miscalibration(generative_model("M1", n=10, m=3, rng=0))
 
 
 def test_score_is_checked():

@@ -85,16 +85,6 @@ def test_third_class_that_never_occurs_changes_nothing():
     assert "2 degrees" in Cox().limit(padded).null_text
 
 
-def test_weights_count_rows(three_classes):
-    """Doubled rows are rows of twice the weight, and rows of weight 0 are none."""
-    for data in (three_classes, generative_model("M2", n=60, m=2, alpha=1.0, rng=0)):
-        weight = np.arange(data.n) % 3
-        weighted = Predictions(data.probs, data.labels, sample_weight=weight)
-        repeated = data.subset(np.repeat(np.arange(data.n), weight))
-        unit = weight[weight > 0].mean()  # rows count in units of it
-        assert unit * cox(weighted) == pytest.approx(cox(repeated), rel=1e-9)
-
-
 def test_one_parameter_takes_two_classes(three_classes):
     """The message names lenses."""
     with pytest.raises(NotApplicable, match=r"test of slope 1 .* takes one-dimensional.*classwise"):

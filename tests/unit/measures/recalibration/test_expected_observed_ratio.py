@@ -22,12 +22,6 @@ def test_no_event_gives_infinity_or_one():
         assert expected_observed_ratio([0.0, 0.0], [0, 0]) == 1.0
 
 
-def test_weights_count_rows():
-    """A ratio of weighted sums."""
-    data = Predictions([0.5, 0.25], [1, 1], sample_weight=[1, 2])
-    assert expected_observed_ratio(data) == pytest.approx(1 / 3)
-
-
 def test_limits_are_those_of_the_count():
     """Of the binomial by its beta quantiles, of the Poisson by those of chi^2, of log(E/O)."""
     exact, count, log = (

@@ -19,9 +19,3 @@ def test_bins_with_midpoints_need_not_obey_the_bound():
     data = Predictions(np.full(4, 0.5), [0, 0, 0, 1])  # ties predict class 0
     assert ece_lower_bound(data) == 0.25
     assert abs(0.75 - 0.75) < ece_lower_bound(data)
-
-
-def test_weights_average():
-    """A row of weight 0 does not count."""
-    data = Predictions([0.9, 0.4, 0.5], [1, 1, 1], sample_weight=[3, 1, 0])
-    assert ece_lower_bound(data) == pytest.approx((3 * 0.9 + 0.6) / 4 - 0.75, abs=1e-15)

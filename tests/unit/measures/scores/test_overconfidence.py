@@ -22,12 +22,6 @@ def test_nothing_wrong_is_zero_with_a_warning():
         assert overconfidence([0.9, 0.2], [1, 0]) == 0.0
 
 
-def test_weights_average():
-    """A row of weight 0 does not count."""
-    data = Predictions([0.9, 0.8, 0.7], [0, 0, 0], sample_weight=[1, 3, 0])
-    assert overconfidence(data) == pytest.approx((0.9 + 3 * 0.8) / 4)
-
-
 @pytest.mark.parametrize("wrong", [1, 4, 20])
 def test_interval_of_equal_scores_is_that_of_a_beta_variable(wrong):
     """The share of the row not yet seen is Beta(1, wrong); the ends of all confidences bound it."""

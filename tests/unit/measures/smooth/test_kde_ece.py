@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import kde_ece
 from caltest.measures.smooth.kde_ece import triweight_cosines
@@ -49,15 +48,6 @@ def test_value_is_that_of_the_authors_code():
         score, event = simulated(500, seed)
         bandwidth = score[event == 1].std() * 1000**-0.2
         assert kde_ece(score, event, bandwidth=bandwidth) == pytest.approx(theirs, rel=5e-4)
-
-
-def test_weights_count_rows():
-    """At the same bandwidth a row of weight two is that row twice."""
-    score, event = simulated(80)
-    weight = np.random.default_rng(1).integers(0, 3, 80)
-    data = ct.Predictions(score, event, sample_weight=weight)
-    repeated = kde_ece(score.repeat(weight), event.repeat(weight), bandwidth=0.05)
-    assert kde_ece(data, bandwidth=0.05) == pytest.approx(repeated, rel=1e-12)
 
 
 def test_one_score_gives_its_gap():

@@ -87,12 +87,6 @@ def test_options_are_checked(options):
         smooth_ece([0.5], [1], **options)
 
 
-def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match="smooth ECE takes one-dimensional"):
-        smooth_ece(generative_model("M1", n=10, m=3, rng=0))
-
-
 def test_values_of_redrawn_labels_are_those_of_new_predictions():
     """What the exact null compares is the measure itself."""
     data = generative_model("M1", n=50, m=2, rng=0)
@@ -101,9 +95,3 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions():
         labels = bound.redraw(resample_keys(0, 4))
         expected = [smooth_ece(bound.event, row, method=method) for row in labels]
         np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
-
-
-def test_rows_of_weight_zero_do_not_count():
-    """They are left out."""
-    data = Predictions([0.2, 0.9, 0.5], [1, 0, 1], sample_weight=[1, 0, 2])
-    assert smooth_ece(data) == pytest.approx((0.8 + 1.0) / 3)
