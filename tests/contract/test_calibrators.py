@@ -186,16 +186,35 @@ def test_row_of_weight_zero_is_left_out(key, m):
     np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-9)
 
 
+VARIANTS = [(key, {}) for key in REGISTRY if key != "ensemble"]
+VARIANTS += [("histogram", {"binning": "quantile"}), ("dirichlet", {"lam": "auto"})]
+VARIANTS += [("spline", {"mode": mode}) for mode in ("class-wise", "within-top-1")]
+VARIANTS += [("bbq", {"min_bins": 1, "max_bins": 8}), ("vector", {"from_logits": True})]
+VARIANTS += [("temperature", {"from_logits": True})]
+
+
+@degenerate
 @two_or_three_classes
-@pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
-def test_weight_is_a_number_of_rows(key, m):
-    """Integer weights are repeated rows; those of an ensemble would be in several folds."""
+@pytest.mark.parametrize(("key", "options"), VARIANTS, ids=str)
+def test_weight_is_a_number_of_rows(key, options, m, case):
+    """Of 0 too, with ties and without; rows of an ensemble would be in several folds."""
     probs, codes = data_of(m)
-    times = np.random.default_rng(1).integers(1, 4, len(codes))
-    calibrator = make(key, m).fit(probs, codes, sample_weight=times)
-    repeated = make(key, m).fit(probs.repeat(times, axis=0), codes.repeat(times))
-    expected = repeated.predict_proba(probs)
-    np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-7)
+    tied = (np.round(5 * probs) + 1) / (np.round(5 * probs) + 1).sum(axis=1, keepdims=True)
+    times = np.random.default_rng(1).integers(0, 4, len(codes))
+    times[:m] = 1
+    for name, rows in {"distinct": probs, "tied": tied}.items():
+        rows = np.log(rows) if "from_logits" in options else rows  # noqa: PLW2901
+        kind = make(key, 2, **options) if issubclass(REGISTRY[key], BinaryCalibrator) else None
+        one = OneVsRest(kind) if kind is not None and m > 2 else kind or make(key, m, **options)
+        calibrator = clone(one).fit(rows, codes, sample_weight=times)
+        repeated = clone(one).fit(rows.repeat(times, axis=0), codes.repeat(times))
+        with case(name):
+            np.testing.assert_allclose(
+                calibrator.predict_proba(rows), repeated.predict_proba(rows), atol=1e-6
+            )
+            if hasattr(calibrator, "temperature_stderr_"):
+                expected = pytest.approx(repeated.temperature_stderr_, rel=1e-6)
+                assert calibrator.temperature_stderr_ == expected
 
 
 class Tensor:

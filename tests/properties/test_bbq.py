@@ -80,18 +80,6 @@ def test_bbq_without_averaging_is_the_best_model(data, most):
 
 
 @given(sets())
-def test_weights_count_rows(data):
-    """A weight of two is a row twice, and one of zero no row."""
-    scores, labels = data
-    weight = np.arange(len(scores)) % 3
-    weight[0] = 1
-    weighted = fitted(scores, labels, weight, min_bins=1, max_bins=8)
-    repeated = fitted(scores.repeat(weight), labels.repeat(weight), min_bins=1, max_bins=8)
-    expected = repeated.predict_proba(scores)
-    assert weighted.predict_proba(scores) == pytest.approx(expected, abs=1e-12)
-
-
-@given(sets())
 def test_bbq_is_never_certain(data):
     """The prior has both classes in every bin."""
     probs = fitted(*data).predict_proba(np.linspace(0, 1, 33))

@@ -84,19 +84,6 @@ def test_permuting_classes_permutes_the_fit(data, random, lam):
 
 
 @FEW
-@given(calibration_sets(sizes=(2, 3)), st.sampled_from([0.0, "auto", 1.0]))
-def test_weights_count_rows(data, lam):
-    """A weight of two is a row twice, for "auto" too; a weight of zero is none."""
-    probs, y, weight = data
-    weight[5:] -= 1
-    weighted = DirichletCalibrator(lam=lam).fit(probs, y, sample_weight=weight)
-    repeated = DirichletCalibrator(lam=lam).fit(probs.repeat(weight, axis=0), y.repeat(weight))
-    assert weighted.lam_ == repeated.lam_
-    expected = repeated.predict_proba(probs)
-    assert weighted.predict_proba(probs) == pytest.approx(expected, abs=1e-6)
-
-
-@FEW
 @given(calibration_sets())
 def test_temperature_scaling_lies_in_the_family(data):
     """Proposition 1: W = I / T, b = 0; with those constraints it is the temperature."""

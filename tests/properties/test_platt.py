@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -90,16 +89,3 @@ def test_order_is_kept_or_turned_around(data, new):
     out = platt.predict_proba(np.sort(new))[:, 1] * (-1 if platt.slope_ < 0 else 1)
     assert (np.diff(out) >= 0).all()
     assert np.isfinite(out).all()
-
-
-@given(SETS)
-def test_weights_count_rows(data):
-    """A weight of 3 is a row three times, one of 0 none."""
-    p, y, weight = data
-    if weight is None:
-        return
-    times = np.rint(weight / weight[weight > 0].min()).astype(int)
-    repeated = fitted(p.repeat(times), y.repeat(times), None)
-    weighted = fitted(p, y, times.astype(float))
-    new = np.linspace(0, 1, 7)
-    assert weighted.predict_proba(new) == pytest.approx(repeated.predict_proba(new), abs=1e-6)

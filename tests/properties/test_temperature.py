@@ -84,17 +84,6 @@ def test_any_start_gives_the_same_temperature(sample, log_start):
 
 
 @SETTINGS
-@given(samples())
-def test_weights_are_repeated_rows(sample):
-    """The temperature and its standard error."""
-    z, y, weight = sample
-    weighted = fit(z, y, weight)
-    repeated = fit(z.repeat(weight, axis=0), y.repeat(weight))
-    assert weighted.temperature_ == pytest.approx(repeated.temperature_, rel=1e-11)
-    assert weighted.temperature_stderr_ == pytest.approx(repeated.temperature_stderr_, rel=1e-8)
-
-
-@SETTINGS
 @given(samples(), st.randoms(use_true_random=False))
 def test_classes_and_rows_may_come_in_any_order(sample, random):
     """Neither has a part in the loss."""
@@ -124,12 +113,3 @@ def test_temperature_scales_with_the_logits(sample, factor):
     assert scaled.temperature_ == pytest.approx(factor * ours.temperature_, rel=1e-11)
     probs = scaled.predict_proba(factor * z)
     np.testing.assert_allclose(probs, ours.predict_proba(z), rtol=1e-9, atol=1e-15)
-
-
-@SETTINGS
-@given(samples())
-def test_rows_of_weight_zero_have_no_influence(sample):
-    """Not to the last bit."""
-    z, y, weight = sample
-    more = np.concatenate([z, -z[:1] * 1e3]), np.append(y, y[0]), np.append(weight, 0)
-    assert fit(*more).temperature_ == fit(z, y, weight).temperature_

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -141,16 +140,6 @@ def test_summary_prints_every_weight():
     text = str(DirichletCalibrator(lam=0, classes=["a", "b", "c"]).fit(probs, y).summary(rng=0))
     assert "W[a, b]" in text
     assert "std err" in text
-
-
-@pytest.mark.parametrize("lam", [0, "auto"])
-def test_saved_map_is_the_same_to_the_last_bit(lam):
-    """Through JSON."""
-    probs, y = sample()
-    fitted = DirichletCalibrator(lam=lam, classes=["a", "b", "c"]).fit(probs, y)
-    again = DirichletCalibrator.from_json(fitted.to_json())
-    assert (again.predict_proba(probs) == fitted.predict_proba(probs)).all()
-    assert json.loads(again.to_json()) == json.loads(fitted.to_json())
 
 
 @pytest.mark.parametrize("lam", [0, "auto"])

@@ -51,15 +51,6 @@ def test_one_dimension_is_the_log_odds_of_two_classes():
     assert np.abs(fitted.linear_[0]).max() < 5
 
 
-def test_saved_map_is_the_same_to_the_last_bit():
-    """Through JSON."""
-    logits, y = sample()
-    fitted = MatrixScaling(from_logits=True, lam=[0.1, 1.0]).fit(logits, y)
-    again = MatrixScaling.from_json(fitted.to_json())
-    assert (again.predict_proba(logits) == fitted.predict_proba(logits)).all()
-    assert again.lam == [0.1, 1.0]
-
-
 def test_infinite_logits_count_as_the_smallest_probability():
     """Of -inf, in fit and in predict."""
     logits, y = sample()

@@ -288,16 +288,6 @@ def test_curve_of_a_class_has_its_name():
         fitted.curve()
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_weights_count_rows(mode):
-    """A row of weight two is that row twice, and one of weight zero is none."""
-    probs, labels = simulated(400)
-    weight = np.random.default_rng(1).integers(0, 3, 400)
-    weighted = SplineCalibrator(mode=mode).fit(probs, labels, sample_weight=weight)
-    repeated = SplineCalibrator(mode=mode).fit(probs.repeat(weight, axis=0), labels.repeat(weight))
-    np.testing.assert_array_equal(weighted.predict_proba(probs), repeated.predict_proba(probs))
-
-
 @pytest.mark.parametrize("factor", [1e-300, 1e300])
 def test_scale_of_weights_has_no_effect(factor):
     """Weights near the largest and the smallest numbers."""

@@ -29,12 +29,6 @@ def test_t_cal_needs_a_pair():
             t_cal(probs, labels)
 
 
-def test_t_cal_needs_one_dimension():
-    """The message names lenses."""
-    with pytest.raises(NotApplicable, match="use lens='confidence', 'classwise' or 'top-2'"):
-        t_cal(np.eye(3), [0, 1, 2])
-
-
 def test_t_cal_takes_no_weights():
     """The message names a test that does."""
     weighted = ct.Predictions([0.1, 0.2], [0, 1], sample_weight=[1, 2])

@@ -103,3 +103,12 @@ def test_weights_and_several_classes_are_refused():
         ici(Predictions([0.2, 0.4], [0, 1], sample_weight=[1.0, 2.0]))
     with pytest.raises(NotApplicable, match="one-dimensional predictions"):
         ici(np.full((4, 3), 1 / 3), [0, 1, 2, 0])
+
+
+@pytest.mark.parametrize(("measure", "summary"), [(e50, np.median), (emax, np.max)])
+def test_other_summaries_of_four_rows_by_hand(measure, summary):
+    """A span of one half fits two rows: with far neighbours, each row is its own loess."""
+    p, y = np.array([0.1, 0.3, 0.6, 1.0]), np.array([0, 1, 1, 1])
+    errors = np.abs(y - p)  # .1, .7, .4, 0
+    assert measure(p, y, span=0.5) == pytest.approx(summary(errors))
+    assert e90(p, y, span=0.5) == pytest.approx(np.quantile(errors, 0.9))
