@@ -313,7 +313,9 @@ def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
 # ---- degenerate data ----------------------------------------------------------------------------
 
 
-@every_calibrator
+@pytest.mark.parametrize(
+    "key", [pytest.param(k, marks=pytest.mark.full if k == "gp" else ()) for k in REGISTRY]
+)
 def test_degenerate_data_give_a_defined_map(key, case):
     """Probabilities without NaN, and no warning but DegenerateDataWarning; logits too."""
     for name, (probs, codes) in DEGENERATE.items():

@@ -20,7 +20,7 @@ from fuzz_kinds import KINDS
 
 import caltest as ct
 
-QUICK = 500
+QUICK = 200
 FULL = 2000
 SLOW = 20_000
 BLOCK = 40  # cases in a test

@@ -1,4 +1,4 @@
-"""The KS test under both nulls."""
+"""The KS and Kuiper tests under both nulls."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.measures import ks_error
+from caltest.measures import ks_error, kuiper_error
 
 
-def test_exact_and_asymptotic_agree_on_many_rows():
+@pytest.mark.parametrize(("test", "measure"), [("ks", ks_error), ("kuiper", kuiper_error)])
+def test_exact_and_asymptotic_agree_on_many_rows(test, measure):
     """Calibrated predictions of 5,000 rows."""
     data = generative_model("M1", n=5000, m=2, rng=1)
-    exact = calibration_test(None, data, test="ks", rng=0, n_resamples=1999)
-    limit = calibration_test(None, data, test="ks", null="asymptotic")
-    assert exact.estimate == limit.estimate == ks_error(data)
+    exact = calibration_test(None, data, test=test, rng=0, n_resamples=1999)
+    limit = calibration_test(None, data, test=test, null="asymptotic")
+    assert exact.estimate == limit.estimate == measure(data)
     assert limit.pvalue == pytest.approx(exact.pvalue, abs=0.05)
 
 
