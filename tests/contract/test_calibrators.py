@@ -1,7 +1,5 @@
 """What holds for every calibrator: inputs, labels, weights, degenerate data, saving, printing."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings
@@ -79,7 +77,6 @@ def assert_probabilities(probs, n, m):
 
 @every_calibrator
 def test_key_names_one_calibrator(key):
-    """One key names a calibrator everywhere."""
     assert REGISTRY[key].key == key
     assert REGISTRY[key].title.strip() == REGISTRY[key].title != ""
 
@@ -175,7 +172,6 @@ def test_one_dimension_of_logits_is_log_odds(key):
 @two_or_three_classes
 @every_calibrator
 def test_row_of_weight_zero_is_left_out(key, m):
-    """Whatever stands in it."""
     probs, codes = data_of(m)
     weight = np.random.default_rng(2).uniform(0.5, 2, len(codes))
     expected = make(key, m).fit(probs, codes, sample_weight=weight).predict_proba(probs)
@@ -255,7 +251,6 @@ def test_input_may_be_of_any_kind(key, case):
 
 @every_calibrator
 def test_predictions_may_be_fitted(key):
-    """Predictions bring labels, names and weights."""
     probs, codes = data_of(3)
     weight = np.linspace(1, 2, len(codes))
     predictions = Predictions(probs, codes, classes=["c", "a", "b"], sample_weight=weight)
@@ -395,7 +390,6 @@ def test_json_keeps_names_and_logits(key):
 @two_or_three_classes
 @every_calibrator
 def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
-    """Without the calibration set."""
     calibrator = fitted(key, m)
     joblib.dump(calibrator, tmp_path / "map.joblib")
     for again in (
@@ -409,7 +403,6 @@ def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
 
 @every_calibrator
 def test_clone_keeps_options_and_forgets_the_fit(key):
-    """As scikit-learn asks of every estimator."""
     calibrator = fitted(key, 3, classes=[0, 1, 2])
     copy = clone(calibrator)
     assert repr(copy) == repr(calibrator)
@@ -484,7 +477,6 @@ BAD_LABELS = {
 
 @every_calibrator
 def test_bad_probabilities_are_refused(key, case):
-    """In `fit` and in `predict_proba` alike."""
     for name, (bad, message) in BAD_PROBS.items():
         with case(name, "fit"), pytest.raises(InvalidInput, match=message):
             make(key).fit(bad, [0, 1])
@@ -494,7 +486,6 @@ def test_bad_probabilities_are_refused(key, case):
 
 @every_calibrator
 def test_bad_labels_are_refused(key, case):
-    """The message names y."""
     for name, (bad, message) in BAD_LABELS.items():
         with case(name), pytest.raises(InvalidInput, match=message):
             make(key).fit(ROWS, bad)
@@ -502,7 +493,6 @@ def test_bad_labels_are_refused(key, case):
 
 @every_calibrator
 def test_swapped_arguments_are_recognised(key):
-    """Labels where probabilities should be."""
     with pytest.raises(InvalidInput, match=r"swap the two arguments"):
         make(key).fit(LABELS, [0.2, 0.7, 0.9])
 
@@ -517,7 +507,6 @@ def test_bad_weights_are_refused(key):
 
 @every_calibrator
 def test_other_number_of_columns_is_refused(key):
-    """Where the map is applied."""
     with pytest.raises(ValueError, match=r"X has 4 features, but .* is expecting 3 features"):
         fitted(key, 3).predict_proba([[0.25] * 4])
     with pytest.raises(InvalidInput, match=r"probs must have 3 columns, as in fit; got shape"):
@@ -526,7 +515,6 @@ def test_other_number_of_columns_is_refused(key):
 
 @every_calibrator
 def test_calibrator_that_is_not_fitted_says_so(key):
-    """As scikit-learn's estimators do."""
     for method in ("predict", "predict_proba", "transform"):
         with pytest.raises(NotFittedError, match=r"not fitted yet"):
             getattr(make(key), method)(ROWS)
@@ -553,7 +541,6 @@ def test_transform_gives_tables(key, library):
 @degenerate
 @every_calibrator
 def test_maps_follow_each_other_in_a_pipeline(key):
-    """And their options can be searched."""
     probs, codes = data_of(3)
     pipeline = make_pipeline(make("temperature", 3), make(key, 3)).fit(probs, codes)
     assert_probabilities(pipeline.predict_proba(probs), len(probs), 3)

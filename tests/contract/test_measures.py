@@ -1,7 +1,5 @@
 """What holds for every measure: one code path for observed and redrawn labels, one value."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from contextlib import suppress
@@ -54,7 +52,6 @@ def test_key_and_function_name_one_measure(key):
 
 @every_measure
 def test_measure_has_a_title_and_a_symbol(key):
-    """Both are one line."""
     measure = REGISTRY[key]()
     for text in (REGISTRY[key].title, measure.title, measure.symbol, measure.description):
         assert text.strip() == text != ""
@@ -163,7 +160,6 @@ def replaced(data, rows, weights):
 
 @every_measure
 def test_measure_of_one_dimension_names_itself_and_lenses(key):
-    """Where there are three classes."""
     measure = REGISTRY[key]()
     try:
         measure.bind(predictions_of(3))

@@ -3,8 +3,6 @@
 A test that is registered is covered; only exceptions are named, with a reason.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from contextlib import suppress
@@ -121,7 +119,6 @@ def test_test_is_declared_by_its_measure(key):
 
 @pytest.mark.parametrize("key", NULLS)
 def test_key_of_a_null_is_the_name_of_its_module(key):
-    """As for tests."""
     assert NULLS[key] is importlib.import_module(f"caltest.nulls.{key.replace('-', '_')}").NULL
 
 

@@ -45,7 +45,6 @@ def test_fuzz_each_call_ends_in_a_result_or_an_error_of_caltest(seeds):
 @pytest.mark.full
 @pytest.mark.parametrize("seeds", blocks(QUICK, FULL), ids=shown)
 def test_fuzz_more_calls(seeds):
-    """So do 2,000."""
     _run(seeds)
 
 
@@ -67,7 +66,6 @@ def test_fuzz_each_call_with_hostile_weights_paths_states_and_lenses_ends_so(kin
 @pytest.mark.parametrize("seeds", blocks(BLOCK, 12 * BLOCK), ids=shown)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fuzz_more_calls_with_hostile_weights_paths_states_and_lenses(kind, seeds):
-    """So do 480 of each."""
     _run(seeds, kind)
 
 

@@ -1,7 +1,5 @@
 """BBQ is the average of equal-mass binnings by their closed-form marginal likelihood."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Cells do not depend on the order of the rows, on how they are cut, nor on the engine."""
 
-from __future__ import annotations
-
 import itertools
 
 import narwhals as nw
@@ -39,7 +37,6 @@ def cut_rows(draw):
 @pytest.mark.full
 @given(cut_rows())
 def test_order_and_chunks_change_no_digit(rows):
-    """All the sums are whole numbers."""
     frame, pieces = rows
     assert counted(pieces, COUNTING).equals(counted([frame], COUNTING))
 
@@ -48,7 +45,6 @@ def test_order_and_chunks_change_no_digit(rows):
 @settings.get_profile("few")
 @given(rows=cut_rows())
 def test_engines_change_no_digit(engine, rows):
-    """The same table of cells."""
     frame, _ = rows
     if engine == "duckdb":
         duckdb = pytest.importorskip("duckdb")

@@ -1,7 +1,5 @@
 """The classwise ECE is the mean of the ECE of every class."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

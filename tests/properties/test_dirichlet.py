@@ -1,7 +1,5 @@
 """Dirichlet calibration minimises its objective, and knows no order of classes or rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """ENIR averages the optima of nearly-isotonic regression along their exact path."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """GP calibration gives probabilities for any data, and rows without weight say nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +29,6 @@ def data(draw):
 @few
 @given(data(), st.booleans(), st.sampled_from(["full", "diagonal"]))
 def test_map_gives_probabilities_and_comes_back_from_json(example, monotone, covariance):
-    """Whatever the data; saved without loss."""
     probs, codes, classes = example
     calibrator = GPCalibrator(
         n_inducing=4, monotone=monotone, covariance=covariance, classes=list(classes)

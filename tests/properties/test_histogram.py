@@ -1,7 +1,5 @@
 """Histogram binning is the weighted frequency in right-closed bins."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """The KS error is the largest deviation over all thresholds, whatever the ties and weights."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Platt scaling has the maximum of its likelihood, whatever the ties, weights and targets."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -84,7 +82,6 @@ def test_no_other_parameters_have_a_smaller_loss(data):
 
 @given(SETS, st.lists(PROBS, min_size=2, max_size=10))
 def test_order_is_kept_or_turned_around(data, new):
-    """By the sign of the slope."""
     platt = fitted(*data)
     out = platt.predict_proba(np.sort(new))[:, 1] * (-1 if platt.slope_ < 0 else 1)
     assert (np.diff(out) >= 0).all()

@@ -1,7 +1,5 @@
 """The smooth ECE is a fixed point of its definition, by both methods."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +30,6 @@ def definition(data, s):
 @given(PREDICTIONS, st.floats(0.02, 0.5))
 @settings.get_profile("some")
 def test_value_at_a_bandwidth_is_the_integral(data, s):
-    """For both methods."""
     expected = definition(data, s)
     assert smooth_ece(data, bandwidth=s, method="exact") == pytest.approx(expected, abs=2e-5)
     assert smooth_ece(data, bandwidth=s) == pytest.approx(expected, abs=4e-5)

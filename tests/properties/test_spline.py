@@ -1,7 +1,5 @@
 """Whatever the predictions, ties and weights, spline calibration gives probabilities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Temperature scaling is the minimum of a convex loss, and what leaves the loss leaves T."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -75,7 +73,6 @@ def test_loss_is_not_above_that_of_scipy(sample):
 @SETTINGS
 @given(samples(), st.floats(-8, 8))
 def test_any_start_gives_the_same_temperature(sample, log_start):
-    """From uniform to certain predictions."""
     z, y, weight = sample
     beta = 1 / fit(z, y, weight).temperature_
     start = 10.0**log_start

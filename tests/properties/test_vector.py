@@ -1,7 +1,5 @@
 """Vector scaling is the minimum of a convex loss, alone or with its penalty."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -98,7 +96,6 @@ def test_parameters_are_those_of_scipy(sample):
 @SETTINGS
 @given(samples(), st.randoms(use_true_random=False))
 def test_permuted_classes_permute_the_fit(sample, random):
-    """Weights and biases."""
     z, y, weight = sample
     order = random.sample(range(z.shape[1]), z.shape[1])
     permuted = fit(z[:, order], np.argsort(order)[y], weight)

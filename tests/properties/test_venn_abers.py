@@ -1,7 +1,5 @@
 """Venn-Abers predictions are isotonic regressions with the new observation in the set."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

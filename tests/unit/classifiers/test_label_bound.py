@@ -1,7 +1,5 @@
 """The bound of sparse variational classification."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -74,7 +72,6 @@ both_likelihoods = pytest.mark.parametrize("latents", [1, 3])
 
 @both_likelihoods
 def test_bound_is_that_of_plain_matrices(latents):
-    """Whitening changes nothing."""
     data, q = labelled(latents), some_q(latents)
     found = bound(data, prior(data, VARIANCE, SCALES), q)
     assert found == pytest.approx(plain_bound(data, q), rel=1e-8)

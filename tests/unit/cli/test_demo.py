@@ -1,7 +1,5 @@
 """`caltest demo`: what it shows, within 80 columns and on stdout alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Planning commands: where predictions come from, what is true, sizes, mistakes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -38,7 +36,6 @@ def test_widths_are_those_of_python(caltest):
 
 
 def test_widths_have_the_defaults_of_python(caltest):
-    """Where no width is given."""
     expected = package.sample_size_for_precision(beta(2, 5), rng=1)
     assert caltest("precision", "--beta", "2,5", "--seed", "1") == (0, str(expected), "")
 
@@ -183,7 +180,6 @@ def test_option_of_another_command_names_it(caltest, line, command):
 
 
 def test_three_classes_have_no_width(caltest, predictions_csv):
-    """The remedy names the option."""
     finished = caltest("precision", predictions_csv)
     assert (finished.status, finished.out) == (2, "")
     assert "and there are 3; name the column of one class by --probs\n" in finished.err

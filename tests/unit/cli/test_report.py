@@ -1,7 +1,5 @@
 """`caltest report FILE`: formats, options, the command that the page shows."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

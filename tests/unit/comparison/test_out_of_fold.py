@@ -1,7 +1,5 @@
 """One rule for maps on rows that they were not fitted to, wherever it is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

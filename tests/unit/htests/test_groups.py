@@ -1,7 +1,5 @@
 """Very many groups in one pass: as one by one, and what is wrong with their rows."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -167,7 +165,6 @@ def test_order_and_chunks_change_no_digit(test, order, cuts):
 
 
 def test_engine_changes_no_digit():
-    """DuckDB has the data."""
     duckdb = pytest.importorskip("duckdb")
     data = shops(9)
     with duckdb.connect() as connection:
@@ -192,7 +189,6 @@ def test_several_columns_are_crossed():
 
 
 def test_missing_group_is_an_error_or_left_out():
-    """Its rows are counted."""
     data = shops().with_columns(shop=pl.when(pl.col("p") > 0.9).then(None).otherwise("shop"))
     wrong = data["shop"].null_count()
     with pytest.raises(InvalidInput, match=f"no group that is missing; got {wrong}"):
@@ -290,7 +286,6 @@ def test_json_and_records_hold_all_groups():
     ids=["cut off", "no text", "a list", "of another result", "without its parts"],
 )
 def test_what_is_no_test_of_groups_is_refused(text, match):
-    """With what it should be."""
     with pytest.raises(InvalidInput, match=match):
         GroupsTest.from_json(text)
 

@@ -1,7 +1,5 @@
 """The KS and Kuiper tests under both nulls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from caltest.measures import ks_error, kuiper_error
 
 @pytest.mark.parametrize(("test", "measure"), [("ks", ks_error), ("kuiper", kuiper_error)])
 def test_exact_and_asymptotic_agree_on_many_rows(test, measure):
-    """Calibrated predictions of 5,000 rows."""
     data = generative_model("M1", n=5000, m=2, rng=1)
     exact = calibration_test(None, data, test=test, rng=0, n_resamples=1999)
     limit = calibration_test(None, data, test=test, null="asymptotic")
@@ -56,7 +53,6 @@ def test_certain_predictions_have_an_exact_p_value_only(test):
 
 @pytest.mark.parametrize("lens", ["top-2", "within-top-2", "confidence", "classwise"])
 def test_lenses_of_two_classes_have_a_p_value(lens):
-    """A table for a family."""
     data = generative_model("M1", n=80, m=3, rng=0)
     result = calibration_test(None, data, test="ks", lens=lens, rng=0, n_resamples=99)
     rows = result if lens == "classwise" else [result]

@@ -1,7 +1,5 @@
 """Overlapping segments of rows that are counted in cells."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

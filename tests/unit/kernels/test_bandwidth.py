@@ -1,7 +1,5 @@
 """Bandwidth rules: median, weighted median and mean of the distances over pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist

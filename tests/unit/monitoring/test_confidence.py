@@ -1,7 +1,5 @@
 """Confidence sequences: their boundary, and exponents between the places of the grid."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

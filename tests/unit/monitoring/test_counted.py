@@ -1,7 +1,5 @@
 """Batches that a monitor has counted: known again by name or by rows, days out of order."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 

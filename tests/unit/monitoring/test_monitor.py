@@ -1,7 +1,5 @@
 """`monitor`: error rates at all times, order and batches of rows, groups, states, bad input."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -428,7 +426,6 @@ def test_a_state_that_is_cut_off_is_refused():
 
 
 def test_names_and_options_are_checked():
-    """Each with its rule."""
     watch = ct.monitor()
     with pytest.raises(NotApplicable, match="needs rows"):
         watch.verdict()
@@ -538,7 +535,6 @@ def test_groups_and_ids_are_names():
 
 
 def test_schema_of_a_state_is_text():
-    """A list there is no schema."""
     values = ct.monitor().to_dict() | {"schema": []}
     with pytest.raises(InvalidInput, match="schema"):
         ct.Monitor.from_dict(values)

@@ -1,7 +1,5 @@
 """Labels are drawn with the probabilities asked for, and never from an impossible class."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

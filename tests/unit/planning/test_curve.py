@@ -1,7 +1,5 @@
 """Power by simulation: seeds, rows, effects, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import beta, dirichlet
@@ -92,7 +90,6 @@ def test_effect_is_infinite_where_the_impossible_happens():
 
 
 def test_classes_of_predictions_reach_the_lens():
-    """A lens can name a class."""
     data = ct.Predictions([[0.5, 0.3, 0.2]], ["a"], classes=["a", "b", "c"])
     assert ct.power(data, lens="classwise[b]", **QUICK).setting.lens == "classwise[b]"
 
@@ -187,7 +184,6 @@ def test_faulty_argument_is_refused(options, message):
 
 
 def test_null_without_a_meaning_is_refused_at_once():
-    """No data set is simulated."""
     with pytest.raises(NotApplicable, match="null 'asymptotic' has no meaning"):
         ct.power(DIRICHLET, null="asymptotic", **QUICK)
 

@@ -50,7 +50,6 @@ def test_frame_has_a_row_for_each_size(backend):
 
 
 def test_csv_has_a_line_for_each_size():
-    """Under one line of names."""
     lines = curve().to_csv().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("test,null,n,power,low,high,")

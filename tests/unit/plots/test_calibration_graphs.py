@@ -1,7 +1,5 @@
 """The four graphs: cumulated curves, the KS error, many and few scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -92,7 +90,6 @@ def test_probability_of_one_class_is_what_happened(event, scores):
 
 
 def test_figure_given_is_drawn_on():
-    """A subfigure will do as well."""
     from matplotlib.figure import Figure
 
     figure = Figure()

@@ -33,7 +33,6 @@ def points(ax, *, filled):
 
 
 def test_every_group_is_a_point_at_its_gap():
-    """Filled where it is rejected."""
     ax = groups(result())
     gaps = 100 * result().gap
     np.testing.assert_allclose(
@@ -56,7 +55,6 @@ def test_control_limits_are_those_of_the_groups():
 
 
 def test_equal_mixes_of_predictions_have_their_number_of_rows():
-    """The axis is that of rows."""
     even = dataclasses.replace(result(), deviation=0.3 / np.sqrt(result().sizes))
     x = np.sort(
         np.concatenate([points(groups(even), filled=filled)[:, 0] for filled in (True, False)])
@@ -98,7 +96,6 @@ def test_gaps_are_those_of_the_worst_groups():
 
 
 def test_result_draws_itself():
-    """On axes that are given."""
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
@@ -128,6 +125,5 @@ def test_few_groups_without_variance_have_a_picture(sizes):
     ids=["another thing", "another kind", "no rows"],
 )
 def test_wrong_arguments_are_refused(given, match):
-    """By name."""
     with pytest.raises(InvalidInput, match=match):
         groups(**{"result": result(), **given})

@@ -37,7 +37,6 @@ def test_grid_is_inside_of_the_simplex_and_symmetric(points):
 
 
 def test_arrows_lead_to_calibrated_probabilities():
-    """In the coordinates of the triangle."""
     ax = simplex_map(dirichlet(), points=6)
     starts, ends = arrows_of(ax.collections[1])
     grid = _grid(6)
@@ -70,7 +69,6 @@ def test_dots_are_predictions_and_not_too_many():
 
 
 def test_simplex_needs_three_classes():
-    """Other maps have other pictures."""
     with pytest.raises(NotApplicable, match="needs 3 classes, and the map has 5"):
         simplex_map(cal.VectorScaling().fit(DATA[5]))
 
@@ -131,7 +129,6 @@ def test_confusion_that_does_not_change_says_so():
 
 
 def test_confusion_needs_the_same_rows():
-    """Other labels, other rows, other classes."""
     first = Predictions([0.2, 0.7], [0, 1])
     with pytest.raises(InvalidInput, match="another label at row 1"):
         confusion_change(first, Predictions([0.2, 0.7], [0, 0]))
@@ -166,13 +163,11 @@ def test_latent_function_needs_a_gaussian_process():
     ],
 )
 def test_plot_draws_the_natural_picture(kind, m, mark):
-    """A curve, the simplex, the parameters."""
     calibrator = cal.REGISTRY[kind]().fit(DATA[m])
     assert calibrator.plot().get_xlabel() == mark
 
 
 def test_plot_draws_the_kind_that_is_asked_for():
-    """On given axes, which it returns."""
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()

@@ -42,7 +42,6 @@ def test_curve_has_a_line_for_each_test():
 
 
 def test_size_is_called_size():
-    """Of calibrated predictions rejections are errors."""
     ax = ct.power(beta(2, 5), n=20, n_datasets=10, rng=1).plot()
     assert ax.get_ylabel() == "size"
 
@@ -56,12 +55,10 @@ def test_search_shows_the_answer():
 
 
 def test_axes_that_are_given_are_returned():
-    """As by all plots."""
     ax = Figure().add_subplot()
     assert power_curve(curve(), ax=ax) is ax
 
 
 def test_other_results_are_refused():
-    """The message says what to pass."""
     with pytest.raises(InvalidInput, match=r"pass what ct\.power or ct\.sample_size gave"):
         power_curve([0.1, 0.2])

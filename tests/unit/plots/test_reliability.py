@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -231,7 +229,6 @@ def test_illegal_option_is_refused(options, message):
 
 
 def test_lens_that_leaves_three_classes_is_not_applicable():
-    """The message names lenses that help."""
     with pytest.raises(NotApplicable, match="a reliability diagram takes one-dimensional"):
         reliability_diagram(P3, Y3, lens="largest-2")
 
@@ -244,7 +241,6 @@ def test_result_without_predictions_is_not_applicable():
 
 
 def test_labels_beside_a_result_are_refused():
-    """A result has its own."""
     result = calibration_test(P, Y, n_resamples=9, rng=1)
     with pytest.raises(InvalidInput, match="labels has no effect where the first argument is the"):
         reliability_diagram(result, Y)

@@ -34,7 +34,6 @@ def test_rows_are_the_worst_segments():
 
 
 def test_result_draws_itself():
-    """On axes that are given."""
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
@@ -43,6 +42,5 @@ def test_result_draws_itself():
 
 
 def test_other_results_are_refused():
-    """The message says which is meant."""
     with pytest.raises(InvalidInput, match="result must be a SegmentsTest"):
         segments("result")

@@ -1,7 +1,5 @@
 """Reports on rows that were counted in cells."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -152,7 +150,6 @@ def test_engine_follows_the_number_of_rows(frame, monkeypatch):
 
 @pytest.mark.full
 def test_what_needs_the_rows_is_refused(frame):
-    """Where cells are asked for."""
     with pytest.raises(ct.NotApplicable, match="recalibrate= needs the rows"):
         ct.report(None, frame, recalibrate="platt", **OPTIONS)
     with pytest.raises(ct.NotApplicable, match="engine='rows' for arrays"):

@@ -1,7 +1,5 @@
 """Places: what is found, its p-values and its direction."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,6 @@ def find_places(predictions, **options):
 
 
 def test_gap_is_observed_less_predicted():
-    """Of each range, counted by hand."""
     rng = np.random.default_rng(1)
     p = rng.random(500)
     data = ct.Predictions(p, (rng.random(500) < p**2).astype(int))

@@ -1,7 +1,5 @@
 """The report as a whole: its parts, its formats, what it leaves out."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -57,7 +55,6 @@ def test_json_holds_the_same_numbers(page):
     ("suffix", "start"), [(".html", "<!DOCTYPE html>"), (".md", "# Are"), (".json", "{")]
 )
 def test_save_takes_the_format_of_the_suffix(page, tmp_path, suffix, start):
-    """Each suffix has its format."""
     path = page.save(tmp_path / f"report{suffix}")
     assert path.read_text(encoding="utf-8").startswith(start)
 
@@ -302,7 +299,6 @@ def test_author_states_and_signs(make, risks):
     ],
 )
 def test_bad_argument_of_the_page_is_named(make, risks, arguments, message):
-    """The message has the remedy."""
     with pytest.raises(InvalidInput, match=message):
         make(*risks, **arguments)
 

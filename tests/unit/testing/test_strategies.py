@@ -1,7 +1,5 @@
 """What the strategies draw, and what it shrinks to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import find, given, settings
@@ -20,7 +18,6 @@ def smallest(strategy, wanted):
 
 @given(strategies.probs())
 def test_rows_are_on_the_simplex(p):
-    """Up to rounding to single precision."""
     assert p.min() >= 0
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-6)
     assert 1 <= len(p) <= 8
@@ -30,7 +27,6 @@ def test_rows_are_on_the_simplex(p):
 
 @given(strategies.probs(6, 3, zeros=False, ties=False, rounded=False))
 def test_zeros_and_ties_may_be_left_out(p):
-    """Then neither occurs."""
     assert p.shape == (6, 3)
     assert p.min() > 0
     assert np.unique(p).size == p.size
@@ -76,7 +72,6 @@ def test_predictions_shrink_to_the_row_that_matters():
 
 @pytest.mark.full
 def test_logits_and_maps_shrink_to_zero_and_the_identity():
-    """Small integers, and slope 1."""
     assert smallest(strategies.logits(), lambda z: z.max() > 3).tolist() == [[0.0, 4.0]]
     found = smallest(strategies.recalibration_maps(3), lambda _map: True)
     assert (found.slope, found.shift) == (1.0, (0.0, 0.0, 0.0))
@@ -110,7 +105,6 @@ def test_encodings_name_the_same_classes(data):
 
 @given(strategies.datasets())
 def test_datasets_have_every_class(drawn):
-    """And rows of as many columns."""
     X, y = drawn
     assert len(X) == len(y)
     assert set(y) == set(range(y.max() + 1))
@@ -119,7 +113,6 @@ def test_datasets_have_every_class(drawn):
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @given(strategies.degenerate())
 def test_degenerate_sets_are_predictions(drawn):
-    """Valid, each of them."""
     p, y = drawn
     assert ct.Predictions(p, y, classes=list(range(p.shape[1]))).n == len(y)
 
@@ -146,6 +139,5 @@ def test_alternatives_are_not_calibrated(kind):
 
 
 def test_alternative_must_be_known():
-    """The message names them."""
     with pytest.raises(ct.InvalidInput, match="'overconfident'"):
         smallest(strategies.predictions(calibrated="wrong"), lambda _data: True)

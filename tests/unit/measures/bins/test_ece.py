@@ -1,7 +1,5 @@
 """The ECE: its binnings, distances, degenerate data, print, null law and errors."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -58,7 +56,6 @@ def test_distances_of_two_classes_are_multiples_of_the_gap(predictions):
 
 
 def test_distance_as_a_function_gets_mean_prediction_and_mean_label():
-    """In this order."""
     seen = []
     ece([[0.6, 0.4], [0.2, 0.8]], [0, 0], bins=1, distance=lambda p, y: seen.append((p, y)) or 0.0)
     np.testing.assert_allclose(seen[0], [[0.4, 0.6], [1, 0]])
@@ -112,7 +109,6 @@ def test_sweep_takes_no_weights():
     ],
 )
 def test_ece_refuses_illegal_options(option, value):
-    """The message names the option."""
     with pytest.raises(InvalidInput, match=f"{option} must be"):
         ece([0.1, 0.9], [0, 1], **{option: value})
 
@@ -130,7 +126,6 @@ def test_ece_refuses_illegal_options(option, value):
     ],
 )
 def test_ece_parameters_name_bins_and_distance(options, m, shown):
-    """The result shows what was used."""
     data = ct.datasets.generative_model("M1", n=200, m=m, alpha=1.0, rng=0)
     parameters = ECE(**options).bind(data).parameters
     assert shown.items() <= parameters.items()
@@ -145,7 +140,6 @@ def test_sweep_shows_the_number_of_bins_of_the_observed_labels():
 
 
 def test_power_is_part_of_the_symbol():
-    """ECE_2 is not ECE."""
     assert [ECE(p=p).symbol for p in (1, 2, 1.5)] == ["ECE", "ECE_2", "ECE_1.5"]
 
 

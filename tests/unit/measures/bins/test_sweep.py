@@ -1,7 +1,5 @@
 """The monotone sweep against the plainest code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The Cramer-von Mises error against sums that are written out, in every form of the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

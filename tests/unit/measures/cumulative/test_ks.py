@@ -1,7 +1,5 @@
 """The KS error under every lens of two classes, its scaling and its limit law."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -37,7 +35,6 @@ def test_within_top_r_sums_the_largest():
 
 
 def test_family_gives_one_value_each():
-    """One for each class."""
     data = generative_model("M1", n=50, m=3, rng=0)
     values = ks_error(data, lens="classwise")
     assert values.shape == (3,)

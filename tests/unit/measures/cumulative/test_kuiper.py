@@ -1,7 +1,5 @@
 """The Kuiper error, its scaling and its limit law."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import Predictions

@@ -1,7 +1,5 @@
 """Measures of one rating grade: the number of defaults, its PD, notes and degenerate grades."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,6 @@ def grade(pd, n, defaults, **options):
 
 @every_measure
 def test_value_is_the_number_of_defaults(measure):
-    """The estimate is the default rate."""
     bound = measure.bind(grade(0.1, 40, 6))
     assert bound.value() == 6
     assert bound.estimate(6) == 0.15
@@ -83,7 +80,6 @@ def test_exact_null_says_which_alternative_it_takes(alternative):
 
 
 def test_pd_of_equal_predictions_is_that_prediction():
-    """To the last bit."""
     assert Binomial().closed_form(grade(0.1, 1000, 100)).parameters["PD"] == 0.1
 
 
@@ -115,7 +111,6 @@ def test_one_sided_test_says_its_side(measure):
 
 @every_measure
 def test_two_sided_test_has_no_side(measure):
-    """Both directions speak against calibration."""
     both = calibration_test(grade(0.2, 400, 60), test=measure.key, alternative="two-sided")
     assert both.side == ""
     assert "alternative hypothesis: the predictions are not calibrated" in str(both)

@@ -1,7 +1,5 @@
 """The statistic of the calibration belt at its extremes, and its nulls."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -100,7 +98,6 @@ def test_equal_sums_bring_a_note_on_the_development_sample():
 
 
 def test_infinite_statistic_has_the_least_p_value():
-    """It is not 0."""
     data = predictions(50)
     probs = np.vstack([data.probs, [[1.0, 0.0]]])
     limit = MEASURE.limit(Predictions(probs, np.append(data.labels, 1)))

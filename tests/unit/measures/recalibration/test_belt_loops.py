@@ -1,7 +1,5 @@
 """Polynomials in the log odds: the sums, the fit and its likelihood region."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -104,7 +102,6 @@ def test_outlier_does_not_stop_the_fit():
 
 @pytest.mark.full
 def test_degree_rises_while_the_next_one_gains_enough():
-    """Forward selection in a few lines."""
     for seed in range(20):
         z, p, y = sample(seed=seed)
         _, sums, rows = prepared(z, p, y + 0)
@@ -120,7 +117,6 @@ def test_degree_rises_while_the_next_one_gains_enough():
 
 @pytest.mark.full
 def test_fit_on_nodes_is_that_on_rows():
-    """For 20,000 rows, to twelve digits."""
     z, p, y = sample(20_000)
     basis, sums, rows = prepared(z, p, y)
     nodes, weights = interpolation_nodes(z, np.ones(z.size))

@@ -1,7 +1,5 @@
 """Likelihood ratios of recalibration: parts, classes, weights, and data without an estimate."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -86,7 +84,6 @@ def test_third_class_that_never_occurs_changes_nothing():
 
 
 def test_one_parameter_takes_two_classes(three_classes):
-    """The message names lenses."""
     with pytest.raises(NotApplicable, match=r"test of slope 1 .* takes one-dimensional.*classwise"):
         cox(three_classes, tested="slope")
 
@@ -104,7 +101,6 @@ def test_impossible_label_is_not_hidden(tested):
 
 
 def test_impossible_label_of_three_classes_is_not_hidden():
-    """As for two."""
     probs = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
     with pytest.warns(DegenerateDataWarning, match=r"contradicts the predictions|count as that"):
         assert cox(probs, [2, 1, 2]) == math.inf
@@ -206,7 +202,6 @@ def test_separated_labels_have_a_finite_ratio():
 
 
 def test_options_are_checked():
-    """The message names near misses."""
     with pytest.raises(InvalidInput, match="tested must be one of"):
         Cox(tested="intercepts")
     with pytest.raises(InvalidInput, match="slopes must be one of"):

@@ -1,7 +1,5 @@
 """Polynomials that are orthonormal, and nodes that have the sums of all rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

@@ -1,7 +1,5 @@
 """The Brier score by hand and at its extremes."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest.measures import brier_score
@@ -15,7 +13,6 @@ def test_two_classes_are_halved_and_more_are_not():
 
 @pytest.mark.parametrize(("labels", "expected"), [([0, 1], 0.0), ([1, 0], 1.0)])
 def test_certain_predictions(labels, expected):
-    """Right 0, wrong 1."""
     assert brier_score([0.0, 1.0], labels) == expected
 
 

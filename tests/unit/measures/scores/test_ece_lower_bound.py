@@ -1,7 +1,5 @@
 """The lower bound on the confidence ECE by hand, and what it does not bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from caltest.measures import ece_lower_bound
 
 
 def test_bound_is_mean_confidence_less_accuracy():
-    """Confidences 0.9 and 0.6, one right."""
     assert ece_lower_bound([0.9, 0.4], [1, 1]) == pytest.approx(0.75 - 0.5)
 
 

@@ -1,7 +1,5 @@
 """The overconfidence by hand, with ties, and where nothing is wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The underconfidence by hand, with ties, and where nothing is right."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import DegenerateDataWarning, Predictions

@@ -66,7 +66,6 @@ def test_calibrated_predictions_have_less_and_less():
 
 
 def test_kernel_has_the_cosines_of_its_integral():
-    """By quadrature."""
     t = np.linspace(-0.3, 0.3, 100_001)
     k = np.array([0, 1, 5, 40])
     expected = [np.trapezoid(triweight(t, 0.3) * np.cos(i * np.pi * t), t) for i in k]

@@ -1,7 +1,5 @@
 """The linear form of lowess gives the fits of R and of statsmodels, by rows and by moments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from statsmodels.nonparametric.smoothers_lowess import lowess as statsmodels_lowess

@@ -1,7 +1,5 @@
 """The smooth ECE: options, extremes, large data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -75,14 +73,12 @@ def test_bandwidth_may_be_small_or_large(bandwidth):
 
 
 def test_bandwidth_that_is_not_resolved_is_refused():
-    """The message gives the limit."""
     with pytest.raises(NotApplicable, match=r"no bandwidth below 3.1e-05"):
         smooth_ece([0.5], [1], bandwidth=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"bandwidth": 0}, {"bandwidth": "auto"}, {"method": "fast"}])
 def test_options_are_checked(options):
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must be"):
         smooth_ece([0.5], [1], **options)
 

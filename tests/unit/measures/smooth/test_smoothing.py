@@ -1,7 +1,5 @@
 """Smoothing with the reflected Gaussian kernel equals the sum over its reflections."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -102,7 +100,6 @@ def test_integral_between_roots_splits_in_stretches_of_noise():
 
 
 def test_residual_sums_are_signed_and_absolute():
-    """Of w (y - p)."""
     labels, score = np.array([1, 0], np.uint8), np.array([0.25, 0.5])
     assert residual_sums(labels, np.array([1.0, 2.0]), score) == (-0.25, 1.75)
 
