@@ -21,6 +21,7 @@ from caltest.lenses.base import induced
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of
 from caltest.measures.outcome import Outcome, Part
+from caltest.measures.tolerance import tolerance_of
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.adaptive import LEVEL, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
@@ -404,7 +405,7 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
             plan.measure, seen, tolerance=plan.tolerance, **settings
         )
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
-    if not plan.tolerance.equivalence and plan.measure.is_raised_to_exact(seen.n):
+    if not plan.tolerance.equivalence and tolerance_of(plan.measure).is_raised_to_exact(seen.n):
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
         outcome = at_least_exact(outcome, exact)
     return seen, outcome

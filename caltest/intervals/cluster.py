@@ -13,7 +13,7 @@ from caltest.intervals.base import Draws, Method
 from caltest.intervals.row_functions import GROUPS, jackknife_error, row_function
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends, Outcome
-from caltest.measures.tolerance import Deviation, Tolerance
+from caltest.measures.tolerance import Deviation, Tolerance, tolerance_of
 from caltest.nulls.base import resampling_pvalue
 from caltest.nulls.cluster import Clusters, cluster_test, dependence_parameters, plural
 from caltest.nulls.tolerance import NO_WEIGHTS
@@ -110,14 +110,13 @@ def cluster_tolerance_test(
     NotApplicable
         If the measure has no tolerance, or fewer than 10 clusters hold events of either kind.
     """
-    if measure.tolerance_method is None:
-        return measure.tolerance_limit(predictions, tolerance, n_jobs)  # which says why not
+    known = tolerance_of(measure)
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
     clusters = Clusters.of(predictions)
     _check_events(predictions, clusters)
     # A root has no jackknife error where it is 0; its square has one.
-    squares = tolerance.equivalence and measure.tolerance_method == "limit"
+    squares = tolerance.equivalence and known.tolerance_method == "limit"
     used = measure.unrooted if squares else measure
     tau = tolerance.value if used is measure else tolerance.value**2
     found = jackknife(used, predictions, clusters, seed)
@@ -126,7 +125,7 @@ def cluster_tolerance_test(
         z = squared_deviation(used, predictions, clusters, found, n_jobs).z(tau)
         degrees = min(degrees, effective_count(clusters) - 1.0)
     if tolerance.equivalence:
-        floor = measure.boundary_tail(predictions, tolerance, n_jobs)
+        floor = known.boundary_tail(predictions, tolerance, n_jobs)
     else:
         flipped = cluster_test(
             measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs

@@ -24,7 +24,6 @@ from caltest.measures.cumulative.cramer_von_mises import *
 from caltest.measures.smooth.smooth_ece import *
 from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.scores import *
-from caltest.measures.scores.log_loss import *
 from caltest.measures.scores.spiegelhalter import *
 from caltest.measures.scores.decomposition import *
 from caltest.measures.scores.net_benefit import *

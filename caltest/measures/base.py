@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,21 +26,63 @@ from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTe
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions, as_measured
 from caltest.sources import Cells, ManyCells
-from caltest.types import Floats, Ints
+from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
     from caltest.measures.chunks import BoundChunks
-    from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
-    from caltest.sources.chunks import Survey
+    from caltest.measures.tolerance import ToleranceTest
 
 __all__ = ["BoundMeasure", "Measure"]
 
 
-ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
 FROM_STATISTIC = ("bind_cells", "bind_groups", "residual_statistics")  # in every measure with one
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
+
+TESTS, METHOD = "use one of the tests {tests}", "use method={measure.intervals[0]!r}"
+EXACT, ROWS = "use null='exact'", "use engine='rows', or one of the tests {tests}"
+DECLINES = {  # what a measure lacks, in words, and what to use instead
+    "statistic": ("is no function of sums of residuals", "bind it"),
+    "bind_cells": ("needs the rows{why}", ROWS),
+    "bind_chunks": ("takes no rows by chunks", ROWS),
+    "bind_groups": ("tests one group after the other", TESTS),
+    "residual_statistics": ("has no test for rows that depend on each other", TESTS),
+    "limit": ("has no limiting distribution", EXACT),
+    "closed_form": ("has no null distribution in closed form", EXACT),
+    "concentration_bound": ("has no concentration bound", EXACT),
+    "degenerate_ustatistic": ("is no U-statistic", EXACT),
+    "row_terms": ("is no sum over rows", EXACT),
+    "tolerance": ("has no test with a tolerance", "use test={either}"),
+    "outcome_of_counts": ("needs the rows of a grade", TESTS),
+    "outcome_of_grades": ("needs the rows of the grades", TESTS),
+    "grade_interval": ("needs rows", "use test_calibration"),
+    "own_interval": ("has no interval of its own", METHOD),
+    "gaps": ("is no norm of gaps", METHOD),
+    "score_table": ("is no mean over rows", METHOD),
+}
+
+
+def declines(measure: Measure, capability: str) -> NotApplicable:
+    """Return the error of a measure that lacks a capability; it names the tests that have it."""
+    reason, remedy = DECLINES[capability]
+    keys = keys_by_cells() if capability == "bind_cells" else keys_offering(capability)
+    tests = ", ".join(map(repr, keys))
+    either = " or ".join(tests.rsplit(", ", 1))
+    why = f": {measure.needs_rows}" if measure.needs_rows else ""
+    return NotApplicable(
+        f"{measure.description} {reason.format(why=why)}",
+        remedy.format(measure=measure, tests=tests, either=either),
+    )
+
+
+def declining(capability: str) -> Any:
+    """Return a member that declines, for what few measures offer."""
+
+    def decline(measure: Measure, *_given: object, **_options: object) -> Any:
+        raise declines(measure, capability)
+
+    return decline
 
 
 def keys_offering(capability: str) -> tuple[str, ...]:
@@ -129,7 +171,7 @@ class Measure(ABC):
         From it follow the values and exact p-values of rows, cells and very many groups, those of
         clusters by flipped signs, and intervals. A measure without one binds predictions itself.
         """
-        raise NotApplicable(f"{self.description} is no function of sums of residuals", "bind it")
+        raise declines(self, "statistic")
 
     def takes(self, form: str) -> bool:
         """Tell whether the statistic takes units of this form: "rows", "cells" or "clusters"."""
@@ -153,29 +195,16 @@ class Measure(ABC):
         """Do all that depends on the predictions alone, for cells of very many rows."""
         if self.takes("cells"):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
-        keys = ", ".join(map(repr, keys_by_cells()))
-        reason = f": {self.needs_rows}" if self.needs_rows else ""
-        raise NotApplicable(
-            f"{self.description} needs the rows{reason}",
-            f"use engine='rows', or one of the tests {keys}",
-        )
+        raise declines(self, "bind_cells")
 
-    def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
-        """Do all that depends on a survey of very many rows of the classes with these names."""
-        keys = ", ".join(map(repr, keys_offering("bind_chunks")))
-        raise NotApplicable(
-            f"{self.description} takes no rows by chunks",
-            f"use engine='rows', or one of the tests {keys}",
-        )
+    # Of a survey of very many rows and the names of the classes: all that depends on these alone.
+    bind_chunks: ClassVar[Callable[..., BoundChunks]] = declining("bind_chunks")
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         """Do all that depends on the predictions alone, for cells of very many groups."""
         if self.takes("cells"):
             return BoundGroups(self, many)
-        keys = ", ".join(map(repr, keys_offering("bind_groups")))
-        raise NotApplicable(
-            f"{self.description} tests one group after the other", f"use one of the tests {keys}"
-        )
+        raise declines(self, "bind_groups")
 
     @property
     def estimate_symbol(self) -> str:
@@ -194,19 +223,19 @@ class Measure(ABC):
         """The nulls that have a meaning for this measure; the first is the default."""
         return ("exact", "consistency")
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the asymptotic test of this measure."""
-        raise NotApplicable(f"{self.description} has no limiting distribution", "use null='exact'")
-
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the test of this measure whose null distribution has a formula at every n."""
-        raise NotApplicable(
-            f"{self.description} has no null distribution in closed form", "use null='exact'"
-        )
-
-    def row_terms(self, predictions: Predictions) -> RowTerms:
-        """Return the terms of rows, for a statistic that is a function of their sum."""
-        raise NotApplicable(f"{self.description} is no sum over rows", "use null='exact'")
+    # Tests of (predictions, n_jobs): by a limiting distribution, by a null distribution that has a
+    # formula at every n, and by an inequality that holds for every model.
+    limit: ClassVar[Callable[..., Outcome]] = declining("limit")
+    closed_form: ClassVar[Callable[..., Outcome]] = declining("closed_form")
+    concentration_bound: ClassVar[Callable[..., Outcome]] = declining("concentration_bound")
+    # The measure of (predictions, n_jobs) as a U-statistic that is degenerate under calibration.
+    degenerate_ustatistic: ClassVar[Callable[..., UStatistic]] = declining("degenerate_ustatistic")
+    # The terms of rows of the predictions, for a statistic that is a function of their sum.
+    row_terms: ClassVar[Callable[[Any, Predictions], RowTerms]] = declining("row_terms")
+    # Tests of (d, n, pd, notes): d defaults of n obligors with the probability of default pd; and
+    # of (pd, defaults, n), (G,) each: all grades together. No rows are needed.
+    outcome_of_counts: ClassVar[Callable[..., Outcome]] = declining("outcome_of_counts")
+    outcome_of_grades: ClassVar[Callable[..., Outcome]] = declining("outcome_of_grades")
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
@@ -214,59 +243,16 @@ class Measure(ABC):
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
             return [FlippedStatistic(self.statistic(RowUnits(predictions)))]
-        keys = ", ".join(map(repr, keys_offering("residual_statistics")))
-        raise NotApplicable(
-            f"{self.description} has no test for rows that depend on each other",
-            f"use one of the tests {keys}",
-        )
+        raise declines(self, "residual_statistics")
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the labels show of each statistic that the measure combines, in order."""
         return ()
 
     @property
-    def tolerance_method(self) -> str | None:
-        """How a tolerance is tested, "limit" or "bootstrap"; None where the measure knows none."""
+    def tolerance(self) -> ToleranceTest | None:
+        """The tests with a tolerance, of a measure that knows them; see `ToleranceTest`."""
         return None
-
-    def tolerance_limit(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> Outcome:
-        """Return the test of the hypothesis that the error is at most, or at least, a tolerance."""
-        keys = ", ".join(map(repr, keys_offering("tolerance_method")))
-        raise NotApplicable(
-            f"{self.description} has no test with a tolerance",
-            f"use test={' or '.join(keys.rsplit(', ', 1))}",
-        )
-
-    def is_raised_to_exact(self, n: int) -> bool:
-        """Tell whether "at most a tolerance" is rejected only where calibration is, with n rows."""
-        return n < ROWS_FOR_LIMIT
-
-    def boundary_tail(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> float:
-        """Return how likely labels like these are, at most, where the error is the tolerance.
-
-        By an exact distribution, for the errors whose number of events has one.
-        """
-        return 0.0
-
-    def tolerance_bootstrap(
-        self, predictions: Predictions, tolerance: Tolerance
-    ) -> ToleranceBootstrap | None:
-        """Return the bootstrap that takes the place of `tolerance_limit`, where there is one."""
-        return None
-
-    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the test of this measure by an inequality that holds for every model."""
-        raise NotApplicable(f"{self.description} has no concentration bound", "use null='exact'")
-
-    def degenerate_ustatistic(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> UStatistic:
-        """Return this measure as a U-statistic that is degenerate under calibration."""
-        raise NotApplicable(f"{self.description} is no U-statistic", "use null='exact'")
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the nearest measure that is defined for few rows, down to one; often itself.
@@ -278,20 +264,6 @@ class Measure(ABC):
             what keeps it from being defined, and it stays as it is.
         """
         return self
-
-    def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
-        """Test d defaults of n obligors with the probability of default pd; no rows needed."""
-        raise NotApplicable(
-            f"{self.description} needs the rows of a grade",
-            f"use one of the tests {', '.join(map(repr, keys_offering('outcome_of_counts')))}",
-        )
-
-    def outcome_of_grades(self, pd: Floats, defaults: Ints, n: Ints) -> Outcome:
-        """Test all grades together from the PD, defaults and obligors of each, (G,)."""
-        raise NotApplicable(
-            f"{self.description} needs the rows of the grades",
-            f"use one of the tests {', '.join(map(repr, keys_offering('outcome_of_grades')))}",
-        )
 
     # ---- its confidence intervals -----------------------------------------------------------
 
@@ -323,21 +295,14 @@ class Measure(ABC):
         """What has an interval in place of a statistic that grows with n; None elsewhere."""
         return None
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
-        """Bound the measure by a method of its own, whose key is in `own_intervals`."""
-        raise NotApplicable(
-            f"{self.description} has no interval of its own", f"use method={self.intervals[0]!r}"
-        )
+    # By a method of its own, whose key is in `own_intervals`: the interval of (predictions, level=,
+    # n_jobs=), and that of the default rate of a grade from (d, n, level=), without rows.
+    own_interval: ClassVar[Callable[..., Ends]] = declining("own_interval")
+    grade_interval: ClassVar[Callable[..., Ends]] = declining("grade_interval")
 
     def cell_interval(self, cells: Cells, *, level: float) -> Ends | None:
         """Bound the measure from cells by its own method; None where it has none."""
         return None
-
-    def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
-        """Bound the default rate of a grade with d defaults of n obligors; no rows needed."""
-        raise NotApplicable(f"{self.description} needs rows", "use test_calibration")
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of which this error is a norm, for "convex"; weights are positive."""
@@ -345,19 +310,14 @@ class Measure(ABC):
             found = self.statistic(RowUnits(predictions))
             if found.norm is not None:
                 return gaps_of_rows(found.units, found.norm)
-        raise NotApplicable(
-            f"{self.description} is no norm of gaps", f"use method={self.intervals[0]!r}"
-        )
+        raise declines(self, "gaps")
 
     def row_scores(self, predictions: Predictions) -> RowScores | None:
         """Return the scores of which this measure is the mean; None for other measures."""
         return None
 
-    def score_table(self, predictions: Predictions) -> Floats:
-        """Return the score (n, m) of each label, times the weights, for "unseen-events"."""
-        raise NotApplicable(
-            f"{self.description} is no mean over rows", f"use method={self.intervals[0]!r}"
-        )
+    # The score (n, m) of each label of predictions, times the weights, for "unseen-events".
+    score_table: ClassVar[Callable[[Any, Predictions], Floats]] = declining("score_table")
 
     @property
     def unrooted(self) -> Measure:

@@ -328,10 +328,7 @@ def gap_of_sums(
         The sums of w and of w^2; by default both are the number of rows.
     """
     mass, square = weights or (float(rows), float(rows))
-    n = mass * mass / square  # Kish
-    scale = observed * (1.0 - observed) * mass * mass
-    hidden = UNSEEN * square / rows
-    size = n if scale == 0 else max(n, scale / max(squares, variance, hidden))
+    spread = max(squares, variance, UNSEEN * square / rows)
     return Gap.of(
         kind=kind,
         name=name,
@@ -339,8 +336,25 @@ def gap_of_sums(
         predicted=predicted,
         observed=observed,
         deviation=math.sqrt(variance) / mass,
-        effective=size,
+        effective=float(effective_rows(observed, mass, square, spread)),
     )
+
+
+def effective_rows(share: Any, mass: Any, square: Any, spread: Any) -> Any:
+    """Return the number of rows of one prediction that would tell as much; see `gap_of`.
+
+    Parameters
+    ----------
+    share : float or (G,) array
+        Of events.
+    mass, square : float or (G,) array
+        The sums of w and of w^2.
+    spread : float or (G,) array
+        The variance of the sum of the residuals.
+    """
+    n = mass * mass / square  # Kish
+    scale = share * (1.0 - share) * mass * mass
+    return np.where(scale == 0, n, np.maximum(n, scale / spread))
 
 
 def limits_of_groups(many: ManyCells) -> tuple[Floats, Floats]:
@@ -350,10 +364,8 @@ def limits_of_groups(many: ManyCells) -> tuple[Floats, Floats]:
     excess = many.cells.events - many.cells.expected
     squares = variance + many.sums(excess * (1.0 - 2.0 * many.cells.mean))
     squares -= n * np.square(predicted - observed)
-    scale = observed * (1.0 - observed) * n * n
     spread = np.maximum(np.maximum(squares, variance), UNSEEN)
-    size = np.where(scale == 0, n, np.maximum(n, scale / spread))
-    low, high = shares_limits(observed, size)
+    low, high = shares_limits(observed, effective_rows(observed, n, n, spread))
     return low - predicted, high - predicted
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from caltest.measures.outcome import RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.predictions import Predictions
 from caltest.types import Floats, Labels
-from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import rounding_scale, row_weights
 
 Sums = Callable[[Labels, Floats, Floats], Floats]
@@ -28,20 +27,10 @@ def sum_unit(sd: float, weight: Floats) -> float:
     return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
 
 
-def binary_terms(
-    predictions: Predictions, without: Floats, with_event: Floats, **options: bool
-) -> RowTerms:
-    """Return the terms of rows of two classes, (n,) without and with an event, times weights."""
-    weight = row_weights(predictions)
-    return RowTerms.of(
-        np.column_stack([weight * without, weight * with_event]), predictions, **options
-    )
-
-
 def event_terms(predictions: Predictions, **options: bool) -> RowTerms:
     """Return the terms of the number of events; with sample weights of their sum."""
-    none = np.zeros(predictions.n)
-    return binary_terms(predictions, none, none + 1.0, **options)
+    table = np.column_stack([np.zeros(predictions.n), row_weights(predictions)])
+    return RowTerms.of(table, predictions, **options)
 
 
 class LabelScore(Measure):
@@ -82,31 +71,6 @@ class MeanScore(LabelScore):
         weight, probs = row_weights(predictions), predictions.probs
         own = np.where(probs > 0, self.score_table(predictions), 0.0) * probs
         return float(own.sum() / weight.sum())
-
-
-class ScoreOfUnits(MeanScore):
-    """The mean of a score that is known for any probabilities, of rows or cells."""
-
-    @abstractmethod
-    def scores(self, units: Units) -> ScoreSums:
-        """Return the sums of the score."""
-
-    def score_table(self, predictions: Predictions) -> Floats:
-        return self.scores(RowUnits(predictions)).weighted
-
-    def statistic(self, units: Units) -> Statistic:
-        return self.mean(self.scores(units))
-
-    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
-        """Return the mean of the scores, with other fields of a statistic."""
-        return Statistic(
-            units=sums.units,
-            sums=sums,
-            value=lambda scores: np.asarray(scores / sums.units.total),
-            scale=sums.units.rounding,
-            score_table=lambda: sums.table.T,
-            **described,
-        )
 
 
 class BinaryScore(BoundMeasure):

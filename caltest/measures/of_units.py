@@ -44,7 +44,7 @@ class RowStatistic(BoundMeasure):
         return cast("Labels", self.units.observed)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self.statistic.values(labels)[:, 0]
+        return self.statistic.value(self.statistic.sums.redrawn(labels))[:, 0]
 
     def value(self, n_jobs: int | None = None) -> float:
         return float(self.statistic.observed[0])

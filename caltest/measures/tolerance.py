@@ -6,17 +6,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import ROWS_FOR_LIMIT
+from caltest.measures.base import Measure, declines
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Outcome
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Events, Flags, Floats
 
+ROWS_FOR_LIMIT = 100  # with fewer, limits with a tolerance are rough
 CLASSES = 4  # of many, whose numbers of labels are looked at, on each side
 BOUNDARY = "below the tolerance with the standard error at the tolerance"
 FEW_ROWS_NOTE = (
@@ -80,6 +82,54 @@ class ToleranceBootstrap(ABC):
     @abstractmethod
     def resample(self, counts: Events, n_jobs: int | None = None) -> Floats:
         """Return the bootstrap of the estimate less the error for each row of counts."""
+
+
+class ToleranceTest(ABC):
+    """What a measure offers that has tests with a tolerance, which is then its `tolerance`."""
+
+    tolerance_method: ClassVar[str] = "limit"  # or "bootstrap"
+
+    @property
+    def tolerance(self) -> ToleranceTest | None:
+        """The measure itself, or None for a variant that has no such tests."""
+        return self
+
+    @abstractmethod
+    def tolerance_test(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> Outcome | ToleranceBootstrap:
+        """Return the test that the error is at most, or at least, a tolerance: a limit or draws."""
+
+    @abstractmethod
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return how likely labels like these are, at most, where the error is the tolerance.
+
+        By an exact distribution, for the errors whose number of events has one.
+        """
+
+    def is_raised_to_exact(self, n: int) -> bool:
+        """Tell whether "at most a tolerance" is rejected only where calibration is, with n rows."""
+        return n < ROWS_FOR_LIMIT
+
+
+def tolerance_of(measure: Measure) -> ToleranceTest:
+    """Return the tests with a tolerance of a measure.
+
+    Raises
+    ------
+    NotApplicable
+        If it has none.
+    """
+    if measure.tolerance is None:
+        raise declines(measure, "tolerance")
+    return measure.tolerance
+
+
+def few_rows_notes(n: int) -> tuple[str, ...]:
+    """Say where n rows are few for a limiting distribution."""
+    return (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
 
 
 def unseen_chance(share: float, n: int) -> float:
@@ -189,7 +239,6 @@ def deviation_limit(
             "use more data, or null='exact' without tolerance",
         )
     z = deviation.z(squared)
-    few = (FEW_ROWS_NOTE,) if bound.predictions.n < ROWS_FOR_LIMIT else ()
     return Outcome(
         statistic_name="z",
         statistic=z,
@@ -198,6 +247,6 @@ def deviation_limit(
         alternative=tolerance.alternative,
         null_text=f"normal limit, {BOUNDARY}",
         parameters=bound.parameters,
-        notes=(*bound.notes, *few),
+        notes=(*bound.notes, *few_rows_notes(bound.predictions.n)),
         degenerate=bound.degenerate,
     )

@@ -8,7 +8,7 @@ from functools import partial
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
-from caltest.measures.tolerance import Tolerance, ToleranceBootstrap
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, tolerance_of
 from caltest.nulls.base import (
     Null,
     drawn_batches,
@@ -37,20 +37,19 @@ def tolerance_test(
     """
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
-    bootstrap = measure.tolerance_bootstrap(predictions, tolerance)
-    if bootstrap is None:
-        outcome = measure.tolerance_limit(predictions, tolerance, n_jobs)
-    else:
+    known = tolerance_of(measure)
+    outcome = known.tolerance_test(predictions, tolerance, n_jobs)
+    if isinstance(outcome, ToleranceBootstrap):
         outcome = _bootstrapped(
             measure.symbol,
-            bootstrap,
+            outcome,
             tolerance,
             n_resamples=n_resamples,
             seed=seed,
             n_jobs=n_jobs,
         )
     if tolerance.equivalence:
-        outcome = at_least_tail(outcome, measure.boundary_tail(predictions, tolerance, n_jobs))
+        outcome = at_least_tail(outcome, known.boundary_tail(predictions, tolerance, n_jobs))
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})
 
 

@@ -7,8 +7,6 @@ distribution within the band is carried from cell to cell; what leaves it is add
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -45,53 +43,27 @@ def crossing_tails(
         The probabilities, or up to 1e-4 of themselves more; what is below about 1e-32 is an upper
         bound.
     """
-    return over_groups(_crossing_tails, start, (n, expected, reach), n_jobs)
+    out = np.empty(start.size - 1)
+
+    def some(first: int) -> None:
+        stop = min(first + AT_A_TIME, out.size)
+        _crossing_tails(start, first, stop, n, expected, reach, out)
+
+    for _ in map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)], n_jobs):
+        pass
+    return out
 
 
-def group_extremes(
-    start: Ints, events: Ints, expected: Floats, is_point: Flags, n_jobs: int | None
-) -> Floats:
+@njit()
+def group_extremes(start: Ints, events: Ints, expected: Floats, is_point: Flags) -> Floats:
     """Return the extremes (4, G) of the partial sums of events less the expected ones, 0 included.
 
     They are the largest and the smallest at the ends of cells, and what the largest and the
     smallest between the rows cannot exceed: within a cell of unequal predictions a sum rises by its
     events and falls by the expected ones at most.
     """
-    given = (events, expected, is_point)
-    return over_groups(_group_extremes, start, given, n_jobs, rows=4)
-
-
-def over_groups(
-    loop: Callable[..., None],
-    start: Ints,
-    given: tuple[Any, ...],
-    n_jobs: int | None,
-    *,
-    rows: int = 0,
-) -> Floats:
-    """Fill an array (G,), or (rows, G), by `loop(start, first, stop, *given, out)` over groups."""
-    count = start.size - 1
-    out = np.empty((rows, count) if rows else count)
-
-    def some(first: int) -> None:
-        loop(start, first, min(first + AT_A_TIME, count), *given, out)
-
-    for _ in map_threads(some, [(first,) for first in range(0, count, AT_A_TIME)], n_jobs):
-        pass
-    return out
-
-
-@njit()
-def _group_extremes(
-    start: Ints,
-    first: int,
-    stop: int,
-    events: Ints,
-    expected: Floats,
-    is_point: Flags,
-    out: Floats,
-) -> None:
-    for g in range(first, stop):
+    out = np.empty((4, start.size - 1))
+    for g in range(start.size - 1):
         total = high = low = highest = lowest = 0.0
         for c in range(start[g], start[g + 1]):
             before = total
@@ -102,6 +74,7 @@ def _group_extremes(
                 highest = max(highest, min(before + events[c], total + expected[c]))
                 lowest = min(lowest, max(before - expected[c], total - events[c]))
         out[0, g], out[1, g], out[2, g], out[3, g] = high, low, highest, lowest
+    return out
 
 
 @njit()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-from caltest.types import Flags, Floats, Ints, SmallInts
+from caltest.types import Floats, Ints, SmallInts
 
 
 @njit()
@@ -53,20 +53,6 @@ def cell_sums(
                 for k in range(classes):
                     sums[b, k] += times * gap[i, t, k]
     return mass, sums
-
-
-@njit()
-def partial_sums(rows: SmallInts, gap: Floats, ends: Flags) -> Floats:
-    """Return the sums of the gaps of the drawn rows up to each step end, the rows being sorted."""
-    counts = times_drawn(rows, gap.size)
-    out = np.empty(np.count_nonzero(ends))
-    total, step = 0.0, 0
-    for i in range(gap.size):
-        total += counts[i] * gap[i]
-        if ends[i]:
-            out[step] = total
-            step += 1
-    return out
 
 
 @njit()

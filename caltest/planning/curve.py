@@ -255,7 +255,9 @@ def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
     if tolerance is None:
         return NULLS[test.null].resamples
     # Limits are raised to the exact p-value for few rows, unless equivalence is to be shown.
-    return test.measure.tolerance_method == "bootstrap" or not tolerance.equivalence
+    known = test.measure.tolerance
+    draws = known is not None and known.tolerance_method == "bootstrap"
+    return draws or not tolerance.equivalence
 
 
 def _claim(study: Study) -> str:

@@ -106,7 +106,7 @@ class PartialSums(Sums):
         """The extremes of what was observed, and what those between rows cannot exceed, (4, G)."""
         cells = cast("CellUnits", self.units).cells
         given = cells.events, cells.expected, cells.is_point
-        return group_extremes(self.units.start, *given, 1)
+        return np.asarray(group_extremes(self.units.start, *given))
 
 
 class ScoreSums(Sums):

@@ -34,7 +34,7 @@ def callables():
 
 PUBLIC = {name: found for name, found in callables() if not name.rpartition(".")[2].startswith("_")}
 # For those who write a measure: what `HTest.confidence_interval` asks it for.
-OWN = {"Measure.own_interval", "Measure.cell_interval", "Measure.grade_interval"}
+OWN = {"Measure.cell_interval"}
 
 
 def test_level_is_a_significance_level(case):

@@ -208,9 +208,9 @@ def test_lists_of_tests_are_those_of_the_registry():
         "kce",
         "mmce",
     )
-    offered = keys_offering("tolerance_method")
+    offered = keys_offering("tolerance")
     assert offered == ("skce", "skce-linear", "skce-block", "debiased-ece", "ks")
-    known = {key for key, test in TESTS.items() if test.with_options({}).tolerance_method}
+    known = {key for key, test in TESTS.items() if test.with_options({}).tolerance}
     assert known == set(offered)
 
 

@@ -20,6 +20,7 @@ from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.measures.tolerance import (
     Deviation,
     Tolerance,
+    ToleranceTest,
     designated_labels,
     deviation_limit,
     unseen_chance,
@@ -99,7 +100,7 @@ def _cases_in_bins(
 
 
 @dataclass(frozen=True, kw_only=True)
-class DebiasedECE(BinErrors):
+class DebiasedECE(ToleranceTest, BinErrors):
     """The debiased squared ECE with its bins; see `debiased_ece` for the parameters."""
 
     root: bool = False
@@ -164,9 +165,7 @@ class DebiasedECE(BinErrors):
         units = bins.units
         return max(hidden_deviation(*some, units.rows, a) for some in units.counts())
 
-    tolerance_method: ClassVar[str] = "limit"
-
-    def tolerance_limit(
+    def tolerance_test(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
     ) -> Outcome:
         """Return the normal limit of the error over the bins that are used, seen as given."""

@@ -13,9 +13,8 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cumulative.near_maximum import NearMaximum
-from caltest.measures.one_dimension import sorted_rows
 from caltest.measures.outcome import Outcome
-from caltest.measures.tolerance import Tolerance, unseen_chance
+from caltest.measures.tolerance import Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
@@ -24,6 +23,7 @@ from caltest.predictions import Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.statistic import Tails
+from caltest.units.units import sorted_columns
 
 __all__ = ["KSError", "KuiperError", "ks_error", "kuiper_error"]
 
@@ -138,7 +138,7 @@ LARGE = 1e5  # variance of the number of events from which on tails are those of
 
 
 @dataclass(frozen=True, kw_only=True)
-class KSError(PartialSumMeasure):
+class KSError(ToleranceTest, PartialSumMeasure):
     """The KS error, scaled or not; see `ks_error`."""
 
     key: ClassVar[str] = "ks"
@@ -150,7 +150,9 @@ class KSError(PartialSumMeasure):
     def symbol(self) -> str:
         return "scaled KS" if self.scaled else "KS"
 
-    def tolerance_bootstrap(self, predictions: Predictions, tolerance: Tolerance) -> NearMaximum:
+    def tolerance_test(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> NearMaximum:
         """Return the bootstrap of the directional derivative, at an error of the tolerance."""
         if self.scaled:
             raise NotApplicable(
@@ -168,7 +170,7 @@ class KSError(PartialSumMeasure):
         At the one where the deviation is the tolerance or more, so is the excess or the lack of
         events up to it.
         """
-        event, labels, _ = sorted_rows(predictions, f"the {self.title}")
+        event, labels, _ = sorted_columns(predictions)
         excess = tolerance.value * predictions.n
         tail = largest_prefix_tail(event, labels == 1, step_ends(event), excess)
         return max(tail, unseen_chance(tolerance.value, predictions.n))

@@ -7,13 +7,12 @@ import math
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures.base import ROWS_FOR_LIMIT
-from caltest.measures.one_dimension import sorted_rows
-from caltest.measures.tolerance import FEW_ROWS_NOTE, Tolerance, ToleranceBootstrap
+from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, few_rows_notes
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.types import Events, Floats
+from caltest.units.units import check_one_dimension, sorted_columns
 
 LANES = 8  # independent sums side by side hide the latency of each
 
@@ -50,7 +49,8 @@ class NearMaximum(ToleranceBootstrap):
     """
 
     def __init__(self, predictions: Predictions, tolerance: Tolerance, title: str) -> None:
-        event, labels, _ = sorted_rows(predictions, f"the {title}")
+        check_one_dimension(predictions, f"the {title}")
+        event, labels, _ = sorted_columns(predictions)
         self.tolerance = tolerance
         n = event.size
         self.residuals = labels - event
@@ -65,7 +65,7 @@ class NearMaximum(ToleranceBootstrap):
         size = np.where(ends, np.abs(sums), 0.0)
         self.n = n
         self.value = float(size.max())
-        self.notes = (FEW_ROWS_NOTE,) if n < ROWS_FOR_LIMIT else ()
+        self.notes = few_rows_notes(n)
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
         if tolerance.equivalence:
             near = ends & (size >= self.value - slack)

@@ -39,6 +39,7 @@ from caltest.measures.tolerance import (
     BOUNDARY,
     Deviation,
     Tolerance,
+    ToleranceTest,
     deviation_limit,
     unseen_chance,
 )
@@ -137,7 +138,7 @@ class KernelMeasure(Measure):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SKCE(KernelMeasure):
+class SKCE(ToleranceTest, KernelMeasure):
     """The SKCE with its estimator and kernel; see `skce` for the parameters."""
 
     estimator: str = "unbiased"
@@ -236,18 +237,16 @@ class SKCE(KernelMeasure):
         return super().residual_statistics(predictions, n_jobs)
 
     @property
-    def tolerance_method(self) -> str | None:
-        return None if self.is_biased else "limit"
+    def tolerance(self) -> ToleranceTest | None:
+        return None if self.is_biased else self
 
-    def tolerance_limit(
+    def tolerance_test(
         self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
     ) -> Outcome:
         """Return the normal limit of the unbiased estimate, or Student's of the mean over blocks.
 
         The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
         """
-        if self.is_biased:
-            return super().tolerance_limit(predictions, tolerance, n_jobs)
         if self.estimator != "unbiased":
             return self._block_tolerance(predictions, tolerance, n_jobs)
         pairs = self.bind_all_pairs(predictions, n_jobs)

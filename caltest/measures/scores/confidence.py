@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,12 +12,13 @@ import scipy
 
 from caltest.lenses import Confidence, Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
+from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Predictions
-from caltest.types import Floats, Labels
-from caltest.units.units import row_weights
+from caltest.types import Floats
+from caltest.units import RowUnits, Statistic, UnitSums
+from caltest.units.units import Observed, row_weights
 
 __all__ = [
     "ECELowerBound",
@@ -34,59 +35,58 @@ MANY = 1000  # rows from which on one more makes no difference
 DRAWS, SEED = 9999, 0x5EED  # of the random weights, which are the same for all data
 
 
-@dataclass(frozen=True)
-class ConfidenceSums:
-    """Weighted sums for each row of labels.
+class ConfidenceSums(UnitSums):
+    """Sums (B, 4) over rows of two classes, of which class 1 is that the predicted class is right.
 
-    Attributes
-    ----------
-    wrong, right : (B,) array
-        Of the weights of the wrong and of the right predictions.
-    confidence_on_wrong, doubt_on_right : (B,) array
-        Of the confidence, and of 1 less the confidence.
+    Of the weights of the wrong and of the right predictions, of the confidence on wrong ones, and
+    of 1 less the confidence on right ones.
     """
 
-    wrong: Floats
-    right: Floats
-    confidence_on_wrong: Floats
-    doubt_on_right: Floats
+    def redrawn(self, observed: Observed) -> Floats:
+        return wrong_and_right_sums(observed, self.units.mean, self.units.scale)
 
 
-class BoundConfidence(BoundMeasure):
-    """A function of the sums above; the labels are whether the predicted class is right."""
+class ConfidenceMeasure(Measure):
+    """A function of these sums."""
 
-    def __init__(
-        self, predictions: Predictions, function: Callable[[ConfidenceSums], Floats]
-    ) -> None:
-        super().__init__(Confidence()(predictions))
-        self._confidence = self.predictions.probs[:, 1]
-        self._weight = row_weights(predictions)
-        self._function = function
+    @abstractmethod
+    def value(self, sums: Floats) -> Floats:
+        """Return the value (B, 1) of sums (B, 4)."""
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self._function(self.sums(labels))
+    def undefined(self, sums: Floats) -> tuple[str, ...]:
+        """Say what the sums (4,) of the observed labels leave undefined."""
+        return ()
 
-    def sums(self, labels: Labels) -> ConfidenceSums:
-        """Return the sums for each row of `labels` (B, n)."""
-        return ConfidenceSums(*wrong_and_right_sums(labels, self._confidence, self._weight).T)
-
-
-def mean_or_zero(sums: Floats, mass: Floats) -> Floats:
-    """Divide where there is something to divide by."""
-    return np.divide(sums, mass, np.zeros_like(sums), where=mass > 0)
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowStatistic:
+        sums = ConfidenceSums(RowUnits(Confidence()(predictions)))
+        degenerate = self.undefined(sums.observed()[0])
+        return RowStatistic(
+            Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanOfSome(Measure):
-    """A mean over those predictions that are wrong, or over those that are right."""
+class MeanOfSome(ConfidenceMeasure):
+    """The mean confidence where it is wrong, or the mean of 1 less the confidence where right."""
 
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
 
-    @abstractmethod
     def scores(self, confidence: Floats) -> Floats:
         """Return what is averaged."""
+        return 1.0 - confidence if self.of_right else confidence
+
+    def value(self, sums: Floats) -> Floats:
+        mass, of = (sums[:, [k + self.of_right]] for k in (0, 2))
+        return np.divide(of, mass, np.zeros_like(of), where=mass > 0)
+
+    def undefined(self, sums: Floats) -> tuple[str, ...]:
+        if sums[int(self.of_right)]:
+            return ()
+        side = "right" if self.of_right else "wrong"
+        return (f"no prediction is {side}, so {self.title} is taken as 0",)
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -140,21 +140,9 @@ class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
     key: ClassVar[str] = "overconfidence"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "overconfidence"
     of_right: ClassVar[bool] = False
     symbol: ClassVar[str] = "o(f)"
-
-    def scores(self, confidence: Floats) -> Floats:
-        return confidence
-
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        bound = BoundConfidence(
-            predictions, lambda sums: mean_or_zero(sums.confidence_on_wrong, sums.wrong)
-        )
-        if bound.sums(bound.observed[None]).wrong[0] == 0:
-            bound.degenerate = ("no prediction is wrong, so overconfidence is taken as 0",)
-        return bound
 
 
 def overconfidence(
@@ -211,21 +199,9 @@ class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
     key: ClassVar[str] = "underconfidence"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "underconfidence"
     of_right: ClassVar[bool] = True
     symbol: ClassVar[str] = "u(f)"
-
-    def scores(self, confidence: Floats) -> Floats:
-        return 1.0 - confidence
-
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        bound = BoundConfidence(
-            predictions, lambda sums: mean_or_zero(sums.doubt_on_right, sums.right)
-        )
-        if bound.sums(bound.observed[None]).right[0] == 0:
-            bound.degenerate = ("no prediction is right, so underconfidence is taken as 0",)
-        return bound
 
 
 def underconfidence(
@@ -278,7 +254,7 @@ def underconfidence(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ECELowerBound(Measure):
+class ECELowerBound(ConfidenceMeasure):
     """The lower bound; see `ece_lower_bound`."""
 
     key: ClassVar[str] = "ece-lower-bound"
@@ -286,18 +262,14 @@ class ECELowerBound(Measure):
     title: ClassVar[str] = "lower bound on the confidence ECE"
     symbol: ClassVar[str] = "|conf - acc|"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return BoundConfidence(predictions, _difference)
+    def value(self, sums: Floats) -> Floats:
+        wrong, right, sure, unsure = sums[..., np.newaxis].transpose(1, 0, 2)
+        return np.asarray(np.abs(sure - unsure) / (wrong + right))
 
     def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
         predicted = predictions.probs.argmax(axis=1)[:, None]
         gap = (np.arange(predictions.m) == predicted) - predictions.probs.max(axis=1)[:, None]
         return gap, -gap
-
-
-def _difference(sums: ConfidenceSums) -> Floats:
-    difference = np.abs(sums.confidence_on_wrong - sums.doubt_on_right)
-    return np.asarray(difference / (sums.wrong + sums.right))
 
 
 def ece_lower_bound(

@@ -12,14 +12,13 @@ from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import Cells, quantile_cells, uniform_cells
-from caltest.measures.one_dimension import sorted_rows
 from caltest.numerics.class_sums import binary_entropy
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
 from caltest.sources import Cells as RowCells
-from caltest.types import Events, Floats, Ints
-from caltest.units.units import check_one_dimension, row_weights
+from caltest.types import AnyArray, Events, Floats, Ints
+from caltest.units.units import check_one_dimension, row_weights, sorted_columns
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
 
@@ -153,13 +152,12 @@ def score_decomposition(
         if method == "corp":
             parts.append(_corp(seen, score))
         else:
-            number, count = _grades(seen) if method == "grades" else _bins(seen, binning, bins)
-            parts.append(_by_cells(seen, number, count))
+            parts.append(_by_cells(seen, *_bins(seen, method, binning, bins)))
     return parts if resolved.is_family else parts[0]
 
 
 def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
-    event, labels, weight = sorted_rows(predictions, "the score decomposition")
+    event, labels, weight = sorted_columns(predictions)
     total = float(weight.sum())
     base = float(weight @ labels) / total
     fitted = recalibrated_scores(labels[None], weight, step_ends(event), score == "log-loss")
@@ -170,10 +168,14 @@ def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
     else:
         value = _log_loss(event, labels, weight)
         uncertainty = binary_entropy(base)
+    return _parts(value, recalibrated, uncertainty)
+
+
+def _parts(value: float, recalibrated: float, uncertainty: float) -> ScoreDecomposition:
+    """Decompose a score by that of the recalibrated predictions."""
     # In exact arithmetic neither is negative.
-    miscalibration = max(0.0, value - recalibrated)
-    discrimination = max(0.0, uncertainty - recalibrated)
-    return ScoreDecomposition(value, miscalibration, discrimination, uncertainty)
+    gains = max(0.0, value - recalibrated), max(0.0, uncertainty - recalibrated)
+    return ScoreDecomposition(value, *gains, uncertainty)
 
 
 def brier_parts_of_cells(cells: RowCells) -> ScoreDecomposition:
@@ -188,10 +190,7 @@ def brier_parts_of_cells(cells: RowCells) -> ScoreDecomposition:
     excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)
     value = (float(cells.variance.sum()) + float(excess)) / n
     rate = float(cells.events.sum()) / n
-    uncertainty = rate * (1.0 - rate)
-    return ScoreDecomposition(
-        value, max(0.0, value - fitted), max(0.0, uncertainty - fitted), uncertainty
-    )
+    return _parts(value, fitted, rate * (1.0 - rate))
 
 
 def _log_loss(event: Floats, labels: Events, weight: Floats) -> float:
@@ -208,14 +207,10 @@ def _log_loss(event: Floats, labels: Events, weight: Floats) -> float:
     return math.inf
 
 
-def _grades(predictions: Predictions) -> Cells:
-    """Number the distinct predictions."""
-    values, number = np.unique(predictions.probs[:, 1], return_inverse=True)
-    return number, values.size
-
-
-def _bins(predictions: Predictions, binning: str, bins: int) -> Cells:
-    """Number the bins along P(class 1), or the groups."""
+def _bins(predictions: Predictions, method: str, binning: str, bins: int) -> Cells:
+    """Number the distinct predictions, the bins along P(class 1), or the groups."""
+    if method == "grades":
+        return _distinct(predictions.probs[:, 1])
     if binning == "uniform":
         return uniform_cells(predictions, bins)
     if binning == "quantile":
@@ -225,8 +220,12 @@ def _bins(predictions: Predictions, binning: str, bins: int) -> Cells:
             "binning='groups' takes the groups of the Predictions, and there are none",
             "use Predictions(..., groups=), or method='grades' for the distinct predictions",
         )
-    values, number = np.unique(predictions.groups, return_inverse=True)
-    return number, values.size
+    return _distinct(predictions.groups)
+
+
+def _distinct(values: AnyArray) -> Cells:
+    found, number = np.unique(values, return_inverse=True)
+    return number, found.size
 
 
 def _by_cells(predictions: Predictions, number: Ints, count: int) -> ScoreDecomposition:

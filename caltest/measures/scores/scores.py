@@ -1,20 +1,63 @@
-"""Spherical score, Good 1971."""
+"""Scores that are a mean over rows: Brier score, spherical score, log loss."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from caltest import checks
 from caltest.lenses import Lens
-from caltest.measures.label_scores import ScoreOfUnits
+from caltest.measures.label_scores import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
+from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units import CellUnits, ScoreSums, Statistic, Units
+from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
-__all__ = ["BrierScore", "SphericalScore", "brier_score", "spherical_score"]
+__all__ = [  # noqa: RUF022
+    "BrierScore",
+    "SphericalScore",
+    "brier_score",
+    "spherical_score",
+    "LogLoss",
+    "log_loss",
+]
+
+
+FEW_OBSERVATIONS = 100
+SKEW = (
+    f"with fewer than {FEW_OBSERVATIONS} observations a log loss of rare and large terms can have "
+    "an interval that is too short; that of the Brier score is less so"
+)
+
+
+class ScoreOfUnits(MeanScore):
+    """The mean of a score that is known for any probabilities, of rows or cells."""
+
+    @abstractmethod
+    def scores(self, units: Units) -> ScoreSums:
+        """Return the sums of the score."""
+
+    def score_table(self, predictions: Predictions) -> Floats:
+        return self.scores(RowUnits(predictions)).weighted
+
+    def statistic(self, units: Units) -> Statistic:
+        return self.mean(self.scores(units))
+
+    def mean(self, sums: ScoreSums, **described: Any) -> Statistic:
+        """Return the mean of the scores, with other fields of a statistic."""
+        return Statistic(
+            units=sums.units,
+            sums=sums,
+            value=lambda scores: np.asarray(scores / sums.units.total),
+            scale=sums.units.rounding,
+            score_table=lambda: sums.table.T,
+            **described,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,3 +213,125 @@ def spherical_score(
     0.81649...
     """
     return SphericalScore().evaluate(probs, labels, lens, n_jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLoss(ScoreOfUnits):
+    """The log loss with its clipping; see `log_loss`."""
+
+    eps: float | None = None
+
+    key: ClassVar[str] = "log-loss"
+    title: ClassVar[str] = "log loss"
+    is_proper_score: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.eps is not None:
+            checks.check_level(self.eps, "eps")
+
+    def support(self, m: int) -> tuple[float, float]:
+        return 0.0, math.inf
+
+    symbol: ClassVar[str] = "log loss"
+
+    def scores(self, units: Units) -> ScoreSums:
+        return ScoreSums(units, self._losses)
+
+    def statistic(self, units: Units) -> Statistic:
+        sums = self.scores(units)
+        return self.mean(
+            sums,
+            parameters={} if self.eps is None else {"eps": self.eps},
+            degenerate=() if self.eps is not None else _impossible(sums),
+            error=lambda: self._error(sums),
+        )
+
+    def _losses(self, probs: Floats) -> Floats:
+        with np.errstate(divide="ignore"):  # a log of 0 is reported
+            return np.asarray(-np.log(probs if self.eps is None else np.maximum(probs, self.eps)))
+
+    def _error(self, sums: ScoreSums) -> float:
+        """Bound the sum over cells of the largest change of the loss of a row."""
+        units, cells = sums.units, cast("CellUnits", sums.units).cells
+        ends = (self._losses(np.column_stack([1.0 - p, p])) for p in (cells.least, cells.most))
+        with np.errstate(invalid="ignore"):
+            change = np.maximum(*(np.abs(loss - sums.table) for loss in ends))
+        change[np.isinf(sums.table).any(axis=1)] = 0.0
+        of_rows = change[:, 1] * cells.events + change[:, 0] * (cells.n - cells.events)
+        return float((units.sums(of_rows) / units.total).max())
+
+    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
+        return (SKEW,) if method == "studentized" and n < FEW_OBSERVATIONS else ()
+
+
+def _impossible(sums: ScoreSums) -> tuple[str, ...]:
+    """Say where an observed class has probability 0."""
+    units = sums.units
+    if isinstance(units, CellUnits):
+        hits, counts = units.cells.hits, units.cells.counts
+        without, event = np.isinf(sums.table.T)
+        wrong, first = int(hits[event].sum() + (counts - hits)[without].sum()), ""
+    else:
+        own = np.take_along_axis(units.probs, units.observed[:, np.newaxis], axis=1)[:, 0]
+        rows = np.flatnonzero((own == 0) & (units.scale > 0))
+        wrong, first = rows.size, f", first in row {rows[0]}" if rows.size else ""
+    message = (
+        f"the log loss is infinite: the observed class has probability 0 in {wrong} of "
+        f"{units.rows} rows{first}; pass eps= to clip the probabilities"
+    )
+    return (message,) if wrong else ()
+
+
+def log_loss(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    eps: float | None = None,
+    n_jobs: int | None = None,
+) -> float | Floats:
+    r"""Compute the log loss, the mean negative log probability of the observed class.
+
+    .. math:: -\frac{1}{n} \sum_i \log p_{i, y_i}.
+
+    Its test is two-sided: far from its mean under calibration either way it speaks against
+    calibration.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    eps : float, optional
+        Raise probabilities below `eps`, in (0, 1), to it; by default nothing is clipped.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+
+    Returns
+    -------
+    float
+        In nats, at least 0; infinite, with a DegenerateDataWarning, where an observed class has
+        probability 0. With sample weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Good (1952), Rational decisions; Gneiting, Raftery (2007), Strictly proper scoring rules,
+    prediction, and estimation, section 3.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.log_loss([0.5, 0.25], [1, 1])  # log(8) / 2
+    1.03972...
+    >>> ct.measures.log_loss([0.0], [1], eps=1e-15)
+    34.53877...
+    """
+    return LogLoss(eps=eps).evaluate(probs, labels, lens, n_jobs)

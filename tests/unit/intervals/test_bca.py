@@ -12,8 +12,7 @@ from caltest.intervals import bca
 from caltest.intervals.base import resample
 from caltest.intervals.row_functions import AnyMeasure, RowMean, row_function
 from caltest.measures.scores.confidence import Overconfidence
-from caltest.measures.scores.log_loss import LogLoss
-from caltest.measures.scores.scores import BrierScore, SphericalScore
+from caltest.measures.scores.scores import BrierScore, LogLoss, SphericalScore
 
 OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)

@@ -8,8 +8,7 @@ from caltest.datasets import generative_model
 from caltest.intervals import studentized
 from caltest.intervals.base import resample
 from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
-from caltest.measures.scores.log_loss import SKEW, LogLoss
-from caltest.measures.scores.scores import BrierScore
+from caltest.measures.scores.scores import SKEW, BrierScore, LogLoss
 
 OPTIONS = {"level": 0.9, "n_resamples": 299, "seed": 5, "n_jobs": None}
 DATA = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)

@@ -8,8 +8,7 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.intervals import studentized, unseen_events
 from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
-from caltest.measures.scores.log_loss import LogLoss
-from caltest.measures.scores.scores import BrierScore, SphericalScore
+from caltest.measures.scores.scores import BrierScore, LogLoss, SphericalScore
 
 OPTIONS = {"level": 0.9, "n_resamples": 1999, "seed": 5, "n_jobs": None}
 MEASURES = [BrierScore(), LogLoss(), SphericalScore(), MeanCalibration()]

@@ -47,10 +47,10 @@ def test_unbiased_estimator_alone_is_a_degenerate_u_statistic(estimator):
 
 
 def test_bootstrap_of_a_tolerance_is_that_of_ks_alone():
-    assert SKCE().tolerance_bootstrap(DATA, Tolerance(0.1)) is None
-    assert KSError().tolerance_bootstrap(DATA, Tolerance(0.1)).n == 40
+    assert isinstance(SKCE().tolerance_test(DATA, Tolerance(0.1)), Outcome)
+    assert KSError().tolerance_test(DATA, Tolerance(0.1)).n == 40
     with pytest.raises(NotApplicable, match="use scaled=False"):
-        KSError(scaled=True).tolerance_bootstrap(DATA, Tolerance(0.1))
+        KSError(scaled=True).tolerance_test(DATA, Tolerance(0.1))
 
 
 def test_outcome_names_its_fields():

@@ -58,9 +58,9 @@ def test_extremes_hold_those_between_rows():
     y = rng.random(60) < p
     start = np.arange(0, 60, 6)
     sums = [np.add.reduceat(values, start) for values in (y.astype(float), p)]
-    high, low, highest, lowest = group_extremes(
-        np.array([0, 10]), *sums, np.zeros(10, dtype=bool), 1
-    )[:, 0]
+    high, low, highest, lowest = group_extremes(np.array([0, 10]), *sums, np.zeros(10, dtype=bool))[
+        :, 0
+    ]
     rows = np.append(0.0, np.cumsum(y - p))
     assert low >= lowest
     assert high <= highest

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.numerics.resampled_sums import cell_sums, partial_sums, total_of
+from caltest.numerics.resampled_sums import cell_sums, total_of
 
 pytestmark = pytest.mark.loops
 
@@ -26,13 +26,6 @@ def test_cell_sums_are_those_of_the_drawn_rows(classes, weight):
             drawn = ROWS[codes[ROWS, t] == b]
             assert mass[BINS * t + b] == pytest.approx(w[drawn].sum())
             np.testing.assert_allclose(sums[BINS * t + b], gap[drawn, t].sum(axis=0), atol=1e-12)
-
-
-def test_partial_sums_are_taken_at_the_step_ends():
-    """The drawn rows in their order, up to the end of each step."""
-    gap, ends = GAP[:, 0].copy(), np.arange(N) % 3 == 1
-    expected = [gap[ROWS[end >= ROWS]].sum() for end in np.flatnonzero(ends)]
-    np.testing.assert_allclose(partial_sums(ROWS, gap, ends), expected, atol=1e-12)
 
 
 def test_total_is_the_sum_of_the_drawn_values():
