@@ -200,10 +200,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_of(root, Path(folder))
         for file, node in chosen:
-            place, source = copy / file, (root / file).read_text()
+            place = copy / file
+            source = place.read_text()
             place.write_text(mutate(source, node))
             found = killer(file, copy)
-            shutil.copy2(root / file, place)
+            place.write_text(source)
             survived += not found
             was, now = ast.unparse(node), ast.unparse(ast.fix_missing_locations(changed(node)))
             print(f"{found or 'SURVIVED'}: {file}:{node.lineno} {was} -> {now}", flush=True)
