@@ -8,8 +8,6 @@ checked once; "caltest, arrays" and all others are given arrays. probcal and pyc
 where they are installed. calibrationband is R, so that the band has plain SciPy beside it.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

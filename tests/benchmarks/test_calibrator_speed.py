@@ -383,7 +383,6 @@ def penalty(fitted, lam, mu):
 
 @pytest.mark.parametrize(("fit", "library"), CASES)
 def test_fit(fit, library, benchmark):
-    """Every library fits something."""
     package = library.split(",")[0]
     if package in PACKAGES:
         pytest.importorskip(package, exc_type=ImportError)

@@ -10,8 +10,6 @@ extra_info, the bound of the pseudo-observations; gpytorch has another jitter.
 gpytorch needs torch, which is a matter of gigabytes; it is measured where it is installed.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -144,7 +142,6 @@ def test_fit_of_gpytorch(benchmark, n, m, M):
 @every_shape
 @pytest.mark.parametrize("package", ["caltest", "gpytorch"])
 def test_one_evaluation(benchmark, package, n, m, M):
-    """The bound and its gradient, once."""
     benchmark.group = f"bound and gradient, n = {n}, m = {m}, M = {M}"
     X, y = data(n, m)
     Z = X[:M] + 0.01

@@ -11,8 +11,6 @@ sixth issue: faster than each of them.
 The extra `bench` installs probcal and calzone-tool; pycaleva is measured where it is installed.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

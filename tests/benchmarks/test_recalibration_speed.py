@@ -8,8 +8,6 @@ one likelihood ratio is that of its calibration belt, of which the test of a str
 first step, so that it does more.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Time of the test of segments at the sizes of its goals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -9,8 +9,6 @@ caltest takes the median itself. What takes NumPy minutes needs --slow. The goal
 project's first issue, for two cores.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -104,7 +102,6 @@ ESTIMATES = [
 @pytest.mark.parametrize("library", ["caltest", "NumPy"])
 @pytest.mark.parametrize("case", ESTIMATES)
 def test_unbiased_skce(case, library, benchmark, request):
-    """Both libraries give the same number."""
     n, m, rounds = case
     if library == "NumPy" and n == 30_000:
         skip_unless_slow(request)

@@ -1,7 +1,5 @@
 """What holds for every calibrator: inputs, labels, weights, degenerate data, saving, printing."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings
@@ -79,7 +77,6 @@ def assert_probabilities(probs, n, m):
 
 @every_calibrator
 def test_key_names_one_calibrator(key):
-    """One key names a calibrator everywhere."""
     assert REGISTRY[key].key == key
     assert REGISTRY[key].title.strip() == REGISTRY[key].title != ""
 
@@ -175,7 +172,6 @@ def test_one_dimension_of_logits_is_log_odds(key):
 @two_or_three_classes
 @every_calibrator
 def test_row_of_weight_zero_is_left_out(key, m):
-    """Whatever stands in it."""
     probs, codes = data_of(m)
     weight = np.random.default_rng(2).uniform(0.5, 2, len(codes))
     expected = make(key, m).fit(probs, codes, sample_weight=weight).predict_proba(probs)
@@ -186,16 +182,35 @@ def test_row_of_weight_zero_is_left_out(key, m):
     np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-9)
 
 
+VARIANTS = [(key, {}) for key in REGISTRY if key != "ensemble"]
+VARIANTS += [("histogram", {"binning": "quantile"}), ("dirichlet", {"lam": "auto"})]
+VARIANTS += [("spline", {"mode": mode}) for mode in ("class-wise", "within-top-1")]
+VARIANTS += [("bbq", {"min_bins": 1, "max_bins": 8}), ("vector", {"from_logits": True})]
+VARIANTS += [("temperature", {"from_logits": True})]
+
+
+@degenerate
 @two_or_three_classes
-@pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
-def test_weight_is_a_number_of_rows(key, m):
-    """Integer weights are repeated rows; those of an ensemble would be in several folds."""
+@pytest.mark.parametrize(("key", "options"), VARIANTS, ids=str)
+def test_weight_is_a_number_of_rows(key, options, m, case):
+    """Of 0 too, with ties and without; rows of an ensemble would be in several folds."""
     probs, codes = data_of(m)
-    times = np.random.default_rng(1).integers(1, 4, len(codes))
-    calibrator = make(key, m).fit(probs, codes, sample_weight=times)
-    repeated = make(key, m).fit(probs.repeat(times, axis=0), codes.repeat(times))
-    expected = repeated.predict_proba(probs)
-    np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-7)
+    tied = (np.round(5 * probs) + 1) / (np.round(5 * probs) + 1).sum(axis=1, keepdims=True)
+    times = np.random.default_rng(1).integers(0, 4, len(codes))
+    times[:m] = 1
+    for name, rows in {"distinct": probs, "tied": tied}.items():
+        rows = np.log(rows) if "from_logits" in options else rows  # noqa: PLW2901
+        kind = make(key, 2, **options) if issubclass(REGISTRY[key], BinaryCalibrator) else None
+        one = OneVsRest(kind) if kind is not None and m > 2 else kind or make(key, m, **options)
+        calibrator = clone(one).fit(rows, codes, sample_weight=times)
+        repeated = clone(one).fit(rows.repeat(times, axis=0), codes.repeat(times))
+        with case(name):
+            np.testing.assert_allclose(
+                calibrator.predict_proba(rows), repeated.predict_proba(rows), atol=1e-6
+            )
+            if hasattr(calibrator, "temperature_stderr_"):
+                expected = pytest.approx(repeated.temperature_stderr_, rel=1e-6)
+                assert calibrator.temperature_stderr_ == expected
 
 
 class Tensor:
@@ -236,7 +251,6 @@ def test_input_may_be_of_any_kind(key, case):
 
 @every_calibrator
 def test_predictions_may_be_fitted(key):
-    """Predictions bring labels, names and weights."""
     probs, codes = data_of(3)
     weight = np.linspace(1, 2, len(codes))
     predictions = Predictions(probs, codes, classes=["c", "a", "b"], sample_weight=weight)
@@ -294,7 +308,9 @@ def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
 # ---- degenerate data ----------------------------------------------------------------------------
 
 
-@every_calibrator
+@pytest.mark.parametrize(
+    "key", [pytest.param(k, marks=pytest.mark.full if k == "gp" else ()) for k in REGISTRY]
+)
 def test_degenerate_data_give_a_defined_map(key, case):
     """Probabilities without NaN, and no warning but DegenerateDataWarning; logits too."""
     for name, (probs, codes) in DEGENERATE.items():
@@ -374,7 +390,6 @@ def test_json_keeps_names_and_logits(key):
 @two_or_three_classes
 @every_calibrator
 def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
-    """Without the calibration set."""
     calibrator = fitted(key, m)
     joblib.dump(calibrator, tmp_path / "map.joblib")
     for again in (
@@ -388,7 +403,6 @@ def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
 
 @every_calibrator
 def test_clone_keeps_options_and_forgets_the_fit(key):
-    """As scikit-learn asks of every estimator."""
     calibrator = fitted(key, 3, classes=[0, 1, 2])
     copy = clone(calibrator)
     assert repr(copy) == repr(calibrator)
@@ -463,7 +477,6 @@ BAD_LABELS = {
 
 @every_calibrator
 def test_bad_probabilities_are_refused(key, case):
-    """In `fit` and in `predict_proba` alike."""
     for name, (bad, message) in BAD_PROBS.items():
         with case(name, "fit"), pytest.raises(InvalidInput, match=message):
             make(key).fit(bad, [0, 1])
@@ -473,7 +486,6 @@ def test_bad_probabilities_are_refused(key, case):
 
 @every_calibrator
 def test_bad_labels_are_refused(key, case):
-    """The message names y."""
     for name, (bad, message) in BAD_LABELS.items():
         with case(name), pytest.raises(InvalidInput, match=message):
             make(key).fit(ROWS, bad)
@@ -481,7 +493,6 @@ def test_bad_labels_are_refused(key, case):
 
 @every_calibrator
 def test_swapped_arguments_are_recognised(key):
-    """Labels where probabilities should be."""
     with pytest.raises(InvalidInput, match=r"swap the two arguments"):
         make(key).fit(LABELS, [0.2, 0.7, 0.9])
 
@@ -496,7 +507,6 @@ def test_bad_weights_are_refused(key):
 
 @every_calibrator
 def test_other_number_of_columns_is_refused(key):
-    """Where the map is applied."""
     with pytest.raises(ValueError, match=r"X has 4 features, but .* is expecting 3 features"):
         fitted(key, 3).predict_proba([[0.25] * 4])
     with pytest.raises(InvalidInput, match=r"probs must have 3 columns, as in fit; got shape"):
@@ -505,7 +515,6 @@ def test_other_number_of_columns_is_refused(key):
 
 @every_calibrator
 def test_calibrator_that_is_not_fitted_says_so(key):
-    """As scikit-learn's estimators do."""
     for method in ("predict", "predict_proba", "transform"):
         with pytest.raises(NotFittedError, match=r"not fitted yet"):
             getattr(make(key), method)(ROWS)
@@ -532,7 +541,6 @@ def test_transform_gives_tables(key, library):
 @degenerate
 @every_calibrator
 def test_maps_follow_each_other_in_a_pipeline(key):
-    """And their options can be searched."""
     probs, codes = data_of(3)
     pipeline = make_pipeline(make("temperature", 3), make(key, 3)).fit(probs, codes)
     assert_probabilities(pipeline.predict_proba(probs), len(probs), 3)

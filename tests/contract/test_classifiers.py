@@ -1,7 +1,5 @@
 """What holds for every classifier, and scikit-learn's checks of estimators."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 
@@ -169,7 +167,6 @@ def test_interval_holds_most_of_the_distribution(classifier, m):
 @every_number_of_classes
 @pytest.mark.parametrize("classifier", [c for c in EVERY if issubclass(c, GPClassifier)])
 def test_threads_change_rounding_only(classifier, m):
-    """`n_jobs` is about time."""
     X, y = blobs(m)
     one, two = (
         classifier(n_inducing=15, random_state=0, n_jobs=jobs).fit(X, y).predict_proba(X)
@@ -239,7 +236,6 @@ def test_prediction_in_parts_on_threads_is_the_same(classifier, monkeypatch):
 
 
 def test_one_class_is_refused():
-    """There is nothing to learn."""
     X, _ = blobs(2)
     with pytest.raises(InvalidInput, match="y must have at least two classes; got one class"):
         DirichletGPClassifier().fit(X, np.zeros(len(X)))

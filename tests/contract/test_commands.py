@@ -1,7 +1,5 @@
 """What holds for every command: the same options by the same names, and examples that run."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

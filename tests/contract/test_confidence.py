@@ -1,7 +1,5 @@
 """`level` is a significance level; intervals and bands have `confidence`."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -1,7 +1,5 @@
 """What is public has its page in docs/: names, keys of registries, plots, commands."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

@@ -5,8 +5,6 @@ them. Probabilities lie on the simplex; there a subclass for the test asks a Gau
 classifier of the features for them, so that all from `fit` to pickling runs on probabilities.
 """
 
-from __future__ import annotations
-
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB

@@ -1,7 +1,5 @@
 """Confidence intervals and exact p-values of every test agree, with few events above all."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What holds for every lens: redrawn labels follow its probabilities, tests keep a level."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -29,5 +27,4 @@ OF_TWO = ["strong", "confidence", "classwise", "top-label"]  # others leave more
 @pytest.mark.full
 @pytest.mark.parametrize(("key", "m"), [*((k, 2) for k in OF_TWO), *((k, 4) for k in REGISTRY)])
 def test_lens_keeps_size_and_power_with_other_numbers_of_classes(key, m):
-    """In 300 calibrated data sets."""
     check_lens(filled(key), n_classes=(m,), n_datasets=300)

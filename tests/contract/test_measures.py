@@ -1,7 +1,5 @@
 """What holds for every measure: one code path for observed and redrawn labels, one value."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from contextlib import suppress
@@ -54,7 +52,6 @@ def test_key_and_function_name_one_measure(key):
 
 @every_measure
 def test_measure_has_a_title_and_a_symbol(key):
-    """Both are one line."""
     measure = REGISTRY[key]()
     for text in (REGISTRY[key].title, measure.title, measure.symbol, measure.description):
         assert text.strip() == text != ""
@@ -110,6 +107,65 @@ def test_redrawn_values_have_the_law_of_simulated_predictions(key, m):
     simulated = bounded(values)
     error = redrawn.std() * np.sqrt(1 / 100 + 1 / n_resamples)
     assert abs(redrawn.mean() - np.mean(simulated)) < 5 * error + 1e-12
+
+
+# ---- weights and classes ------------------------------------------------------------------------
+
+# Where a weight is no number of rows.
+NO_COUNT = {
+    "combined": "some places are drawn",
+    "ucme": "places are drawn",
+    "skce": "pairs are of different rows",
+    "debiased-ece": "what is taken off the error of a bin falls with its rows",
+    "spiegelhalter": "the variance has the squares of the weights",
+    "le-cessie-van-houwelingen": "the variance has the squares of the weights",
+    "unreliability": "2 / n is taken off",
+}
+DRAWN = {"combined", "ucme"}  # from all rows
+FIXED = {"kde-ece": {"bandwidth": 0.05}}  # otherwise it depends on n
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("m", [2, 3])
+@every_measure
+def test_integer_weights_are_repeated_rows(key, m):
+    """A weight of 0 is no row; sums of rows are in units of the mean weight."""
+    data = bind(key, predictions_of(m)).predictions
+    times = np.random.default_rng(1).integers(0, 4, data.n)
+    measure = REGISTRY[key](**FIXED.get(key, {}))
+    weighted = replaced(data, np.arange(data.n), times)
+    try:
+        value = measure.evaluate(weighted)
+    except NotApplicable as error:
+        assert "sample weights; use " in str(error)  # noqa: PT017
+        return
+    if key not in DRAWN:
+        some = times > 0
+        alone = measure.evaluate(replaced(data, some, times[some]))
+        assert value == pytest.approx(alone, rel=1e-12, abs=1e-15)
+    if key not in NO_COUNT:
+        repeated = measure.evaluate(replaced(data, np.repeat(np.arange(data.n), times), None))
+        unit = times[times > 0].mean()
+        nearer = min((repeated, repeated / unit), key=lambda other: abs(other - value))
+        assert value == pytest.approx(nearer, rel=1e-7, abs=1e-12)
+
+
+def replaced(data, rows, weights):
+    """Return some rows of the predictions with weights."""
+    classes = np.arange(data.m)
+    return ct.Predictions(
+        data.probs[rows], data.labels[rows], classes=classes, sample_weight=weights
+    )
+
+
+@every_measure
+def test_measure_of_one_dimension_names_itself_and_lenses(key):
+    measure = REGISTRY[key]()
+    try:
+        measure.bind(predictions_of(3))
+    except NotApplicable as error:
+        assert "takes one-dimensional predictions" in str(error)  # noqa: PT017
+        assert "use lens='confidence', 'classwise' or 'top-2'" in str(error)  # noqa: PT017
 
 
 # ---- what a measure offers ----------------------------------------------------------------------
@@ -197,6 +253,7 @@ def asked_for(source):
     return set(families()) & set(names_in(tree) - allowed)
 
 
+@pytest.mark.full
 def test_no_file_outside_measures_asks_which_measure_it_is():
     """`isinstance`, `match`, and tables and tuples of measures."""
     found = {path: asked_for((SOURCE / path).read_text(encoding="utf-8")) for path in FILES}

@@ -1,7 +1,5 @@
 """A seed gives one p-value for any number of jobs, for every test and null there is."""
 
-from __future__ import annotations
-
 import joblib
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """What a new test needs beside its file and its line, said where it is missing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What holds for the options that functions take together, and are described once."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

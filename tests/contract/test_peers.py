@@ -3,8 +3,6 @@
 `python tests/contract/test_peers.py` prints the rows.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 
 import numpy as np

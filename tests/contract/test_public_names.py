@@ -1,7 +1,5 @@
 """What holds for every public name of caltest."""
 
-from __future__ import annotations
-
 import pytest
 
 import caltest
@@ -15,7 +13,6 @@ def test_name_resolves_and_is_listed(name):
 
 
 def test_names_are_unique():
-    """__all__ repeats no name."""
     assert len(caltest.__all__) == len(set(caltest.__all__))
 
 

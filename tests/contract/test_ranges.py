@@ -1,7 +1,5 @@
 """Intervals and bands stay in the range of what they estimate, with few events above all."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

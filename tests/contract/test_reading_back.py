@@ -1,7 +1,5 @@
 """What holds for every result and map that is read back: it keeps to its schema, or it works."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -147,7 +145,6 @@ def faults(read, use, values, *, under=""):
 
 
 def test_every_result_is_in_the_contract():
-    """What has `from_dict` and a schema."""
     waiting, found = [Result], set()
     while waiting:
         waiting += (some := waiting.pop().__subclasses__())
@@ -172,7 +169,6 @@ def test_result_of_damaged_values_is_refused_or_works(name):
     [pytest.param(key, marks=pytest.mark.full if key in COSTLY else ()) for key in CALIBRATORS],
 )
 def test_map_of_damaged_values_is_refused_or_works(key):
-    """It predicts probabilities for every row."""
     values = json.loads(json.dumps(saved_map(key)))
     assert Calibrator.from_dict(values).to_dict() == values
     assert not faults(Calibrator.from_dict, applies, values)

@@ -244,7 +244,6 @@ def test_pvalue_of_all_grades_is_right(portfolio):
 @pytest.mark.parametrize("equivalence", [False, True])
 @pytest.mark.parametrize("key", ["skce", "skce-linear", "skce-block", "debiased-ece", "ks"])
 def test_pvalue_of_a_tolerance_is_right(key, equivalence):
-    """Of equivalence small values count."""
     value = {"ks": 0.02, "debiased-ece": 0.002}.get(key, 0.001)
     result = run(data_of(400), key, None, None, tolerance=value, equivalence=equivalence)
     told = told_by(result)

@@ -1,7 +1,5 @@
 """What holds for the JSON of every command: it has a schema, and follows it."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from contextlib import suppress
@@ -144,7 +142,6 @@ def test_json_of_commands_follows_its_schema(capsys, table, words):
 
 
 def test_json_of_compared_models_follows_its_schema(capsys, table):
-    """With --models."""
     words = ("--label", "y", "--models", "p_,q_", "--n-resamples", "19", *QUICK)
     assert not errors(printed(capsys, "compare", table, *words))
 
@@ -160,19 +157,16 @@ def test_json_of_plans_follows_its_schema(capsys, words):
 
 
 def test_json_of_widths_follows_its_schema(capsys):
-    """The rows that confidence intervals need."""
     words = ("--beta", "2,5", "--ratio-width", "0.2", "--slope-width", "0.2", *QUICK)
     assert not errors(printed(capsys, "precision", *words))
 
 
 def test_json_of_an_interval_follows_its_schema():
-    """Python alone has it."""
     result = ct.test_calibration(predictions_of(2), test="brier", n_resamples=19, rng=1)
     assert not errors(json.loads(result.confidence_interval(n_resamples=99).to_json()))
 
 
 def test_json_of_segments_follows_its_schema():
-    """With the largest scores and without."""
     data = predictions_of(3)
     made = ct.test_segments(data, segments={"ward": data.groups}, n_resamples=19, rng=1, level=0.1)
     assert not errors(json.loads(made.to_json()))

@@ -147,6 +147,7 @@ def test_gap_of_a_monitor_and_what_could_be_found_have_the_sign(word):
     assert f"points {word}" in calibrated.verdict().sentences[-1][1]
 
 
+@pytest.mark.full
 def test_a_gap_and_a_slope_have_one_interval_in_a_report():
     """The same group as group and as segment, all rows in the estimates, the slope in both."""
     columns = {"label": "y", "probs": "p", "by": "ward", "segments": "ward"}
@@ -165,7 +166,6 @@ def test_a_gap_and_a_slope_have_one_interval_in_a_report():
 
 
 def test_plots_say_the_sign():
-    """On the axes of gaps."""
     many, segments = ask("too low", 600, by="ward", engine="cells"), ask("too low", segments="ward")
     labels = [
         many.plot().get_ylabel(),
@@ -191,7 +191,6 @@ def test_json_of_the_earlier_sign_is_refused(kind):
 
 
 def test_gap_names_what_is_wrong_with_its_ends():
-    """Those of another sign."""
     values = {"kind": "event", "name": "1", "n": 9, "predicted": 0.2, "observed": 0.5}
     with pytest.raises(ct.InvalidInput, match=r"observed - predicted \(0.3\); got -0.4 and -0.1"):
         Gap.of_values({**values, "low": -0.4, "high": -0.1, "deviation": 0.1})

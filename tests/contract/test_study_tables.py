@@ -1,7 +1,5 @@
 """The pages of the tests show the rows that the studies have, and a test without rows is found."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

@@ -3,8 +3,6 @@
 A test that is registered is covered; only exceptions are named, with a reason.
 """
 
-from __future__ import annotations
-
 import warnings
 from contextlib import suppress
 

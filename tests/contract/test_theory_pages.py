@@ -1,7 +1,5 @@
 """The pages of the tests have one form, and their index says what the registry says."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What holds for every named test with a tolerance: a valid answer, or a refusal that helps."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -64,7 +62,6 @@ def test_result_is_complete(key, equivalence, m):
 @both_sides
 @every_known
 def test_same_seed_gives_the_same_pvalue_with_any_number_of_threads(key, equivalence):
-    """Nothing but the seed is random."""
     data = predictions_of(3)
     first, second = (run(key, data, equivalence=equivalence, n_jobs=jobs) for jobs in (1, 2))
     assert first.pvalue == pytest.approx(second.pvalue, rel=1e-9)

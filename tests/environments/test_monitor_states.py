@@ -1,7 +1,5 @@
 """The state of `caltest monitor` where processes come at once, are killed, or cannot write."""
 
-from __future__ import annotations
-
 import signal
 import stat
 import subprocess

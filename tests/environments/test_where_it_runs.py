@@ -1,7 +1,5 @@
 """Threads, processes, an installation that nothing can be written to, encodings, line ends."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import multiprocessing
@@ -86,7 +84,6 @@ def test_processes_give_the_answers_of_one(method):
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib_gives_the_answers_of_one_process(backend):
-    """A result comes back whole."""
     run = joblib.Parallel(n_jobs=2, backend=backend)
     found = run(joblib.delayed(CALL)(data) for data in DATA)
     assert [told(one) for one in found] == [told(CALL(data)) for data in DATA]

@@ -99,7 +99,6 @@ def of_a_test(draw: Draw) -> dict[str, Any]:
 
 
 def test_calibration(draw: Draw) -> Case:
-    """A test with its options."""
     arguments, options, n = model_and_data(draw)
     options |= common(draw)
     if draw.chance(0.8):

@@ -20,7 +20,7 @@ from fuzz_kinds import KINDS
 
 import caltest as ct
 
-QUICK = 500
+QUICK = 200
 FULL = 2000
 SLOW = 20_000
 BLOCK = 40  # cases in a test
@@ -45,7 +45,6 @@ def test_fuzz_each_call_ends_in_a_result_or_an_error_of_caltest(seeds):
 @pytest.mark.full
 @pytest.mark.parametrize("seeds", blocks(QUICK, FULL), ids=shown)
 def test_fuzz_more_calls(seeds):
-    """So do 2,000."""
     _run(seeds)
 
 
@@ -56,6 +55,7 @@ def test_fuzz_most_calls(seeds):
     _run(seeds)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_fuzz_each_call_with_hostile_weights_paths_states_and_lenses_ends_so(kind):
     """Of a file the rows that it has are counted; a state that is refused stays as it is."""
@@ -66,7 +66,6 @@ def test_fuzz_each_call_with_hostile_weights_paths_states_and_lenses_ends_so(kin
 @pytest.mark.parametrize("seeds", blocks(BLOCK, 12 * BLOCK), ids=shown)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fuzz_more_calls_with_hostile_weights_paths_states_and_lenses(kind, seeds):
-    """So do 480 of each."""
     _run(seeds, kind)
 
 

@@ -1,7 +1,5 @@
 """Whole printed texts of comparisons, one file for each; the values are those of the JSON files."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

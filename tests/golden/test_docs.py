@@ -1,7 +1,5 @@
 """The pages of docs/ print what their code prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

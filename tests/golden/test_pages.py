@@ -1,7 +1,5 @@
 """What runs the pages finds what they get wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 PYTHON = """# A page

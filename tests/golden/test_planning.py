@@ -1,7 +1,5 @@
 """Whole printed texts of planned studies, one file for each."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 python tests/golden/test_prints.py KEY...    # writes the prints of these tests: read them
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The README prints what its code prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

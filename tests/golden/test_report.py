@@ -1,7 +1,5 @@
 """The Markdown of a small report, whole; versions, which change, are left out."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 python tests/golden/test_verdicts.py    # writes them: read them
 """
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """BBQ is the average of equal-mass binnings by their closed-form marginal likelihood."""
 
-from __future__ import annotations
-
 import math
 import warnings
 
@@ -77,18 +75,6 @@ def test_bbq_without_averaging_is_the_best_model(data, most):
     cuts, means, _ = model(*data, best, 2.0)
     assert bbq.cuts_ == pytest.approx(cuts)
     assert bbq.values_ == pytest.approx(means, abs=1e-12)
-
-
-@given(sets())
-def test_weights_count_rows(data):
-    """A weight of two is a row twice, and one of zero no row."""
-    scores, labels = data
-    weight = np.arange(len(scores)) % 3
-    weight[0] = 1
-    weighted = fitted(scores, labels, weight, min_bins=1, max_bins=8)
-    repeated = fitted(scores.repeat(weight), labels.repeat(weight), min_bins=1, max_bins=8)
-    expected = repeated.predict_proba(scores)
-    assert weighted.predict_proba(scores) == pytest.approx(expected, abs=1e-12)
 
 
 @given(sets())

@@ -1,7 +1,5 @@
 """Properties of belts, CORP and bands for any binary predictions."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Beta calibration has the maximum of its likelihood among the maps that are admissible."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Brier score is that of scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

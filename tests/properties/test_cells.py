@@ -1,7 +1,5 @@
 """Cells do not depend on the order of the rows, on how they are cut, nor on the engine."""
 
-from __future__ import annotations
-
 import itertools
 
 import narwhals as nw
@@ -36,9 +34,9 @@ def cut_rows(draw):
     return frame, [shuffled[a:b] for a, b in itertools.pairwise(edges)]
 
 
+@pytest.mark.full
 @given(cut_rows())
 def test_order_and_chunks_change_no_digit(rows):
-    """All the sums are whole numbers."""
     frame, pieces = rows
     assert counted(pieces, COUNTING).equals(counted([frame], COUNTING))
 
@@ -47,7 +45,6 @@ def test_order_and_chunks_change_no_digit(rows):
 @settings.get_profile("few")
 @given(rows=cut_rows())
 def test_engines_change_no_digit(engine, rows):
-    """The same table of cells."""
     frame, _ = rows
     if engine == "duckdb":
         duckdb = pytest.importorskip("duckdb")
@@ -59,6 +56,7 @@ def test_engines_change_no_digit(engine, rows):
     assert other.equals(counted([frame], COUNTING))
 
 
+@pytest.mark.full
 @given(cut_rows())
 def test_rows_that_are_tallied_have_the_cells_of_the_query(rows):
     """Counted as they are read, and grouped by the engine."""

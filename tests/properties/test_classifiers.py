@@ -1,7 +1,5 @@
 """Properties of the classifiers on any small data set."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -43,7 +41,6 @@ def data_sets(draw):
 @settings.get_profile("few")
 @given(data=data_sets())
 def test_probabilities_lie_on_the_simplex(model, data):
-    """Whatever the data."""
     X, y = data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)

@@ -1,7 +1,5 @@
 """The classwise ECE is the mean of the ECE of every class."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import caltest as ct
 from caltest.measures import classwise_ece, ece
-from caltest.numerics.labels import resample_keys
 from caltest.testing import strategies
 
 PREDICTIONS = strategies.predictions((1, 12), (2, 5)) | strategies.predictions((1, 12), 70)
@@ -28,15 +24,3 @@ def test_classwise_ece_is_the_mean_of_class_j_ece(predictions, bins, binning, p)
     options = {"bins": bins, "binning": binning, "p": p}
     expected = np.mean(ece(predictions, lens="classwise", **options))
     assert classwise_ece(predictions, **options) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-@given(PREDICTIONS, st.integers(1, 12))
-def test_values_of_redrawn_labels_are_those_of_new_predictions(predictions, bins):
-    """The table of bins and the pass without it agree."""
-    bound = ct.measures.REGISTRY["classwise-ece"](bins=bins).bind(predictions)
-    labels = bound.redraw(resample_keys(0, 3))
-    for row, value in zip(labels, bound.values(labels), strict=True):
-        new = predictions.trusted(
-            predictions.probs, row.astype(np.int64), predictions.classes, like=predictions
-        )
-        assert classwise_ece(new, bins=bins) == pytest.approx(value, rel=1e-9, abs=1e-12)

@@ -1,7 +1,5 @@
 """Recalibration ratios of any predictions: never NaN, never negative, blind to order and names."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -37,7 +35,6 @@ def test_ratio_is_never_negative_nor_nan(data):
 
 @given(strategies.predictions(m=2))
 def test_estimates_of_two_classes_are_never_nan(data):
-    """Infinite at most."""
     values = [
         calibration_slope(data),
         calibration_intercept(data),

@@ -1,7 +1,5 @@
 """The debiased ECE is the plug-in less an unbiased estimate of its bias."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -50,7 +48,6 @@ def plain_error(predictions, bins):
 
 @given(data(), st.integers(1, 12))
 def test_debiased_ece_is_the_sum_of_its_definition(predictions, bins):
-    """Any number of classes, and weights."""
     expected = plain_error(predictions, bins)
     value = debiased_ece(predictions, bins=bins)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)

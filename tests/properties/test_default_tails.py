@@ -1,7 +1,5 @@
 """Credit-risk tests: tails of any grade, against SciPy and against each other."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +20,6 @@ def grades(draw, largest=10**6):
 
 @given(grades())
 def test_binomial_tails_are_scipys(grade):
-    """Both, for any grade."""
     d, n, pd = grade
     law = stats.binom(n, pd)
     assert binomial_tails(d, n, pd) == pytest.approx((law.sf(d - 1), law.cdf(d)), rel=1e-8)

@@ -1,7 +1,5 @@
 """Dirichlet calibration minimises its objective, and knows no order of classes or rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -81,19 +79,6 @@ def test_permuting_classes_permutes_the_fit(data, random, lam):
     W, b = fitted.linear_
     assert permuted.linear_[0] == pytest.approx(W[np.ix_(order, order)], abs=1e-6)
     assert permuted.linear_[1] == pytest.approx(b[order], abs=1e-6)
-
-
-@FEW
-@given(calibration_sets(sizes=(2, 3)), st.sampled_from([0.0, "auto", 1.0]))
-def test_weights_count_rows(data, lam):
-    """A weight of two is a row twice, for "auto" too; a weight of zero is none."""
-    probs, y, weight = data
-    weight[5:] -= 1
-    weighted = DirichletCalibrator(lam=lam).fit(probs, y, sample_weight=weight)
-    repeated = DirichletCalibrator(lam=lam).fit(probs.repeat(weight, axis=0), y.repeat(weight))
-    assert weighted.lam_ == repeated.lam_
-    expected = repeated.predict_proba(probs)
-    assert weighted.predict_proba(probs) == pytest.approx(expected, abs=1e-6)
 
 
 @FEW

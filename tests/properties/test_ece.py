@@ -1,7 +1,5 @@
 """ECE and MCE are what their definitions say, for every binning, distance and weight."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -71,7 +69,6 @@ def test_uniform_ece_is_the_mean_over_a_grid(predictions, bins, distance, p):
 
 @given(BINARY, st.integers(1, 12), st.sampled_from(POWERS))
 def test_quantile_ece_is_the_mean_over_bins_of_equal_mass(predictions, bins, p):
-    """Ties and weights included."""
     expected = plain_error(predictions, quantiles(predictions, bins), DISTANCES["tv"], p)
     value = ece(predictions, binning="quantile", bins=bins, p=p)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -132,7 +129,6 @@ def test_weights_that_are_counts_repeat_rows(options, one, draws):
 @pytest.mark.parametrize("options", [*OPTIONS[1:], {"binning": "sweep"}], ids=str)
 @given(data=BINARY, order=st.randoms(use_true_random=False))
 def test_order_of_the_rows_does_not_matter(options, data, order):
-    """Nor where there are ties."""
     if data.sample_weight is not None and options["binning"] in ("sweep", "median-variance"):
         data = ct.Predictions(data.probs, data.labels, classes=data.classes)
     if data.n < options.get("min_size", 1):

@@ -1,7 +1,5 @@
 """Theorem 1 of Wenger et al. (2020) holds for every data set, with the plug-in quantities."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ENIR averages the optima of nearly-isotonic regression along their exact path."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from fractions import Fraction
@@ -21,11 +19,6 @@ from caltest.testing import strategies
 SETS = strategies.predictions((1, 14), 2, weighted=False).map(
     lambda data: (data.probs[:, 1], data.labels)
 )
-MANY = strategies.predictions((1, 40), 2, weighted=False).map(
-    lambda data: (data.probs[:, 1], data.labels)
-)
-
-SCORES = st.one_of(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.8, 1.0]), st.floats(0, 1))
 
 
 def fitted(scores, labels, weight=None, **options):
@@ -126,22 +119,3 @@ def test_the_path_ends_with_isotonic_regression(rows):
     ]
     assert value == pytest.approx(means, abs=1e-14)
     assert (np.diff(value) > 0).all()
-
-
-@given(SETS)
-def test_weights_count_rows(data):
-    """A weight of two is a row twice, and one of zero no row."""
-    scores, labels = data
-    weight = np.arange(len(scores)) % 3
-    weight[0] = 1
-    weighted = fitted(scores, labels, weight)
-    repeated = fitted(scores.repeat(weight), labels.repeat(weight))
-    expected = repeated.predict_proba(scores)
-    assert weighted.predict_proba(scores) == pytest.approx(expected, abs=1e-12)
-
-
-@given(MANY, st.booleans())
-def test_enir_gives_probabilities(data, averaging):
-    """Between the scores and beyond them too."""
-    probs = fitted(*data, averaging=averaging).predict_proba(np.linspace(0, 1, 33))
-    assert ((probs >= 0) & (probs <= 1)).all()

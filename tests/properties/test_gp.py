@@ -1,7 +1,5 @@
 """GP calibration gives probabilities for any data, and rows without weight say nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +29,6 @@ def data(draw):
 @few
 @given(data(), st.booleans(), st.sampled_from(["full", "diagonal"]))
 def test_map_gives_probabilities_and_comes_back_from_json(example, monotone, covariance):
-    """Whatever the data; saved without loss."""
     probs, codes, classes = example
     calibrator = GPCalibrator(
         n_inducing=4, monotone=monotone, covariance=covariance, classes=list(classes)
@@ -41,32 +38,3 @@ def test_map_gives_probabilities_and_comes_back_from_json(example, monotone, cov
     assert calibrated.sum(axis=1) == pytest.approx(1, abs=1e-12)
     again = GPCalibrator.from_json(calibrator.to_json())
     assert (again.predict_proba(probs) == calibrated).all()
-
-
-@few
-@given(data(), data())
-def test_rows_of_weight_zero_have_no_influence(example, other):
-    """Not on the inducing inputs either."""
-    probs, codes, classes = example
-    more, labels, names = other
-    if len(names) != len(classes):
-        more, labels = probs[:1], 1 - np.minimum(codes[:1], 1)
-    plain = GPCalibrator(n_inducing=4, classes=list(classes)).fit(probs, codes)
-    weight = np.repeat([1.0, 0.0], [len(codes), len(labels)])
-    both = GPCalibrator(n_inducing=4, classes=list(classes)).fit(
-        np.vstack([probs, more]), np.concatenate([codes, labels]), weight
-    )
-    assert (both.inducing_inputs_ == plain.inducing_inputs_).all()
-    assert (both.predict_proba(probs) == plain.predict_proba(probs)).all()
-
-
-@few
-@given(data())
-def test_weight_two_is_a_row_twice(example):
-    """The bound is the same function of the parameters."""
-    probs, codes, classes = example
-    weight = 1 + np.arange(len(codes)) % 2
-    weighted = GPCalibrator(n_inducing=4, classes=list(classes)).fit(probs, codes, weight)
-    twice = GPCalibrator(n_inducing=4, classes=list(classes))
-    twice.fit(probs.repeat(weight, axis=0), codes.repeat(weight))
-    assert twice.bound_ == pytest.approx(weighted.bound_, abs=0.05)

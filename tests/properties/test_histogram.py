@@ -1,7 +1,5 @@
 """Histogram binning is the weighted frequency in right-closed bins."""
 
-from __future__ import annotations
-
 import math
 import warnings
 
@@ -17,8 +15,6 @@ from caltest.testing import strategies
 SETS = strategies.predictions((1, 20), 2).map(
     lambda data: (data.probs[:, 1], data.labels, data.sample_weight)
 )
-
-SCORES = st.one_of(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]), st.floats(0, 1))
 
 
 def fitted(scores, labels, weight=None, **options):
@@ -64,22 +60,3 @@ def test_bins_of_equal_mass_hold_the_frequency(data, bins):
         rows = (scores > ends[k]) & (scores <= ends[k + 1])
         assert value == pytest.approx((mass * labels)[rows].sum() / mass[rows].sum(), abs=1e-12)
         assert (binning.predict_proba(scores[rows])[:, 1] == value).all()
-
-
-@given(SETS, st.sampled_from(["uniform", "quantile"]))
-def test_weights_count_rows(data, binning):
-    """A weight of two is a row twice, and one of zero no row."""
-    scores, labels, _ = data
-    weight = np.arange(len(scores)) % 3
-    weight[0] = 1
-    weighted = fitted(scores, labels, weight, binning=binning)
-    repeated = fitted(scores.repeat(weight), labels.repeat(weight), binning=binning)
-    assert weighted.edges_.tolist() == repeated.edges_.tolist()
-    assert weighted.values_ == pytest.approx(repeated.values_, abs=1e-14)
-
-
-@given(SETS, st.sampled_from(["uniform", "quantile"]))
-def test_histogram_gives_probabilities(data, binning):
-    """Anywhere, with whatever was seen."""
-    probs = fitted(*data, binning=binning).predict_proba(np.linspace(0, 1, 33))
-    assert ((probs >= 0) & (probs <= 1)).all()

@@ -1,7 +1,5 @@
 """What holds for groups along the risk of any predictions."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What holds for the loess errors of any predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +25,6 @@ def test_errors_are_ordered_and_defined(rows, span):
 
 @given(ROWS, SPANS, st.randoms())
 def test_order_of_rows_does_not_matter(rows, span, random):
-    """Among ties neither."""
     shuffled = random.sample(rows, len(rows))
     first, second = (
         ici(p, y.astype(int), span=span) for p, y in (np.array(rows).T, np.array(shuffled).T)

@@ -1,7 +1,5 @@
 """Confidence intervals of any valid predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The isotonic map is scikit-learn's, keeps the order, and is calibrated on its own data."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -101,7 +99,6 @@ def test_isotonic_is_calibrated_on_its_own_data(data):
 
 @given(data(st.floats(0, 1)))
 def test_weights_of_one_change_no_bit(data):
-    """The two ways of sorting agree."""
     p, y, _ = data
     plain, weighted = fitted(p, y, None), fitted(p, y, np.ones(len(p)))
     assert (plain.x_ == weighted.x_).all()

@@ -1,7 +1,5 @@
 """The KCE is the square root of a double sum, and its nulls follow those of the biased SKCE."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

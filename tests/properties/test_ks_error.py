@@ -1,15 +1,11 @@
 """The KS error is the largest deviation over all thresholds, whatever the ties and weights."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from hypothesis import strategies as st
 
-from caltest import Predictions
 from caltest.measures import ks_error
 from caltest.testing import strategies
 
@@ -28,31 +24,6 @@ def definition(data):
 def test_ks_error_is_the_largest_deviation_over_thresholds(data):
     """A threshold lies between distinct scores, so equal scores are one step."""
     assert ks_error(data) == pytest.approx(definition(data), abs=1e-14)
-
-
-@given(PREDICTIONS, st.randoms(use_true_random=False))
-def test_ks_error_does_not_depend_on_the_order_of_rows(data, random):
-    """Rows permuted."""
-    order = random.sample(range(data.n), data.n)
-    assert ks_error(data.subset(order)) == pytest.approx(ks_error(data), abs=1e-14)
-
-
-@given(PREDICTIONS)
-def test_weights_of_one_change_no_bit(data):
-    """Not even in the order of additions."""
-    plain = Predictions(data.probs, data.labels)
-    weighted = Predictions(data.probs, data.labels, sample_weight=np.ones(data.n))
-    assert ks_error(weighted) == ks_error(plain)
-
-
-@given(PREDICTIONS, st.integers(1, 3))
-def test_weights_count_rows(data, times):
-    """A weight of two is a row twice."""
-    twice = np.arange(data.n) % 2 == 0
-    weight = np.where(twice, times, 1)
-    weighted = Predictions(data.probs, data.labels, sample_weight=weight)
-    repeated = Predictions(data.probs.repeat(weight, axis=0), data.labels.repeat(weight))
-    assert ks_error(weighted) == pytest.approx(ks_error(repeated), abs=1e-14)
 
 
 @given(PREDICTIONS)

@@ -1,7 +1,5 @@
 """The Kuiper error is the largest deviation over all intervals of scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,13 +28,13 @@ def test_kuiper_error_is_the_largest_deviation_over_intervals(data):
 
 @given(PREDICTIONS)
 def test_kuiper_error_is_the_same_for_both_classes(data):
-    """The KS error need not be."""
     other = Predictions(
         data.probs[:, ::-1].copy(), 1 - data.labels, sample_weight=data.sample_weight
     )
     assert kuiper_error(other) == pytest.approx(kuiper_error(data), abs=1e-14)
 
 
+@pytest.mark.full
 @given(PREDICTIONS)
 def test_kuiper_error_is_between_once_and_twice_the_ks_error(data):
     """One interval starts at the lowest score; every interval is the difference of two such."""

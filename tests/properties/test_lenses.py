@@ -1,7 +1,5 @@
 """Every lens equals the loop that its definition says, with ties, zeros and ones."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

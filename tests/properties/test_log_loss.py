@@ -1,7 +1,5 @@
 """The log loss is that of scikit-learn where nothing is 0."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -17,7 +15,6 @@ from caltest.testing import strategies
 
 @given(strategies.predictions())
 def test_log_loss_equals_scikit_learn_where_nothing_is_clipped(data):
-    """With weights too."""
     safe = Predictions(
         0.9 * data.probs + 0.1 / data.m, data.labels, sample_weight=data.sample_weight
     )
@@ -29,7 +26,6 @@ def test_log_loss_equals_scikit_learn_where_nothing_is_clipped(data):
 
 @given(strategies.predictions(), st.sampled_from([1e-15, 1e-3]))
 def test_clipped_log_loss_raises_small_probabilities(data, eps):
-    """The mean of -log max(p, eps)."""
     observed = data.probs[np.arange(data.n), data.labels]
     expected = np.average(-np.log(np.maximum(observed, eps)), weights=data.sample_weight)
     assert log_loss(data, eps=eps) == pytest.approx(expected, rel=1e-12, abs=1e-15)
@@ -37,7 +33,6 @@ def test_clipped_log_loss_raises_small_probabilities(data, eps):
 
 @given(strategies.predictions())
 def test_log_loss_is_infinite_with_a_warning_where_the_observed_class_has_no_probability(data):
-    """And neither otherwise."""
     observed = data.probs[np.arange(data.n), data.labels]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

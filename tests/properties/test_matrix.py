@@ -1,7 +1,5 @@
 """Matrix scaling maps logits, and of probabilities it is Dirichlet calibration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +29,6 @@ def with_every_class(logits, y):
 @FEW
 @given(calibration_sets())
 def test_probabilities_are_mapped_as_by_dirichlet_calibration(data):
-    """Their logits are their logarithms."""
     logits, y = with_every_class(*data)
     probs = softmax(logits, axis=1)
     expected = DirichletCalibrator().fit(probs, y).predict_proba(probs)

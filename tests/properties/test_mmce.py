@@ -1,7 +1,5 @@
 """The MMCE is the double sum of Kumar et al. (2018), and a KCE of the confidence lens."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -39,7 +37,6 @@ def test_mmce_is_a_kce_of_the_confidence(predictions):
 
 @pytest.mark.parametrize("null", ["exact", "consistency", "distribution-free"])
 def test_mmce_has_the_pvalue_of_that_kce(null):
-    """A factor changes no test."""
     predictions = ct.datasets.generative_model("M3", n=60, m=3, alpha=1.0, rng=0)
     settings = {"lens": "confidence", "null": null, "rng": 1}
     expected = ct.test_calibration(

@@ -1,6 +1,4 @@
-"""The overconfidence is a mean over the wrong predictions."""
-
-from __future__ import annotations
+"""The over- and underconfidence are means over the wrong and the right predictions."""
 
 import warnings
 
@@ -9,21 +7,21 @@ import pytest
 from hypothesis import given
 
 from caltest import DegenerateDataWarning
-from caltest.measures import overconfidence
+from caltest.measures import overconfidence, underconfidence
 from caltest.testing import strategies
 
 
+@pytest.mark.parametrize("measure", [overconfidence, underconfidence])
 @given(strategies.predictions())
-def test_overconfidence_is_a_mean_over_the_wrong_predictions(data):
+def test_confidence_is_a_mean_over_the_wrong_or_the_right_predictions(measure, data):
     """Where there are none it is 0, with a warning."""
-    top = data.probs.argmax(axis=1)
     confidence = data.probs.max(axis=1)
     weight = np.ones(data.n) if data.sample_weight is None else data.sample_weight
-    rows = top != data.labels
+    wrong = data.probs.argmax(axis=1) != data.labels
+    rows, values = (wrong, confidence) if measure is overconfidence else (~wrong, 1 - confidence)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value = overconfidence(data)
+        value = measure(data)
     assert [w.category for w in caught] == ([] if rows.any() else [DegenerateDataWarning])
-    chosen = (confidence)[rows]
-    expected = np.average(chosen, weights=weight[rows]) if rows.any() else 0.0
+    expected = np.average(values[rows], weights=weight[rows]) if rows.any() else 0.0
     assert value == pytest.approx(expected, rel=1e-12)

@@ -1,7 +1,5 @@
 """Places have the rows that a reader finds by what is printed, whatever the predictions are."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,11 +1,8 @@
 """Platt scaling has the maximum of its likelihood, whatever the ties, weights and targets."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -85,21 +82,7 @@ def test_no_other_parameters_have_a_smaller_loss(data):
 
 @given(SETS, st.lists(PROBS, min_size=2, max_size=10))
 def test_order_is_kept_or_turned_around(data, new):
-    """By the sign of the slope."""
     platt = fitted(*data)
     out = platt.predict_proba(np.sort(new))[:, 1] * (-1 if platt.slope_ < 0 else 1)
     assert (np.diff(out) >= 0).all()
     assert np.isfinite(out).all()
-
-
-@given(SETS)
-def test_weights_count_rows(data):
-    """A weight of 3 is a row three times, one of 0 none."""
-    p, y, weight = data
-    if weight is None:
-        return
-    times = np.rint(weight / weight[weight > 0].min()).astype(int)
-    repeated = fitted(p.repeat(times), y.repeat(times), None)
-    weighted = fitted(p, y, times.astype(float))
-    new = np.linspace(0, 1, 7)
-    assert weighted.predict_proba(new) == pytest.approx(repeated.predict_proba(new), abs=1e-6)

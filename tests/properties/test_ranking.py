@@ -1,7 +1,5 @@
 """Average ranks and groups, for any scores."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -21,7 +19,6 @@ SCORES = array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=8).flatmap(
 
 @given(SCORES, st.randoms(use_true_random=False))
 def test_order_of_methods_and_data_sets_does_not_matter(scores, random):
-    """The ranks move with the columns."""
     n, k = scores.shape
     columns, rows = random.sample(range(k), k), random.sample(range(n), n)
     first, second = rank_methods(scores), rank_methods(scores[rows][:, columns])
@@ -31,7 +28,6 @@ def test_order_of_methods_and_data_sets_does_not_matter(scores, random):
 
 @given(SCORES)
 def test_groups_are_all_maximal_sets_without_a_difference(scores):
-    """Against every subset."""
     ranking = rank_methods(scores)
     k, ranks = ranking.ranks.size, ranking.ranks
 

@@ -1,7 +1,5 @@
 """The parts of a score add up to it, and are what they are said to be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

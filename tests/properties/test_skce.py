@@ -1,7 +1,5 @@
 """Every way to compute the SKCE equals a double loop over explicit m x m kernel matrices."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The smooth ECE is a fixed point of its definition, by both methods."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +30,6 @@ def definition(data, s):
 @given(PREDICTIONS, st.floats(0.02, 0.5))
 @settings.get_profile("some")
 def test_value_at_a_bandwidth_is_the_integral(data, s):
-    """For both methods."""
     expected = definition(data, s)
     assert smooth_ece(data, bandwidth=s, method="exact") == pytest.approx(expected, abs=2e-5)
     assert smooth_ece(data, bandwidth=s) == pytest.approx(expected, abs=4e-5)
@@ -70,12 +67,3 @@ def test_smooth_ece_is_the_same_for_both_classes(data):
     weight = data.sample_weight
     other = Predictions(data.probs[:, ::-1].copy(), 1 - data.labels, sample_weight=weight)
     assert smooth_ece(other) == pytest.approx(smooth_ece(data), rel=1e-8, abs=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-@given(PREDICTIONS)
-def test_weights_of_one_change_nothing(data):
-    """The result is that without weights."""
-    plain = Predictions(data.probs, data.labels)
-    weighted = Predictions(data.probs, data.labels, sample_weight=np.ones(data.n))
-    assert smooth_ece(weighted) == pytest.approx(smooth_ece(plain), rel=1e-12, abs=1e-15)

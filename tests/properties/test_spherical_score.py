@@ -1,7 +1,5 @@
 """The spherical score is the mean cosine of prediction and one-hot label."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,6 @@ from caltest.testing import strategies
 
 @given(strategies.predictions())
 def test_spherical_score_is_a_mean_cosine(data):
-    """With weights too."""
     rows = zip(data.probs, data.labels, strict=True)
     cosines = [p[y] / np.sqrt(np.sum(p**2)) for p, y in rows]
     expected = np.average(cosines, weights=data.sample_weight)

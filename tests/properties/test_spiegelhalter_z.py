@@ -1,7 +1,5 @@
 """Spiegelhalter's z has mean 0 and variance 1 under calibration, for any predictions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -64,7 +62,6 @@ def test_z_of_certain_predictions_is_zero_or_infinite(pairs):
 
 @given(strategies.predictions())
 def test_z_is_never_nan(data):
-    """Whatever the predictions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
         assert not math.isnan(spiegelhalter_z(data))

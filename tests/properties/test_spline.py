@@ -1,7 +1,5 @@
 """Whatever the predictions, ties and weights, spline calibration gives probabilities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -74,20 +72,6 @@ def test_monotone_scores_never_fall(sample, data):
         assert values.max() <= 1
 
 
-@given(calibration_sets(), st.data())
-def test_weight_zero_is_no_row(sample, data):
-    """To the last bit."""
-    probs, labels, weight = sample
-    chosen = data.draw(options(probs.shape[1]))
-    weight = np.ones(len(labels)) if weight is None else weight
-    kept = weight > 0
-    one, other = (
-        SplineCalibrator(classes=range(probs.shape[1]), **chosen).fit(p, y, w).predict_proba(probs)
-        for p, y, w in ((probs, labels, weight), (probs[kept], labels[kept], weight[kept]))
-    )
-    np.testing.assert_array_equal(one, other)
-
-
 @given(st.integers(0, 10**6), st.data())
 def test_order_of_classes_and_rows_has_no_effect(seed, data):
     """Without equal probabilities in a row, permuting classes permutes the map."""
@@ -98,14 +82,3 @@ def test_order_of_classes_and_rows_has_no_effect(seed, data):
     one = SplineCalibrator(**chosen).fit(probs, labels).predict_proba(probs)
     fitted = SplineCalibrator(**chosen).fit(probs[rows][:, order], np.argsort(order)[labels[rows]])
     np.testing.assert_allclose(fitted.predict_proba(probs[:, order]), one[:, order], atol=1e-9)
-
-
-@given(calibration_sets(), st.data())
-def test_json_round_trip_is_exact(sample, data):
-    """Whatever the options."""
-    probs, labels, weight = sample
-    chosen = data.draw(options(probs.shape[1]))
-    fitted = SplineCalibrator(classes=list(range(probs.shape[1])), **chosen)
-    fitted.fit(probs, labels, sample_weight=weight)
-    again = SplineCalibrator.from_json(fitted.to_json())
-    np.testing.assert_array_equal(again.predict_proba(probs), fitted.predict_proba(probs))

@@ -1,7 +1,5 @@
 """T-Cal is the largest of standardised debiased errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -30,7 +28,6 @@ def plain_statistic(p, y, scales):
 
 @given(EVENTS, st.integers(1, 8), st.randoms(use_true_random=False))
 def test_t_cal_is_the_largest_standardised_error(event, scales, random):
-    """Scale by scale, from the definition."""
     p = np.array(event)
     y = np.array([random.random() < 0.5 for _ in p]).astype(int)
     expected = plain_statistic(p, y, scales)
@@ -41,7 +38,6 @@ def test_t_cal_is_the_largest_standardised_error(event, scales, random):
 
 @given(EVENTS, st.randoms(use_true_random=False))
 def test_order_of_the_rows_does_not_matter(event, random):
-    """Nor does the order of ties."""
     p = np.array([*event, event[0]])
     y = np.array([random.random() < 0.5 for _ in p]).astype(int)
     order = np.array(random.sample(range(p.size), p.size))

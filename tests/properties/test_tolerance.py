@@ -1,7 +1,5 @@
 """Tolerance tests agree with each other for any data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, example, given

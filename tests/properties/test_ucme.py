@@ -1,7 +1,5 @@
 """UCME and T^2 equal sums over explicit kernel matrices, for observed and redrawn labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Vector scaling is the minimum of a convex loss, alone or with its penalty."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -98,7 +96,6 @@ def test_parameters_are_those_of_scipy(sample):
 @SETTINGS
 @given(samples(), st.randoms(use_true_random=False))
 def test_permuted_classes_permute_the_fit(sample, random):
-    """Weights and biases."""
     z, y, weight = sample
     order = random.sample(range(z.shape[1]), z.shape[1])
     permuted = fit(z[:, order], np.argsort(order)[y], weight)
@@ -109,24 +106,3 @@ def test_permuted_classes_permute_the_fit(sample, random):
     assert (permuted.weights_stderr_ is not None) == determined
     if determined:
         np.testing.assert_allclose(permuted.weights_, ours.weights_[order], rtol=1e-6, atol=1e-8)
-
-
-@SETTINGS
-@given(samples())
-def test_weights_are_repeated_rows(sample):
-    """Also in the penalised objective, since the loss is a mean."""
-    z, y, weight = sample
-    weighted, repeated = fit(z, y, weight), fit(z.repeat(weight, axis=0), y.repeat(weight))
-    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-6, atol=1e-7)
-    if weighted.weights_stderr_ is not None:
-        for name in ("weights_stderr_", "biases_stderr_"):
-            np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-5)
-
-
-@SETTINGS
-@given(samples())
-def test_rows_of_weight_zero_have_no_influence(sample):
-    """Not to the last bit."""
-    z, y, weight = sample
-    more = np.concatenate([z, -z[:1] * 1e3]), np.append(y, y[0]), np.append(weight, 0)
-    np.testing.assert_array_equal(fit(*more).weights_, fit(z, y, weight).weights_)

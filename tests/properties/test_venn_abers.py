@@ -1,7 +1,5 @@
 """Venn-Abers predictions are isotonic regressions with the new observation in the set."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -21,7 +19,6 @@ SETS = strategies.predictions((1, 12), 2).map(
 )
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(0, 1, width=32))
-WEIGHTS = st.sampled_from([0.5, 1.0, 2.0])
 
 
 def fitted(scores, labels, weight=None, **options):
@@ -70,17 +67,6 @@ def test_swapping_the_classes_swaps_the_probabilities(data):
     venn, mirrored = fitted(scores, labels, weight), fitted(1 - scores, 1 - labels, weight)
     mirror = 1 - mirrored.interval(1 - scores)[:, ::-1]
     assert venn.interval(scores) == pytest.approx(mirror, abs=1e-12)
-
-
-@given(SETS)
-def test_weights_count_rows(data):
-    """A weight of two is a row twice, and one of zero no row."""
-    scores, labels, _ = data
-    weight = np.arange(len(scores)) % 3
-    weight[0] = 1
-    weighted = fitted(scores, labels, weight)
-    repeated = fitted(scores.repeat(weight), labels.repeat(weight))
-    assert weighted.interval(scores) == pytest.approx(repeated.interval(scores), abs=1e-12)
 
 
 @given(SETS, st.floats(0.001, 0.999), st.floats(0, 1))

@@ -1,7 +1,5 @@
 """Calibration belts, CORP and confidence bands of R and of other packages."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -47,7 +45,6 @@ def test_belt_of_icu_patients_is_that_of_givitir(icu, stored):
 
 
 def test_belt_statistic_of_pycaleva_and_probcal(beta40):
-    """Both select degree 1."""
     data = Predictions(beta40["p"], beta40["y"])
     statistic, pvalue = beta40["values"]["belt_external(stat,p)|pycaleva"]
     degree, other = beta40["values"]["belt(degree,p)|probcal"]
@@ -60,7 +57,6 @@ def test_belt_statistic_of_pycaleva_and_probcal(beta40):
 
 @pytest.mark.parametrize("name", ["Logistic", "EMOS", "ENS", "EPC"])
 def test_corp_of_niamey_forecasts(name, data_dir, stored):
-    """`summary(reliabilitydiag(...))`, miscalibration of the Brier score."""
     table = pl.read_csv(data_dir / "forecasts" / "niamey_precip_2016.csv.gz")
     value = corp_miscalibration(table[name].to_numpy(), table["obs"].to_numpy())
     assert value == pytest.approx(stored[NIAMEY]["S,MCB,DSC"][name][1], rel=1e-11)
@@ -68,7 +64,6 @@ def test_corp_of_niamey_forecasts(name, data_dir, stored):
 
 @pytest.mark.parametrize("score", ["brier", "log-loss"])
 def test_corp_of_model_diagnostics(score, beta40):
-    """model-diagnostics 1.x, `decompose`."""
     key = {"brier": "CORP brier(mcb,dsc,unc,score)", "log-loss": "CORP logloss"}[score]
     expected = beta40["values"][f"{key}|model-diagnostics"][0]
     value = corp_miscalibration(beta40["p"], beta40["y"], score=score)

@@ -1,7 +1,5 @@
 """Platt scaling, beta and isotonic calibration, as other packages and papers report them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -85,13 +83,11 @@ def test_beta_maps_are_those_of_betacal(peers, parameters):
 
 
 def test_beta_predictions_are_those_of_netcal(peers):
-    """Three parameters, to six digits."""
     p, y, values = peers
     assert first5(BetaCalibrator(), p, y) == pytest.approx(values["beta_pred5|netcal"], abs=1e-6)
 
 
 def test_isotonic_predictions_are_those_of_scikit_learn(peers):
-    """All printed digits."""
     p, y, values = peers
     ours = IsotonicCalibrator().fit(p, y).predict_proba(p[:10])[:, 1]
     assert ours == pytest.approx(values["isotonic_pred10|sklearn"], abs=5e-11)

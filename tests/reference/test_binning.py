@@ -1,7 +1,5 @@
 """Bins of small cases, from the test suite of CalibrationErrors.jl 0.6.4 (rows count from 0)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,13 +35,11 @@ def partition(n, **options):
 
 @pytest.mark.parametrize(("n", "bins", "expected"), UNIFORM)
 def test_uniform_bins_are_those_of_julia(n, bins, expected):
-    """UniformBinning(bins)."""
     assert partition(n, bins=bins) == set(map(frozenset, expected))
 
 
 @pytest.mark.parametrize(("n", "min_size", "expected"), MEDIAN_VARIANCE)
 def test_median_variance_bins_are_those_of_julia(n, min_size, expected):
-    """MedianVarianceBinning(min_size)."""
     found = partition(n, binning="median-variance", min_size=min_size)
     assert found == set(map(frozenset, expected))
 

@@ -1,7 +1,5 @@
 """Histogram binning, BBQ and Venn-Abers predictors of other packages and of papers."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ECE of neural networks as published, on their stored predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import softmax

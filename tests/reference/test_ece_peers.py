@@ -3,8 +3,6 @@
 Where the bins of a package are others, the test has its bins and our formula, and says so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -134,7 +132,6 @@ def multi():
 
 
 def test_confidence_ece_is_that_of_netcal_and_uncal(multi):
-    """Fifteen bins of equal width."""
     value = ece(multi, lens="confidence")
     assert value == pytest.approx(0.15944272960293793, rel=1e-12)
 

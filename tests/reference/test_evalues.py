@@ -1,7 +1,5 @@
 """E-values of R's eprob, in the replication files of other authors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -3,8 +3,6 @@
 The references are computed by scikit-learn itself, in the version that is installed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -47,7 +45,6 @@ def regressor(targets, k, kernel=KERNEL):
 
 @both_targets
 def test_exact_evidence_and_gradient_are_those_of_scikit_learn(targets):
-    """Summed over classes, to 1e-8."""
     models = [regressor(targets, k) for k in range(3)]
     pairs = [m.log_marginal_likelihood(m.kernel_.theta, eval_gradient=True) for m in models]
     found = evidence_and_gradient(X, 3, lambda k: targets.of(k, CODES), VARIANCE, SCALES)

@@ -5,8 +5,6 @@ diagonal, and 1e-6 is added to k(Z, Z). It ends after at most 1000 iterations of
 probabilities are means over 100 draws.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hosmer-Lemeshow, Pigeon-Heyse, le Cessie-van Houwelingen and loess errors of R and of peers."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 
@@ -46,7 +44,6 @@ def example(reference_dir):
 
 
 def test_hosmer_lemeshow_of_r_on_its_example(reference_dir):
-    """ResourceSelection::hoslem.test(m$y, fitted(m)), a development sample."""
     result = limit(example(reference_dir), "hosmer-lemeshow", internal=True)
     assert result.statistic == pytest.approx(4.52271872904907, **CLOSE)
     assert result.parameters["df"] == 8

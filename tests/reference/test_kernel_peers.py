@@ -1,7 +1,5 @@
 """Kernel errors of other Python packages on the two small sets of shared/reference/peers.json."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

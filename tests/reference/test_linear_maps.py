@@ -10,8 +10,6 @@ divisors, to 5 folds of KFold(shuffle=True, random_state=15), whose maps they av
 converged when it stops: their log loss differs from that of the minimum by up to 4e-4.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 
@@ -58,7 +56,6 @@ def without_divisors(m, reg, lam, mu):
     ],
 )
 def test_weights_are_those_of_dirichletcal(peers, key, method, penalties):
-    """All ten digits that are given."""
     values, probs, y = peers
     fitted = method(**without_divisors(4, *penalties), reference_class=True).fit(probs, y)
     weights = np.column_stack(fitted.linear_)

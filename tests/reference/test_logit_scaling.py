@@ -1,7 +1,5 @@
 """Temperature and vector scaling of neural networks as published, and of other packages."""
 
-from __future__ import annotations
-
 import csv
 import json
 

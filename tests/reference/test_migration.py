@@ -74,7 +74,6 @@ SELF_CONTAINED = {
 
 @pytest.mark.parametrize("page", SELF_CONTAINED)
 def test_numbers_of_a_page_are_ours(page):
-    """Data that the page makes itself."""
     assert compare(page, "number", left_by(page)) == SELF_CONTAINED[page]
 
 
@@ -89,7 +88,6 @@ def test_numbers_on_patients_are_those_of_r(page, count, data_dir):
 
 @pytest.mark.parametrize(("forecast", "count"), [("Logistic", 5), ("ENS", 3)])
 def test_numbers_on_rain_are_those_of_r(forecast, count, data_dir):
-    """92 days in Niamey."""
     table = pl.read_csv(data_dir / "forecasts" / "niamey_precip_2016.csv.gz")
     names = names_of("reliabilitydiag")
     names |= {"p": table[forecast].to_numpy(), "y": table["obs"].to_numpy()}

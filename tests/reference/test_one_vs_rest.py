@@ -1,7 +1,5 @@
 """One-vs-rest maps against scikit-learn's."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -9,8 +9,6 @@ and print 905 and 510 for O/E, 4544 and 2136 for the slope. It simulates a milli
 and finds the standard error of O/E on a grid of 0.0001.
 """
 
-from __future__ import annotations
-
 import pytest
 from scipy.special import expit
 from scipy.stats import beta

@@ -5,8 +5,6 @@ Origin: Demsar (2006), Statistical comparisons of classifiers over multiple data
 parameters tuned or not, 14 data sets.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Logistic recalibration as R's rms and other packages compute it."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

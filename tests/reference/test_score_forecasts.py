@@ -1,7 +1,5 @@
 """Scores of real forecasts as R computes them (shared/reference/measures.json, R 4.2.2)."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -103,7 +101,6 @@ def network(data_dir):
 
 @pytest.mark.parametrize("name", KS_ERROR)
 def test_ks_error_of_networks_is_as_published(name, network):
-    """To the digits given."""
     value = ks_error(network(name), lens="confidence")
     assert 100 * value == pytest.approx(KS_ERROR[name], abs=5.1e-4)
 

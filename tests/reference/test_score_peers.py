@@ -1,7 +1,5 @@
 """Sorted measures and scores of other packages on the sets of shared/reference/peers.json."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -37,7 +35,6 @@ CLOSE = {"rel": 1e-12}
 
 
 def test_ks_error_of_probcal():
-    """probcal, ecce_max."""
     assert ks_error(DATA) == pytest.approx(0.14163458224999995, **CLOSE)
 
 
@@ -114,7 +111,6 @@ def test_spiegelhalter_of_pycaleva_probcal_and_mapie():
 
 
 def test_brier_score_of_probcal():
-    """probcal, brier."""
     assert brier_score(DATA) == pytest.approx(0.1584675491009046, **CLOSE)
 
 
@@ -139,12 +135,10 @@ def test_murphy_decomposition_of_probcal():
     ],
 )
 def test_corp_decomposition_of_model_diagnostics(score, expected):
-    """model-diagnostics: miscalibration, discrimination, uncertainty, score."""
     parts = score_decomposition(DATA, score=score)
     values = [parts.miscalibration, parts.discrimination, parts.uncertainty, parts.score]
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 def test_log_loss_is_the_score_of_the_decomposition():
-    """model-diagnostics, as above."""
     assert log_loss(DATA) == pytest.approx(0.48127130917377414, **CLOSE)

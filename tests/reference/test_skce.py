@@ -1,7 +1,5 @@
 """SKCE values of other implementations and of papers, to 1e-12 where they are exact."""
 
-from __future__ import annotations
-
 import csv
 import math
 
@@ -26,14 +24,12 @@ BIASED = [((1, 2), 0.0), ((1, 1), 0.5), ((2, 1), 0.6321205588285577), ((2, 2), 0
 
 @pytest.mark.parametrize(("labels", "expected"), UNBIASED)
 def test_skce_of_two_points_unbiased(labels, expected):
-    """CalibrationErrors.jl 0.6.4, test/skce.jl, "Unbiased: Two-dimensional example"."""
     value = skce(TWO_POINTS, np.subtract(labels, 1), kernel=Gaussian(bandwidth=1.0))
     assert value == pytest.approx(expected, **CLOSE)
 
 
 @pytest.mark.parametrize(("labels", "expected"), BIASED)
 def test_skce_of_two_points_biased(labels, expected):
-    """CalibrationErrors.jl 0.6.4, test/skce.jl, "Biased: Two-dimensional example"."""
     kernel = Gaussian(bandwidth=1.0)
     value = skce(TWO_POINTS, np.subtract(labels, 1), estimator="biased", kernel=kernel)
     assert value == pytest.approx(expected, **CLOSE)
@@ -171,6 +167,7 @@ def _row(reference_dir, name, network):
         return next(row for row in csv.DictReader(file) if row["model"] == network)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_skce_of_cifar10_networks(network, reference_dir, estimator):
     """Widmann et al. (2019), their CIFAR-10 errors (devmotion/CalibrationPaper@a164e8ba)."""

@@ -4,8 +4,6 @@ The script is github.com/kartikgupta-at-anu/spline-calibration at b6a2f603, run 
 Python 3.11 and on probabilities in double precision.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

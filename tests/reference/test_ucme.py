@@ -1,7 +1,5 @@
 """UCME values of CalibrationErrors.jl, and the statistic of CalibrationTests.jl."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

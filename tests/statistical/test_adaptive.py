@@ -1,7 +1,5 @@
 """The size of tests with an adaptive number of resamples, over many small data sets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

@@ -1,7 +1,5 @@
 """How often bands that plots draw hold a whole curve."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy

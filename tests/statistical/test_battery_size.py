@@ -1,7 +1,5 @@
 """The default null of every test holds its level, simulated."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits

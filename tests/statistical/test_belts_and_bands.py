@@ -3,8 +3,6 @@
 Rates at level 5 % are compared with binomial bands that hold with probability 99.9 % each.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import chdtrc, expit, logit
@@ -94,7 +92,6 @@ def test_band_holds_other_monotone_curves():
 
 
 def test_exact_null_of_the_band_reaches_its_level():
-    """It is not conservative."""
     measure = REGISTRY["confidence-band"].with_options({})
     data = generative_model("M1", n=100, m=2, alpha=1.0, rng=0)
     bound = measure.bind(data)

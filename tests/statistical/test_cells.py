@@ -1,7 +1,5 @@
 """Tests by cells keep their level, also for rare events and few rows a cell."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

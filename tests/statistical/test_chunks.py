@@ -1,7 +1,5 @@
 """The tests of rows that are read by chunks keep their level and their power."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

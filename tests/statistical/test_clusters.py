@@ -1,7 +1,5 @@
 """How often tests of rows that depend reject calibrated and miscalibrated models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -48,7 +46,6 @@ def test_cluster_null_holds_the_level(key):
 @pytest.mark.full
 @pytest.mark.parametrize("key", ["calibration-in-the-large", "skce", "ks"])
 def test_exact_null_does_not(key):
-    """It takes the rows as independent."""
     assert rejections(key, "exact", 0.2) >= 0.12 * SETS
 
 

@@ -1,7 +1,5 @@
 """How often the CME test rejects: the exact null holds its level, the chi^2 limit does not."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits

@@ -1,7 +1,5 @@
 """The combined test holds its level at every n, and sees what the SKCE does not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

@@ -1,7 +1,5 @@
 """Size of the tests in comparisons, and honesty of the nested estimate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -90,7 +88,6 @@ def test_calibrated_map_that_hangs_on_labels_is_rejected_no_more_often(test):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Truth, Likelier])
 def test_held_out_tests_hold_their_level_over_many_data_sets(kind):
-    """The long version: 2000 data sets."""
     assert rejections(kind, 2000) <= binom.ppf(0.9995, 2000, LEVEL)
 
 

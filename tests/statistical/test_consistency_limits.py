@@ -1,7 +1,5 @@
 """Coverage of the consistency limits of reliability diagrams under calibration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

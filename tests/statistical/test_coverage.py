@@ -1,7 +1,5 @@
 """Confidence intervals hold the true value as often as they say; docs/studies has the rates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom, norm

@@ -1,7 +1,5 @@
 """What GP calibration is for: severe underconfidence; and calibrated inputs, which it leaves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar

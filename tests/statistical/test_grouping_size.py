@@ -5,8 +5,6 @@ Rates at level 5 % are compared with binomial bands that hold with probability 9
 regression of one feature fitted to the labels that it is tested on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, softmax

@@ -1,7 +1,5 @@
 """Very many groups in one pass: p-values are valid, their adjustment and the whole keep 5 %."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -39,7 +37,6 @@ def test_groups_keep_the_level(shapes):
 @pytest.mark.full
 @pytest.mark.parametrize("test", ["brier", "kuiper", "ece", "debiased-ece", "log-loss"])
 def test_sequential_pvalues_are_valid(test):
-    """At three levels."""
     rng = np.random.default_rng(2)
     pvalues = np.concatenate([table(rng, 15, (1, 3), test=test).pvalues for _ in range(8)])
     for level in (0.05, 0.01, 0.002):

@@ -1,7 +1,5 @@
 """The joint correction keeps the family-wise error rate, and rejects more than Holm's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The test of all groups holds its level, and finds what is spread over groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -47,7 +45,6 @@ def test_omnibus_of_formulas_holds_its_level():
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("test", ["skce", "ece", "brier", "ks", "binomial"])
 def test_omnibus_of_resamples_has_its_level_over_many_data_sets(test):
-    """The long version: 3000 data sets."""
     rejected = rejections(3000, test=test, null="exact")
     assert binom.ppf(0.0005, 3000, LEVEL) <= rejected <= binom.ppf(0.9995, 3000, LEVEL)
 

@@ -1,7 +1,5 @@
 """Places: calibrated rows are rarely named, and intervals hold for what the search picks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special

@@ -3,8 +3,6 @@
 Rejections are compared with binomial bands that hold with probability 99.9 % each.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -95,7 +93,6 @@ def test_rows_for_spiegelhalters_test_are_those_of_its_normal_limit(n_datasets):
 
 @pytest.mark.parametrize("test", ["skce", "brier"])
 def test_power_grows_with_the_rows_and_with_the_deviation(test):
-    """Both directions of the curve."""
     options = {"test": test, "n_datasets": 120, "rng": 1}
     by_rows = ct.power(RISKS, n=[50, 150, 450], slope=0.6, **options).power
     assert (np.diff(by_rows) > 0).all()

@@ -4,8 +4,6 @@ Rates at level 5 % over data sets of model M1 are compared with binomial bands t
 probability 99.9 % each.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -44,5 +42,4 @@ def test_limits_hold_their_level(key, m, options):
 @pytest.mark.parametrize("n", [300, 3000])
 @pytest.mark.parametrize(("key", "m", "options"), CASES)
 def test_limits_hold_their_level_closely(key, m, options, n):
-    """5,000 sets."""
     check_level(key, n, m, options, 5000)

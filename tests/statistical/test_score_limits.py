@@ -4,8 +4,6 @@ Rates at level 5 % over 1,000 data sets of model M1 are compared with binomial b
 probability 99.9 % each.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

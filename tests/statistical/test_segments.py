@@ -3,8 +3,6 @@
 Rates are compared with binomial bands that hold with probability 99.9 % each.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

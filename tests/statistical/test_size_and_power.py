@@ -6,8 +6,6 @@ probability 99.9 % each. Paper: Widmann, Lindsten, Zachariah (2019), figure 2 an
 off the published figure sources (10,000 data sets, default kernel).
 """
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits
@@ -73,7 +71,6 @@ def test_exact_test_of_other_estimators_rejects_calibrated_models_at_its_level(e
 
 @pytest.mark.parametrize("model", ["M2", "M3"])
 def test_exact_test_rejects_miscalibrated_models_always(model, data_sets):
-    """M2 and M3: all data sets."""
     assert rejections(model, "exact", data_sets) == len(data_sets)
 
 

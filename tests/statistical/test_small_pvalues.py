@@ -1,7 +1,5 @@
 """Small p-values of sums over rows, compared with very many resamples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ Predictions are uniform, and all true probabilities are larger by the same shift
 error is the shift, the squared error over bins its square, and the SKCE an integral.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 

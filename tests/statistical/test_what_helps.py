@@ -1,7 +1,5 @@
 """The map that a verdict names lowers the log loss of the population."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

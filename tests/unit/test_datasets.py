@@ -1,7 +1,5 @@
 """The simulators have the moments of Widmann et al. 2019; the models of the demo are fitted."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The types of errors and the way they are worded."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest
@@ -43,7 +41,6 @@ def test_errors_carry_their_parts(error, parts):
 
 
 def test_error_without_remedy_is_its_reason():
-    """No separator is left over."""
     assert str(NotApplicable("r has no limit")) == "r has no limit"
 
 

@@ -4,8 +4,6 @@ The messages stand in test_illegal_calls.txt, in the order of the calls. Each ha
 argument and its rule, the value and its place, the remedy.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -39,7 +39,6 @@ def test_import_loads_no_heavy_module():
 
 
 def test_dir_loads_no_heavy_module():
-    """Completing `caltest.<tab>` costs nothing either."""
     assert modules_loaded_by("import caltest; dir(caltest)").isdisjoint(HEAVY)
 
 

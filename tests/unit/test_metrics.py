@@ -1,7 +1,5 @@
 """Scorers in scikit-learn's own tools, and `score` in its order of arguments."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -28,7 +26,6 @@ def test_cross_val_score_is_that_of_scikit_learn():
 
 @pytest.mark.parametrize("name", ct.metrics.get_scorer_names())
 def test_scorer_is_the_measure_with_its_sign(name):
-    """Of the probabilities of the estimator."""
     fitted = MODEL.fit(X, CODES > 0)
     data = ct.Predictions.from_model(fitted, X, CODES > 0)
     scorer = ct.metrics.get_scorer(name)
@@ -90,7 +87,6 @@ def test_make_scorer_takes_score(binary):
 
 
 def test_weights_are_used():
-    """A weight of 2 counts twice."""
     fitted = MODEL.fit(X, Y)
     scorer, w = ct.metrics.get_scorer("neg_brier"), np.arange(300) % 3
     rows = np.repeat(np.arange(300), w)
@@ -98,7 +94,6 @@ def test_weights_are_used():
 
 
 def test_unknown_names_are_refused():
-    """A near miss is named."""
     with pytest.raises(InvalidInput, match="did you mean 'neg_ece'"):
         ct.metrics.get_scorer("neg_eec")
     with pytest.raises(InvalidInput, match="measure must be one of"):

@@ -88,7 +88,6 @@ def test_real_adaboost_is_algorithm_4_of_zhu_et_al():
 
 
 def test_classwise_ece_of_kull_et_al_is_that_of_their_loop(logits):
-    """Their program, by classes and bins."""
     Z, labels = logits
     probs, total = softmax(Z, axis=1), 0.0
     for k in range(4):
@@ -266,7 +265,6 @@ def test_width_of_average_ranks_is_that_of_independent_data_sets():
 
 
 def test_width_is_unknown_from_one_repetition():
-    """Nothing tells how ranks vary."""
     from paper_checks.dirichlet_ranks import _rank_widths
 
     widths, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))

@@ -1,7 +1,5 @@
 """The formatter: cells, layout at 80 columns, escaping. Whole texts are compared in golden/."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

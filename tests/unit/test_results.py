@@ -1,7 +1,5 @@
 """HTest and HTestTable: frozen values that convert to plain data and back."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -17,7 +15,6 @@ LENSES = ({"lens": "strong"}, {"lens": "confidence", "pvalue": 0.04})
 
 
 def test_test_is_frozen(make_test):
-    """No field can be set."""
     with pytest.raises(dataclasses.FrozenInstanceError, match="pvalue"):
         make_test().pvalue = 1.0
 
@@ -109,7 +106,6 @@ def test_json_of_an_infinite_statistic_is_valid(make_test, statistic):
 
 
 def test_json_takes_numpy_values(make_test):
-    """Scalars of NumPy become plain ones."""
     result = make_test(pvalue=np.float64(0.5), group=np.str_("A"), parameters={"b": np.int64(2)})
     values = result.to_dict()
     assert (values["pvalue"], values["group"], values["parameters"]) == (0.5, "A", {"b": 2})
@@ -136,7 +132,6 @@ def test_equal_tests_have_equal_hashes(make_test):
 
 
 def test_rejected_needs_a_level(make_test, make_table):
-    """No verdict without a significance level."""
     for result in (make_test(), make_table(*LENSES)):
         with pytest.raises(InvalidInput, match="rejected needs a significance level"):
             _ = result.rejected
@@ -164,7 +159,6 @@ def test_table_is_a_sequence_of_tests(make_table):
 
 
 def test_table_without_tests_is_an_error():
-    """There would be nothing to print."""
     with pytest.raises(InvalidInput, match="a table must have at least one test; got none"):
         HTestTable((), "holm", [])
 
@@ -192,7 +186,6 @@ def test_frame_takes_groups_of_several_types(make_table):
 
 
 def test_frame_of_an_unknown_kind_is_an_error(make_table):
-    """The message names the kinds."""
     with pytest.raises(InvalidInput, match="backend must be one of 'polars', 'pandas'"):
         make_table(*LENSES).to_frame(backend="arrow")
 

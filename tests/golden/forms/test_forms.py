@@ -9,8 +9,6 @@ p-values and the p-value of all rows together; the type of the error where the f
 Neither the class of the result nor what it says in words is kept here.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings

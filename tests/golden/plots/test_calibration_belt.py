@@ -1,7 +1,5 @@
 """Pictures of the GiViTI belt."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

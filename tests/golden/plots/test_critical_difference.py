@@ -1,12 +1,9 @@
 """Pictures of Demsar's diagram."""
 
-from __future__ import annotations
-
 from caltest import plots
 
 
 def test_critical_difference_looks_as_it_did(assert_same_picture):
-    """Groups that overlap, and a control."""
     ranks = [1.9, 2.4, 3.6, 5.3, 4.1, 5.9, 4.8]
     names = ["Dirichlet", "matrix", "vector", "none", "temperature", "isotonic", "Platt"]
     for control, name in ((None, "critical_difference"), ("temperature", "bonferroni_dunn")):

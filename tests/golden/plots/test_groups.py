@@ -1,7 +1,5 @@
 """Pictures of very many groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Calibration maps: on the simplex, as curves, as parameters, by what they change."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -30,7 +28,6 @@ def data_of(m, n=600):
 
 
 def test_map_on_the_simplex(assert_same_picture):
-    """Arrows, dots and interpretation points."""
     data = data_of(3)
     ax = simplex_map(cal.DirichletCalibrator().fit(data), data, points=9)
     assert_same_picture(ax.figure, "simplex_map")
@@ -68,6 +65,5 @@ def test_map_as_curves(assert_same_picture, name, calibrator, m):
 
 @pytest.mark.filterwarnings("ignore:the latent mean falls")
 def test_latent_function(assert_same_picture):
-    """Mean, band, identity and inducing inputs."""
     ax = latent_function(cal.GPCalibrator(n_inducing=4).fit(data_of(3)))
     assert_same_picture(ax.figure, "latent_function")

@@ -1,7 +1,5 @@
 """Picture of a master scale."""
 
-from __future__ import annotations
-
 from caltest import plots, test_master_scale
 
 PD = [0.0005, 0.002, 0.01, 0.03, 0.1, 0.3]

@@ -1,7 +1,5 @@
 """Pictures of decision curves, attributes and the parts of scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

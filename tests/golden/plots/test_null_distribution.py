@@ -1,7 +1,5 @@
 """The null distribution and its tails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

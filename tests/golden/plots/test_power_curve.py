@@ -1,7 +1,5 @@
 """Pictures of power against the number of rows."""
 
-from __future__ import annotations
-
 from caltest import plots
 from caltest.planning import Power, PowerRow, SampleSize
 from caltest.planning.results import Setting

@@ -1,7 +1,5 @@
 """Pictures of reliability diagrams; each has been looked at."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

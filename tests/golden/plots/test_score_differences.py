@@ -1,7 +1,5 @@
 """Pictures of comparisons."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -22,6 +20,5 @@ def test_calibrators_look_as_they_did(assert_same_picture):
 
 
 def test_models_look_as_they_did(assert_same_picture):
-    """Intervals, the best filled."""
     result = ModelComparison.from_dict(stored("models.json"))
     assert_same_picture(result.plot().figure, "score_differences_models")

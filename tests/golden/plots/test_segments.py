@@ -1,7 +1,5 @@
 """Picture of the worst segments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import caltest as ct

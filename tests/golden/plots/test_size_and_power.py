@@ -1,7 +1,5 @@
 """Picture of size and power."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from caltest import plots

@@ -1,7 +1,5 @@
 """Pictures of the witness."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from caltest import Predictions, plots, test_calibration

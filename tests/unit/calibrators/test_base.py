@@ -1,7 +1,5 @@
 """What calibrators share: reading of inputs, names of classes, saving, the summary."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,7 +44,6 @@ def test_distinct_labels_name_the_columns_in_sorted_order(case):
 
 
 def test_column_of_labels_is_read_with_a_warning():
-    """In scikit-learn's words."""
     with pytest.warns(DataConversionWarning, match=r"A column-vector y was passed"):
         Identity().fit(P, [[1], [0], [1], [0]])
 
@@ -60,7 +57,6 @@ def test_one_class_is_told():
 
 
 def test_sparse_matrices_are_refused():
-    """With the way out."""
     with pytest.raises(InvalidInput, match=r"probs must be a dense array; got a sparse csr_array"):
         Identity().fit(sparse.csr_array(P), [0, 1, 1, 0])
 
@@ -113,7 +109,6 @@ def test_calibrated_probabilities_are_clipped_to_one():
 
 
 def test_columns_of_transform_are_named_after_classes():
-    """With the key of the calibrator."""
     calibrator = TemperatureScaling().fit(P, ["no", "yes", "yes", "no"])
     assert calibrator.get_feature_names_out().tolist() == ["temperature_no", "temperature_yes"]
     table = calibrator.set_output(transform="pandas").transform(P)
@@ -186,7 +181,6 @@ def test_inputs_of_the_largest_logits_are_finite_and_certain(m):
     ids=repr,
 )
 def test_encoding_keeps_a_value(value):
-    """Type, shape and every bit."""
     again = decode(encode(value))
     assert repr(again) == repr(value)
     assert getattr(again, "dtype", None) == getattr(value, "dtype", None)
@@ -271,7 +265,6 @@ def test_from_logits_is_true_or_false():
 
 
 def test_text_that_is_no_json_is_refused():
-    """What `from_json` cannot read is named."""
     with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass what to_json gave"):
         Identity.from_json("{")
 

@@ -1,7 +1,5 @@
 """A classifier of scikit-learn together with a calibration map."""
 
-from __future__ import annotations
-
 import pickle
 
 import joblib
@@ -84,14 +82,12 @@ def test_fitted_classifier_is_calibrated_as_it_is(wrap, ensemble):
 
 
 def test_frozen_classifier_needs_no_prefit():
-    """As in scikit-learn, whatever cv says."""
     frozen = FrozenEstimator(GaussianNB().fit(X, Y))
     model = CalibratedClassifier(frozen, TemperatureScaling()).fit(X, Y)
     assert len(model.calibrators_) == 1
 
 
 def test_classifier_of_prefit_must_be_fitted():
-    """It is not fitted silently."""
     for cv in ("prefit", 5):
         with pytest.raises(NotFittedError):
             CalibratedClassifier(FrozenEstimator(GaussianNB()), Identity(), cv=cv).fit(X, Y)
@@ -141,7 +137,6 @@ def test_decision_function_is_taken_as_logits():
 
 
 def test_calibrator_of_logits_needs_a_decision_function():
-    """Probabilities are not passed as logits."""
     with pytest.raises(InvalidInput, match=r"must have decision_function where .*GaussianNB"):
         CalibratedClassifier(GaussianNB(), Identity(from_logits=True)).fit(X, Y)
 
@@ -246,7 +241,6 @@ def test_tables_name_the_features(table):
 
 
 def test_sparse_features_are_passed_on():
-    """To a classifier that takes them."""
     model = CalibratedClassifier(LogisticRegression(), Identity(), cv=2)
     expected = clone(model).fit(X, Y).predict_proba(X)
     probs = model.fit(sparse.csr_array(X), Y).predict_proba(sparse.csr_array(X))
@@ -326,7 +320,6 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_unfit_parts_are_refused(case):
-    """The message names estimator or calibrator."""
     estimator, calibrator, message = BAD[case]
     X, y = (np.eye(4), np.arange(4)) if case == "pairwise" else (globals()["X"], Y)
     with pytest.raises(InvalidInput, match=message):
@@ -341,13 +334,11 @@ def test_unfit_parts_are_refused(case):
     ],
 )
 def test_illegal_option_is_named(options, message):
-    """Before anything is fitted."""
     with pytest.raises(InvalidInput, match=message):
         CalibratedClassifier(GaussianNB(), Identity(), **options).fit(X, Y)
 
 
 def test_labels_that_the_fitted_classifier_does_not_know_are_refused():
-    """They have no column."""
     frozen = FrozenEstimator(GaussianNB().fit(X2, Y2))
     with pytest.raises(InvalidInput, match=r"y must be among the classes 0, 1; got 2"):
         CalibratedClassifier(frozen, Identity()).fit(X, Y)

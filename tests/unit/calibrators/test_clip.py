@@ -1,7 +1,5 @@
 """The clip of probabilities before their logarithm is an option of each map that takes one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -48,7 +46,6 @@ def test_with_a_small_clip_the_fit_is_that_of_the_logarithms(calibrator, m):
 @pytest.mark.parametrize("clip", [0, 0.5, np.nan])
 @pytest.mark.parametrize(("calibrator", "m"), CASES)
 def test_illegal_clips(calibrator, m, clip):
-    """With the rule."""
     logs, y = sure(m)
     with pytest.raises(InvalidInput, match="clip must"):
         calibrator(clip=clip).fit(np.exp(logs), y)

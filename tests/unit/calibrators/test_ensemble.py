@@ -1,7 +1,5 @@
 """Cross-validated options and the mean of the fold models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +32,6 @@ def data():
 
 
 def test_ensemble_is_the_mean_of_its_fold_models(data):
-    """Each is fitted without its fold."""
     probs, y = data
     splitter = KFold(4)
     ensemble = EnsembleCalibrator(TemperatureScaling(), cv=splitter).fit(probs, y)
@@ -130,14 +127,12 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_grid_is_refused(case, data):
-    """The message names param_grid."""
     grid, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         EnsembleCalibrator(MatrixScaling(), param_grid=grid).fit(*data)
 
 
 def test_ensemble_warns_once_for_all_folds():
-    """At the line that calls fit."""
     probs = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
     with pytest.warns(DegenerateDataWarning, match=r"5 of 5 folds: each label") as caught:
         EnsembleCalibrator(TemperatureScaling()).fit(probs, probs.argmax(axis=1))

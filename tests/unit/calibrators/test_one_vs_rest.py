@@ -1,7 +1,5 @@
 """Maps of two classes for each class against the rest."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -124,7 +122,6 @@ def test_one_vs_rest_tells_saturated_logits_apart():
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_one_vs_rest_does_not_depend_on_n_jobs(n_jobs):
-    """Threads give the same maps."""
     probs, y = data_of(5)
     expected = OneVsRest(PlattScaling()).fit(probs, y).predict_proba(probs)
     calibrator = OneVsRest(PlattScaling(), n_jobs=n_jobs).fit(probs, y)

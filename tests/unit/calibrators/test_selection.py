@@ -1,7 +1,5 @@
 """Folds of a calibration set, and the setting with the least held-out loss."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
@@ -95,7 +93,6 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_folds_are_refused(case):
-    """The message names cv."""
     cv, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         folds(ROWS, CODES, None, cv)

@@ -1,7 +1,5 @@
 """What the summary of a calibrator says."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import datasets
@@ -80,7 +78,6 @@ def test_summary_tests_that_the_map_changes_nothing(calibrator, name, neutral):
     ],
 )
 def test_parameter_without_a_neutral_value_is_not_tested(calibrator, name):
-    """Its interval stays."""
     row = row_of(name, calibrator.fit(DATA.probs, DATA.labels))
     assert "z" not in row
     assert float(row["[0.025"]) < float(row["coef"]) < float(row["0.975]"])

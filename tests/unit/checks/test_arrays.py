@@ -1,7 +1,5 @@
 """Array-likes of all kinds are read alike."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np
@@ -52,7 +50,6 @@ def test_as_numbers_reads_pandas_with_and_without_missing_type():
 
 
 def test_as_numbers_reads_arrow():
-    """An Arrow table gives its columns."""
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"a": [0.25, 0.5], "b": [0.75, 0.5]})
     np.testing.assert_array_equal(as_numbers(table, "probs"), ROWS)

@@ -1,7 +1,5 @@
 """Checks of the options of calibration belts and confidence bands."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,7 +29,6 @@ def test_belt_takes_degrees_up_to_four(max_degree):
     ],
 )
 def test_belt_refuses_options(options, message):
-    """Each message has three parts."""
     with pytest.raises(InvalidInput, match=f"^{message}; pass "):
         check_belt(*options)
 
@@ -45,19 +42,16 @@ def test_levels_are_sorted():
 
 @pytest.mark.parametrize("levels", [(), "0.95", (0.8, 95), None])
 def test_levels_that_are_none_are_refused(levels):
-    """Neither empty nor per cent."""
     with pytest.raises(InvalidInput, match="confidence must"):
         check_levels(levels)
 
 
 def test_digits_may_be_missing():
-    """None is the default."""
     assert check_digits(None) is None
     assert check_digits(3) == 3
 
 
 @pytest.mark.parametrize("digits", [0, 16, 2.0, True])
 def test_digits_are_those_of_a_double(digits):
-    """From 1 to 15."""
     with pytest.raises(InvalidInput, match="digits must be"):
         check_digits(digits)

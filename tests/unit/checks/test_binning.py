@@ -1,7 +1,5 @@
 """Checks of the options of binned measures."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -15,7 +13,6 @@ from caltest.measures.bins.errors import check_distances
 
 
 def test_distance_is_a_name_or_a_function():
-    """A near miss is named."""
     assert check_distance("tv") == "tv"
     assert check_distance(max) is max
     with pytest.raises(InvalidInput, match="did you mean 'cityblock'"):
@@ -24,19 +21,16 @@ def test_distance_is_a_name_or_a_function():
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, np.float64(3), math.inf])
 def test_power_may_be_any_number_from_one(p):
-    """Infinity stands for the maximum."""
     assert check_power(p) == p
 
 
 @pytest.mark.parametrize("p", [0, 0.5, -1, math.nan, "2", True, None])
 def test_power_below_one_is_refused(p):
-    """It would be no norm."""
     with pytest.raises(InvalidInput, match="p must be"):
         check_power(p)
 
 
 def test_optional_integer_may_be_missing():
-    """None is no limit."""
     assert check_optional_integer(None, "max_bins") is None
     assert check_optional_integer(3, "max_bins") == 3
     with pytest.raises(InvalidInput, match="max_bins must be an integer of at least 1"):
@@ -45,6 +39,5 @@ def test_optional_integer_may_be_missing():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -0.1])
 def test_distances_must_be_finite_and_not_negative(value):
-    """The message names the bin."""
     with pytest.raises(InvalidInput, match=r"finite numbers of at least 0; got .* for bin 1"):
         check_distances(np.array([0.5, value]))

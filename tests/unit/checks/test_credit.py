@@ -1,7 +1,5 @@
 """Checks of what credit-risk tests take."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from caltest.measures.grades.grade import check_correlation
 
 @pytest.mark.parametrize("bounds", [(0.5, 0.2, 0.05), [0.5, 0.2, 0.05], np.array([0.5, 0.2, 0.05])])
 def test_light_bounds_are_three_floats(bounds):
-    """In any sequence."""
     assert check_light_bounds(bounds) == (0.5, 0.2, 0.05)
 
 
@@ -21,19 +18,16 @@ def test_light_bounds_are_three_floats(bounds):
     "bounds", [(0.5, 0.2), (0.2, 0.2, 0.1), (1.0, 0.5, 0.1), (0.5, 0.1, 0.0), 0.5, "abc"]
 )
 def test_light_bounds_of_another_shape_are_refused(bounds):
-    """The message shows them."""
     with pytest.raises(InvalidInput, match=r"must be three descending p-values|must be numbers"):
         check_light_bounds(bounds)
 
 
 @pytest.mark.parametrize(("value", "checked"), [(0, 0.0), (np.float32(0.5), 0.5), ("a", "a")])
 def test_correlation_is_a_float_or_a_class(value, checked):
-    """Of the classes that are passed."""
     assert check_correlation(value, ("a", "b")) == checked
 
 
 def test_default_rates_and_counts_are_read_only():
-    """As floats and integers."""
     rates = check_default_rates([0, 1])
     counts = check_counts([3.0, 4.0], 2, "n", minimum=1)
     assert (rates.dtype, counts.dtype) == (np.float64, np.int64)
@@ -42,7 +36,6 @@ def test_default_rates_and_counts_are_read_only():
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, 2.0**60])
 def test_counts_that_are_none_are_refused(value):
-    """With the grade."""
     with pytest.raises(
         InvalidInput, match=r"n must be whole numbers of at least 0; got .* grade 1"
     ):
@@ -50,6 +43,5 @@ def test_counts_that_are_none_are_refused(value):
 
 
 def test_grades_are_numbered_by_default():
-    """From 1."""
     assert check_grades(None, 3) == [1, 2, 3]
     assert check_grades(np.array(["A", "B"]), 2) == ["A", "B"]

@@ -1,7 +1,5 @@
 """Spans and designs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,12 +10,10 @@ from caltest.measures.smooth.le_cessie_van_houwelingen import check_design, chec
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 1, np.float32(1)])
 def test_fraction_is_returned_as_a_float(share):
-    """One included."""
     assert isinstance(check_fraction(share, "span"), float)
 
 
 def test_design_of_one_feature_becomes_a_column():
-    """A copy that nobody can change."""
     design = check_design([1, 2, 3])
     assert design.shape == (3, 1)
     assert not design.flags.writeable
@@ -25,18 +21,15 @@ def test_design_of_one_feature_becomes_a_column():
 
 @pytest.mark.parametrize("design", [np.zeros((2, 2, 2)), [], 3.0])
 def test_design_of_another_shape_is_refused(design):
-    """It has rows and columns."""
     with pytest.raises(InvalidInput, match="design must have a row for each observation"):
         check_design(design)
 
 
 def test_design_must_be_finite():
-    """The place is named."""
     with pytest.raises(InvalidInput, match="design must be finite; got nan at row 1, column 0"):
         check_design([[1.0, 2.0], [np.nan, 3.0]])
 
 
 def test_design_must_have_the_rows_of_the_predictions():
-    """As many."""
     with pytest.raises(InvalidInput, match="one row per row of probs; got 2 for 3 rows"):
         check_rows_of_design(np.zeros((2, 1)), 3)

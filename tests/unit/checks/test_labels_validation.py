@@ -1,7 +1,5 @@
 """Labels of all kinds become codes 0 to m - 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -170,7 +168,6 @@ def test_first_class_may_be_absent():
 
 
 def test_label_beyond_64_bits_is_refused():
-    """It would become another number."""
     with pytest.raises(InvalidInput, match=r"whole numbers of 64 bits; got 1e\+308 at row 1"):
         Predictions([0.5, 0.5], np.array([1, 1e308], dtype=object))
 

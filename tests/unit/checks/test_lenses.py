@@ -1,7 +1,5 @@
 """Arguments of lenses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Checks of test locations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -14,18 +12,15 @@ PROBS = [[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]]
 
 @pytest.mark.parametrize("value", [None, 1, np.int64(10), (PROBS, [0, 1])])
 def test_locations_are_a_number_a_pair_or_nothing(value):
-    """They come back as they are."""
     assert check_locations(value) == value
 
 
 def test_list_of_two_is_a_pair():
-    """As JSON has it."""
     assert check_locations([PROBS, [0, 1]]) == (PROBS, [0, 1])
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "ten", (PROBS,), np.array(PROBS)])
 def test_other_locations_are_refused(value):
-    """The message names the argument."""
     with pytest.raises(InvalidInput, match="locations must be a"):
         check_locations(value)
 

@@ -1,7 +1,5 @@
 """Options of odd types that generated calls have found: each is refused by its own rule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Options are checked and returned as plain values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -70,7 +68,6 @@ def test_check_integer_refuses_floats_text_and_small_numbers(value):
 
 
 def test_numbers_come_back_as_plain_python():
-    """NumPy scalars become int and float."""
     assert type(check_integer(np.int32(3), "bins")) is int
     assert type(check_positive(np.float32(3), "bandwidth")) is float
     assert type(check_level(np.float64(0.05))) is float
@@ -120,7 +117,6 @@ def test_check_seed_follows_a_generator():
 
 
 def test_check_seed_follows_a_seed_sequence():
-    """Equal sequences give equal seeds."""
     assert check_seed(np.random.SeedSequence(3)) == check_seed(np.random.SeedSequence(3))
 
 

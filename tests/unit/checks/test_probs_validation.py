@@ -1,7 +1,5 @@
 """Probabilities and logits become a matrix whose rows sum to 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -82,7 +80,6 @@ def test_check_probs_rescales_rounded_rows_on_request():
 
 
 def test_check_probs_names_no_option_that_the_caller_lacks():
-    """A calibrator has no renormalize."""
     with pytest.raises(InvalidInput, match=r"0.99 at row 0; divide each row by its sum"):
         Identity().fit([[0.33, 0.33, 0.33], [0.2, 0.3, 0.5]], [0, 1])
 
@@ -135,12 +132,10 @@ class Tensor:
 
 
 def test_tensor_in_bfloat16_is_read_by_way_of_single_precision():
-    """Its own method does it."""
     np.testing.assert_allclose(check_probs(Tensor([[0.3, 0.7]])), [[0.3, 0.7]], rtol=5e-3)
 
 
 def test_array_in_bfloat16_is_read():
-    """The type of JAX."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
     probs = np.array([[0.3, 0.6, 0.1]], dtype=ml_dtypes.bfloat16)
     np.testing.assert_allclose(check_probs(probs), [[0.3, 0.6, 0.1]], rtol=5e-3)
@@ -210,6 +205,5 @@ def test_tensors_are_read_by_dlpack():
 
 
 def test_masked_number_is_refused():
-    """It has no row."""
     with pytest.raises(InvalidInput, match="probs must be complete; got a masked value;"):
         Predictions(np.ma.masked_array(0.5, mask=True), [1])

@@ -1,7 +1,5 @@
 """Checks of what Gaussian processes take."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import InvalidInput
@@ -10,20 +8,17 @@ from caltest.calibrators.gp.fit import check_interval
 
 
 def test_interval_is_two_ascending_positive_numbers():
-    """As a pair of floats."""
     assert check_interval([1, 2], "bounds") == (1.0, 2.0)
 
 
 @pytest.mark.parametrize("value", [(2, 1), (1, 1), (1,), (1, 2, 3), "12", None, 3])
 def test_interval_of_another_shape_is_refused(value):
-    """The message shows it."""
     with pytest.raises(InvalidInput, match="bounds must be two ascending numbers; got"):
         check_interval(value, "bounds")
 
 
 @pytest.mark.parametrize("value", [(0, 1), (-1, 1), (1, float("inf")), (1, "2")])
 def test_interval_has_positive_finite_ends(value):
-    """Each end by itself."""
     with pytest.raises(InvalidInput, match="each end of bounds must be a positive number"):
         check_interval(value, "bounds")
 
@@ -37,6 +32,5 @@ def test_scores_are_read_as_floats():
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_logits_must_be_finite(value):
-    """With the row."""
     with pytest.raises(InvalidInput, match=r"z must be finite; got .* at row 1"):
         check_scores([0.0, value], "z", probabilities=False)

@@ -1,7 +1,5 @@
 """The check against the shipped schemas: as that of jsonschema, and what it says."""
 
-from __future__ import annotations
-
 import copy
 import json
 
@@ -84,7 +82,6 @@ def test_test_of_wrong_values_is_refused(change, message):
 
 
 def test_adjusted_pvalues_are_as_many_as_rows():
-    """One too few is refused."""
     values = table().to_dict()
     with pytest.raises(
         InvalidInput, match=r"values.adjusted must have the shape r, r = 2; got \[1\]"
@@ -93,7 +90,6 @@ def test_adjusted_pvalues_are_as_many_as_rows():
 
 
 def test_values_nested_without_end_are_refused():
-    """Not with a RecursionError."""
     deep = {}
     for _ in range(100_000):
         deep = {"a": deep}
@@ -104,7 +100,6 @@ def test_values_nested_without_end_are_refused():
 
 @pytest.mark.parametrize("key", REGISTRY)
 def test_schema_has_the_parts_of_each_map(key):
-    """Of every calibrator: what `to_dict` writes."""
     state = load_schema("calibration-map")["$defs"][key]
     assert list(state["properties"])[:3] == ["classes_", "n_features_in_", "feature_names_in_"]
     assert set(state["properties"]) - {"feature_names_in_"} == set(state["required"])
@@ -120,7 +115,6 @@ def test_schema_has_the_parts_of_each_map(key):
     ],
 )
 def test_knots_of_a_map_are_sorted_finite_and_as_many_as_its_values(state, message):
-    """Such a map predicted NaN."""
     made = ct.calibrators.IsotonicCalibrator().fit([0.1, 0.5, 0.9], [0, 0, 1])
     values = made.to_dict()
     values["state"]["x_"] |= state

@@ -1,7 +1,5 @@
 """Input that is valid and looks like a mistake: each is told once, and sensible data never are."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

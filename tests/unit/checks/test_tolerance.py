@@ -1,7 +1,5 @@
 """A tolerance, and what goes with it."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import InvalidInput

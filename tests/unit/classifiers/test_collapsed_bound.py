@@ -1,7 +1,5 @@
 """The collapsed bound of the regressions on labels."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 

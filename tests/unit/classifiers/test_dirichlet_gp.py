@@ -1,7 +1,5 @@
 """Dirichlet-based Gaussian-process classification."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
@@ -45,6 +43,7 @@ def test_auto_ends_where_neither_neighbour_is_better():
     assert np.isnan(alone.criterion_loss_)
 
 
+@pytest.mark.full
 def test_auto_generalises_where_the_training_loss_does_not():
     """300 rows of two moons with noise."""
     features, labels = make_moons(3000, noise=0.35, random_state=0)
@@ -93,7 +92,6 @@ def test_many_inducing_points_are_almost_exact(inducing):
 
 @cut_short
 def test_random_inducing_points_are_rows():
-    """And distinct."""
     model = DirichletGPClassifier(n_inducing=30, inducing="random", random_state=0, max_iter=1)
     points = model.fit(X, Y).inducing_points_
     assert len(np.unique(points, axis=0)) == 30
@@ -103,7 +101,6 @@ def test_random_inducing_points_are_rows():
 @at_the_end
 @cut_short
 def test_duplicate_rows_give_fewer_inducing_points():
-    """No two are the same."""
     rows = np.repeat(X[:10], 20, axis=0)
     labels = np.repeat(Y[:10], 20)
     for inducing in ("k-means", "random"):
@@ -112,7 +109,6 @@ def test_duplicate_rows_give_fewer_inducing_points():
 
 
 def test_length_scale_of_a_feature_without_information_is_the_longest():
-    """ARD: noise is left out."""
     rng = np.random.default_rng(0)
     features = np.column_stack([X, rng.normal(scale=X.std(), size=len(X))])
     scales = DirichletGPClassifier(ard=True).fit(features, Y).length_scale_

@@ -1,7 +1,5 @@
 """Exact regressions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Gaussian-process regression on labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

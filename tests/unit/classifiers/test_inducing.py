@@ -1,7 +1,5 @@
 """Where inducing points lie."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,6 @@ def points(rows, size, placement):
 
 @both_placements
 def test_points_are_distinct_and_as_many_as_asked(placement):
-    """With room for them."""
     found = points(X, 40, placement)
     assert len(np.unique(found, axis=0)) == len(found) == 40
 
@@ -34,7 +31,6 @@ def test_points_are_the_distinct_rows_where_there_are_no_more(placement):
 
 
 def test_centres_of_kmeans_are_nearer_to_the_rows():
-    """Than random rows, on average."""
     near, far = (
         np.linalg.norm(X[:, None] - points(X, 20, placement), axis=2).min(axis=1).mean()
         for placement in ("k-means", "random")
@@ -43,7 +39,6 @@ def test_centres_of_kmeans_are_nearer_to_the_rows():
 
 
 def test_kmeans_looks_at_some_of_the_rows(monkeypatch):
-    """So that its time is bounded."""
     monkeypatch.setattr(inducing, "ROWS", 50)
     assert points(X, 20, "k-means").shape == (20, 2)
     assert len(points(X, 100, "k-means")) == 100

@@ -1,7 +1,5 @@
 """The bound of sparse variational classification."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -74,7 +72,6 @@ both_likelihoods = pytest.mark.parametrize("latents", [1, 3])
 
 @both_likelihoods
 def test_bound_is_that_of_plain_matrices(latents):
-    """Whitening changes nothing."""
     data, q = labelled(latents), some_q(latents)
     found = bound(data, prior(data, VARIANCE, SCALES), q)
     assert found == pytest.approx(plain_bound(data, q), rel=1e-8)
@@ -137,6 +134,7 @@ def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
 
 
+@pytest.mark.full
 @both_likelihoods
 def test_best_q_is_a_maximum(latents):
     """No step in a random direction, by m or by C, leads higher."""
@@ -161,6 +159,7 @@ def test_best_bound_does_not_depend_on_the_start(latents):
     assert values[0] == pytest.approx(values[1], abs=1e-3)
 
 
+@pytest.mark.full
 @both_likelihoods
 def test_bound_is_just_below_the_evidence(latents):
     """Of five rows; the evidence is the mean over draws of the prior, and q is not far from it."""

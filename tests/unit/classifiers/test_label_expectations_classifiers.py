@@ -1,7 +1,5 @@
 """Expected log-likelihoods of labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -18,7 +16,6 @@ STEP = 1e-5
 @pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (2.0, 4.0), (-1.0, 0.01)])
 @pytest.mark.parametrize("code", [0, 1])
 def test_bernoulli_is_the_integral(mean, variance, code):
-    """Quadrature of SciPy gives the same."""
     law = norm(mean, np.sqrt(variance))
     expected = quad(lambda f: law.pdf(f) * np.log(expit((2 * code - 1) * f)), -25, 25, limit=200)[0]
     arguments = np.array([[mean]]), np.array([[variance]]), np.array([code])
@@ -37,7 +34,6 @@ def cases():
 
 @pytest.mark.parametrize("case", list(cases()), ids=["bernoulli", "softmax"])
 def test_derivatives_are_those_of_finite_differences(case):
-    """By every mean and variance."""
     function, mean, variance, codes, points = case
     _, by_mean, by_variance = function(mean, variance, codes, *points)
     for place in np.ndindex(*mean.shape):
@@ -53,7 +49,6 @@ def test_derivatives_are_those_of_finite_differences(case):
 
 
 def test_softmax_is_the_mean_over_the_points():
-    """In plain NumPy."""
     rng = np.random.default_rng(1)
     mean, variance, codes = rng.normal(size=(3, 6)), rng.uniform(0, 2, (3, 6)), np.arange(6) % 3
     points = antithetic(32, 3)
@@ -63,7 +58,6 @@ def test_softmax_is_the_mean_over_the_points():
 
 
 def test_softmax_is_close_to_the_expectation():
-    """The points replace 200,000 random draws."""
     mean, variance = np.array([[1.0], [0.0], [-1.0]]), np.array([[2.0], [1.0], [0.5]])
     f = mean.T + np.sqrt(variance.T) * np.random.default_rng(0).normal(size=(200_000, 3))
     draws = log_softmax(f, axis=1)[:, 0]
@@ -72,7 +66,6 @@ def test_softmax_is_close_to_the_expectation():
 
 
 def test_points_are_antithetic():
-    """Their mean is 0."""
     np.testing.assert_allclose(antithetic(33, 4).mean(axis=0), 0, atol=1e-14)
 
 

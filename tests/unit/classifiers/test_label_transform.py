@@ -1,7 +1,5 @@
 """Targets of the regressions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import lognorm
@@ -26,7 +24,6 @@ def test_log_normal_has_the_moments_of_the_gamma(alpha):
 
 
 def test_prior_has_the_shares_of_the_classes():
-    """The softmax of the centres."""
     centre = pseudo_targets(0.01, COUNTS).centre
     np.testing.assert_allclose(np.exp(centre) / np.exp(centre).sum(), COUNTS / 50)
 
@@ -39,7 +36,6 @@ def test_targets_of_all_classes_have_mean_zero():
 
 
 def test_labels_are_centred_and_share_the_noise():
-    """One-hot labels less their means."""
     targets = label_targets(0.1, COUNTS)
     codes = np.repeat(np.arange(3), COUNTS)
     for c in range(3):

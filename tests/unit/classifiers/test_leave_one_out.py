@@ -1,7 +1,5 @@
 """The posterior at a row of the fit given the other rows, beside fits without it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -27,7 +25,6 @@ def latent(rows, targets, Z):
 @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("Z", [None, X[:12] + 0.01], ids=["exact", "sparse"])
 def test_closed_form_is_that_of_fits_without_the_row(targets, Z):
-    """All 40 of them, to 1e-8."""
     everything = np.arange(len(X))
     mean, variance = latent(everything, targets, Z).without_own(X, CODES, targets, None)
     for i in everything:

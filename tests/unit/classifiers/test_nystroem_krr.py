@@ -1,7 +1,5 @@
 """Kernel ridge regression with Nyström features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -28,7 +26,6 @@ def test_choice_is_that_of_the_least_error_across_folds():
 
 
 def test_blocks_of_rows_give_the_same(monkeypatch):
-    """Memory is bounded."""
     whole = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
     monkeypatch.setattr(nystroem_krr, "CHUNK", 1000)
     parts = NystroemKRRClassifier(n_components=30, random_state=0).fit(X, Y).predict_proba(X)
@@ -58,7 +55,6 @@ def test_slopes_are_positive():
 
 
 def test_one_value_need_not_be_a_sequence():
-    """As in `DirichletGPClassifier`."""
     one = NystroemKRRClassifier(gammas=0.1, alphas=0.5, random_state=0).fit(X, Y)
     assert (one.gamma_, one.alpha_) == (0.1, 0.5)
 

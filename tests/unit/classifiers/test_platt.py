@@ -1,7 +1,5 @@
 """Platt scaling of several classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -26,7 +24,6 @@ def test_sigmoids_are_those_of_scikit_learn():
 
 
 def test_two_classes_have_one_sigmoid():
-    """Of the score of the second."""
     scores = np.column_stack([np.zeros(300), X[:, 0]])
     found = fit_sigmoids(scores, (Y > 0).astype(np.int64))
     assert found.slopes.shape == (1,)
@@ -34,7 +31,6 @@ def test_two_classes_have_one_sigmoid():
 
 
 def test_rows_of_zeros_become_equal_shares():
-    """Nothing speaks for any class."""
     found = normalised(np.array([[0.0, 0.0], [1.0, 3.0]]))
     np.testing.assert_array_equal(found, [[0.5, 0.5], [0.25, 0.75]])
 
@@ -65,7 +61,6 @@ def test_sigmoid_of_separable_scores_is_finite():
 
 @pytest.mark.parametrize("event", [np.zeros(9, bool), np.arange(9) < 3, np.ones(9, bool)])
 def test_sigmoid_of_constant_scores_is_the_mean_target(event):
-    """The slope is 0."""
     slope, intercept = fit_sigmoid(np.full(9, 4.0), event)
     N, rest = event.sum(), (~event).sum()
     target = (N * (N + 1) / (N + 2) + rest / (rest + 2)) / 9

@@ -1,7 +1,5 @@
 """The RBF kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -21,7 +19,6 @@ def test_kernel_is_that_of_scikit_learn():
 
 
 def test_gradient_of_a_weighted_sum_is_that_of_finite_differences():
-    """By length scales and by Z."""
     weights, h = RNG.normal(size=(9, 4)), 1e-6
     found = no_gradient(4, 2)
     found.add(weights * rbf(X, Z, 2.5, SCALES), X, Z, SCALES)
@@ -35,7 +32,6 @@ def test_gradient_of_a_weighted_sum_is_that_of_finite_differences():
 
 
 def test_gradient_of_the_kernel_among_points_counts_them_twice():
-    """As k(Z, Z) does."""
     half, h = RNG.normal(size=(4, 4)), 1e-6
     weights = half + half.T
     found = no_gradient(4, 2)

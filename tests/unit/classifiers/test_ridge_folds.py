@@ -1,7 +1,5 @@
 """Ridge regression across folds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -33,7 +31,6 @@ def test_weights_are_those_of_scikit_learn(penalty):
 
 
 def test_error_is_that_of_rows_left_out():
-    """Sums give what the residuals give."""
     total = 0.0
     for fold in range(3):
         rest = fold != FOLDS

@@ -1,7 +1,5 @@
 """The softmax of normal variables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import softmax as plain_softmax
@@ -22,7 +20,6 @@ def samples():
 
 
 def test_points_are_standard_normal():
-    """Mean 0, variance 1, almost uncorrelated."""
     points = normal_samples(4096, 3, np.random.default_rng(0))
     np.testing.assert_allclose(points.mean(axis=0), 0, atol=0.01)
     np.testing.assert_allclose(np.cov(points.T), np.eye(3), atol=0.02)
@@ -30,20 +27,17 @@ def test_points_are_standard_normal():
 
 @pytest.mark.parametrize("size", [1, 3, 64])
 def test_points_are_as_many_as_asked(size):
-    """Powers of 2 or not."""
     assert normal_samples(size, 2, np.random.default_rng(0)).shape == (size, 2)
 
 
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_means_are_those_of_the_samples(jobs, monkeypatch):
-    """In blocks and threads."""
     monkeypatch.setattr(softmax_normal, "CHUNK", 3)
     found = softmax_means(MEAN, DEVIATION, POINTS, jobs)
     np.testing.assert_allclose(found, samples().mean(axis=1), rtol=1e-12)
 
 
 def test_quantiles_are_those_of_the_samples(monkeypatch):
-    """In blocks of two rows."""
     monkeypatch.setattr(softmax_normal, "HELD", 2 * POINTS.size)
     found = quantiles(softmax, MEAN, DEVIATION, POINTS, np.array([0.1, 0.9]), 2)
     expected = np.quantile(samples(), [0.1, 0.9], axis=1)
@@ -51,6 +45,5 @@ def test_quantiles_are_those_of_the_samples(monkeypatch):
 
 
 def test_large_logits_do_not_overflow():
-    """A thousand nats are probability 1."""
     mean = np.array([[0.0, 1000.0, -1000.0]])
     np.testing.assert_allclose(softmax_means(mean, np.ones((1, 3)), POINTS, None), [[0, 1, 0]])

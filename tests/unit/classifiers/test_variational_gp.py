@@ -1,7 +1,5 @@
 """Sparse variational Gaussian-process classification."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -67,7 +65,6 @@ def test_first_latent_function_of_two_classes_is_zero():
 
 
 def test_two_classes_can_be_swapped():
-    """The likelihood is symmetric."""
     rows = Y < 2
     one = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
     two = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], 1 - Y[rows])
@@ -76,13 +73,11 @@ def test_two_classes_can_be_swapped():
 
 
 def test_classifier_learns():
-    """Beside the shares of the classes."""
     model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[::2], Y[::2])
     assert log_loss(model.predict_proba(X[1::2]), Y[1::2]) < 0.9 * np.log(3)
 
 
 def test_length_scale_of_a_feature_without_information_is_the_longest():
-    """ARD: noise is left out."""
     noise = np.random.default_rng(0).normal(scale=X.std(), size=len(X))
     model = VariationalGPClassifier(ard=True, n_inducing=50, random_state=0)
     scales = model.fit(np.column_stack([X, noise]), Y).length_scale_

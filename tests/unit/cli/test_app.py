@@ -1,7 +1,5 @@
 """Exit statuses, errors in one line, and the ways to start the program."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -19,7 +17,6 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 
 
 def test_version_is_that_of_the_package(caltest):
-    """--version prints one line."""
     assert caltest("--version") == (0, f"caltest {package.__version__}\n", "")
 
 
@@ -204,7 +201,6 @@ def test_interruption_that_numba_wraps_is_one_line(caltest, monkeypatch):
 
 
 def test_lack_of_memory_is_one_line(caltest):
-    """A size that no machine holds."""
     finished = caltest("power", "--beta", "2,5", "--n", "1e15", "--seed", "1")
     assert finished.status == 2
     assert finished.err.startswith("caltest: not enough memory: ")
@@ -229,7 +225,6 @@ def test_main_leaves_with_the_status():
 
 
 def test_package_runs_as_a_module():
-    """`python -m caltest` is `caltest`."""
     command = [sys.executable, "-m", "caltest", "--version"]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     assert finished.stdout == f"caltest {package.__version__}\n"

@@ -1,7 +1,5 @@
 """`caltest calibrate apply`: every column stays, calibrated ones come behind, mistakes are said."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -186,7 +184,6 @@ def test_compressed_text_is_written_in_it(caltest, map_json, expected, tmp_path)
 
 
 def test_prefix_names_the_columns(caltest, map_json, new_csv):
-    """--prefix stands for calibrated_."""
     header = apply(caltest, map_json, new_csv, "--prefix", "q_").splitlines()[0]
     assert header.endswith("when,q_ant,q_bee,q_cat")
 

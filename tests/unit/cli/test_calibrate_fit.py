@@ -1,7 +1,5 @@
 """`caltest calibrate fit`: what is saved, printed and said."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

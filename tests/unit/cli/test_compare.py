@@ -1,7 +1,5 @@
 """`caltest compare FILE`: calibrators, models, formats, what has no effect."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -107,13 +105,13 @@ def test_logits_and_weights_reach_the_calibrators(caltest, tmp_path):
     ],
 )
 def test_format_is_that_of_the_output(caltest, models_csv, tmp_path, suffix, start):
-    """Every format of the other commands."""
     output = tmp_path / f"compared{suffix}"
     arguments = ("--probs", "good_", "--calibrators", "platt", "--cv", "2", "-o", output)
     assert caltest("compare", models_csv, *QUICK, *arguments).out == ""
     assert output.read_text(encoding="utf-8").startswith(start)
 
 
+@pytest.mark.full
 def test_commands_that_fit_maps_print_the_same_pvalue(caltest, tmp_path):
     """`compare`, `calibrate fit` and `report` have the one of Python for the same seed."""
     rng = np.random.default_rng(1)

@@ -1,7 +1,5 @@
 """What the shell offers on TAB, by the protocol that Typer's script for bash speaks."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import calibrators, htests, lenses, nulls
@@ -87,7 +85,6 @@ def test_columns_of_the_file_are_offered(complete, predictions_csv, option):
 
 
 def test_file_that_cannot_be_read_offers_nothing(complete, tmp_path):
-    """TAB never fails."""
     (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
     for name in ("bad.csv", "no.csv", "x.parquet"):
         assert complete(f"caltest test {tmp_path / name} --label y") == []

@@ -1,7 +1,5 @@
 """`caltest demo`: what it shows, within 80 columns and on stdout alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -30,6 +28,7 @@ def test_demo_has_one_line_for_each_model(printed, name):
     assert len(re.findall(r"[\d.e-]+", lines[0])) >= 5
 
 
+@pytest.mark.full
 def test_demo_says_what_classwise_is(printed):
     """The one number for ten classes is labelled."""
     assert "each class by itself; least of 10 adjusted p-values" in printed

@@ -1,7 +1,5 @@
 """`-` for standard input, formats by name, and standard output by name."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading
@@ -21,7 +19,6 @@ def test_standard_input_is_read(caltest, predictions_csv, stdin):
 
 @pytest.mark.parametrize("command", ["test", "report"])
 def test_format_of_standard_input_is_named(caltest, command, stdin):
-    """JSON lines through a pipe."""
     rows = [{"y": "ab"[k % 2], "p_a": 0.5, "p_b": 0.5} for k in range(4)]
     stdin("\n".join(map(json.dumps, rows)).encode())
     more = ("--test", "ece", "--lens", "confidence", "--format", "json")

@@ -1,7 +1,5 @@
 """`caltest list` shows the registries."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import calibrators, htests, kernels, lenses, measures, nulls
@@ -64,7 +62,6 @@ def test_list_of_every_entry_has_its_options(caltest, kind):
 
 
 def test_list_goes_to_a_file(caltest, tmp_path):
-    """--output takes what would be printed."""
     assert caltest("list", "nulls", "-o", tmp_path / "nulls.txt") == (0, "", "")
     assert (tmp_path / "nulls.txt").read_text(encoding="utf-8") == caltest("list", "nulls").out
 

@@ -1,7 +1,5 @@
 """Mistakes of users: one line on stderr in words of the command line, and status 2."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`caltest monitor STATE FILE`: a state that goes on, decisions, and errors that leave it alone."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema
@@ -192,7 +190,6 @@ def test_a_day_on_which_one_class_happens(caltest, tmp_path, outcomes):
 
 
 def test_impossible_outcome_names_its_row(caltest, days, tmp_path):
-    """Counted over all files, from 0."""
     state, file = tmp_path / "state.json", tmp_path / "sure.csv"
     caltest("monitor", state, days[0], *ASKED)
     file.write_text("y,p\n0,0.5\n1,0.5\n0,1.0\n")

@@ -1,7 +1,5 @@
 """Planning commands: where predictions come from, what is true, sizes, mistakes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -38,11 +36,11 @@ def test_widths_are_those_of_python(caltest):
 
 
 def test_widths_have_the_defaults_of_python(caltest):
-    """Where no width is given."""
     expected = package.sample_size_for_precision(beta(2, 5), rng=1)
     assert caltest("precision", "--beta", "2,5", "--seed", "1") == (0, str(expected), "")
 
 
+@pytest.mark.full
 def test_rows_of_a_file_need_no_label(caltest, predictions_csv):
     """The file is resampled; its column of labels plays no part, wherever it is called."""
     arguments = ("power", predictions_csv, "--noise", "0.5", "--n", "20", *QUICK)
@@ -97,6 +95,7 @@ def test_fitted_map_may_be_the_truth(caltest, tmp_path):
     assert by_map["setting"]["effect"] == pytest.approx(by_value["setting"]["effect"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("suffix", [".txt", ".json", ".md", ".csv", ".html", ".tex"])
 def test_output_goes_to_a_file_in_the_format_of_its_suffix(caltest, tmp_path, suffix):
     """Powers and numbers of rows have every format."""
@@ -181,7 +180,6 @@ def test_option_of_another_command_names_it(caltest, line, command):
 
 
 def test_three_classes_have_no_width(caltest, predictions_csv):
-    """The remedy names the option."""
     finished = caltest("precision", predictions_csv)
     assert (finished.status, finished.out) == (2, "")
     assert "and there are 3; name the column of one class by --probs\n" in finished.err

@@ -1,7 +1,5 @@
 """The progress bar shows on a terminal only, and for long work only."""
 
-from __future__ import annotations
-
 import io
 import time
 from contextlib import redirect_stderr
@@ -37,7 +35,6 @@ def test_bar_shows_for_long_work():
 
 
 def test_bar_shows_rows_per_second():
-    """Where steps are rows of data."""
     with redirect_stderr(Terminal()) as terminal, output.progress_bar("testing") as update:
         for done in (100_000, 200_000, 300_000):
             update(done, 1_000_000)
@@ -54,7 +51,6 @@ def test_bar_does_not_show_for_short_work(monkeypatch):
 
 
 def test_bar_does_not_show_where_quiet():
-    """--quiet holds on a terminal too."""
     with redirect_stderr(Terminal()) as terminal, output.progress_bar("a", quiet=True) as update:
         time.sleep(0.1)
         update(1, 2)

@@ -1,7 +1,5 @@
 """`caltest report FILE`: formats, options, the command that the page shows."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -94,6 +92,7 @@ def test_bad_option_is_one_line(caltest, predictions_csv, arguments, message):
     assert finished.err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_pattern_stands_for_several_files(caltest, tmp_path):
     """A report is on the rows of all of them."""
     rng = np.random.default_rng(4)
@@ -107,6 +106,7 @@ def test_pattern_stands_for_several_files(caltest, tmp_path):
     assert json.loads(finished.out)["data"]["source"] == "part-*.parquet"
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 def test_rows_of_a_cluster_may_depend(caltest, predictions_csv):
     """--cluster reaches the tests, and cells, which know no rows, refuse it."""

@@ -1,7 +1,5 @@
 """`--set KEY=VALUE` as options of tests and calibrators."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import kernels

@@ -1,7 +1,5 @@
 """`caltest test FILE`: options, formats, exit statuses, bad files."""
 
-from __future__ import annotations
-
 import json
 import warnings
 
@@ -177,7 +175,6 @@ def test_bad_input_is_one_line(caltest, tmp_path, content, arguments, message):
 
 
 def test_missing_file_is_one_line(caltest, tmp_path):
-    """The message names the file."""
     finished = caltest("test", tmp_path / "nothing.csv", *QUICK)
     assert (finished.status, finished.out) == (2, "")
     assert "nothing.csv" in finished.err
@@ -261,7 +258,6 @@ def test_segments_are_those_of_python(caltest, wards_csv):
     ],
 )
 def test_segments_are_written_in_every_format(caltest, wards_csv, name, start):
-    """As the other results are."""
     finished = caltest("test", wards_csv, *BINARY, "--segments", "site", "--format", name)
     assert (finished.status, finished.err) == (0, "")
     assert finished.out.startswith(start)
@@ -279,7 +275,6 @@ def test_segments_are_written_in_every_format(caltest, wards_csv, name, start):
     ],
 )
 def test_what_segments_have_not_is_refused(caltest, wards_csv, more, message):
-    """The message names the option."""
     finished = caltest("test", wards_csv, *BINARY, *more)
     assert finished.status == 2
     assert message in finished.err
@@ -316,7 +311,6 @@ def test_groups_of_several_files(caltest, parts):
 
 
 def test_several_classes_are_read_by_chunks(caltest, tmp_path):
-    """Where that is asked for."""
     rng = np.random.default_rng(1)
     p = rng.dirichlet([1, 1, 1], 200)
     names = {f"p_{k}": p[:, k] for k in range(3)}
@@ -354,7 +348,6 @@ def test_rows_that_are_wrong_are_left_out(caltest, parts):
 
 
 def test_output_that_cannot_be_finished_leaves_the_old_one(caltest, parts, tmp_path, monkeypatch):
-    """It is written beside and renamed."""
     target = tmp_path / "result.txt"
     target.write_text("old", encoding="utf-8")
 

@@ -1,7 +1,5 @@
 """The map that the held-out score prefers, and what is left after it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -19,6 +17,7 @@ def overconfident():
     return ct.Predictions(2 * z, labels, from_logits=True)
 
 
+@pytest.mark.full
 def test_scores_and_pvalues_are_those_of_the_comparison(overconfident):
     """Before and after, for the same seed."""
     best = best_map(overconfident, ["temperature", "vector"], n_resamples=19, rng=1)
@@ -50,7 +49,6 @@ def test_calibrated_model_stays_as_it_is():
 
 
 def test_zero_probabilities_are_compared_by_the_brier_score(overconfident):
-    """An infinite log loss compares nothing."""
     isotonic = ct.calibrators.IsotonicCalibrator()
     best = best_map(overconfident, ["temperature", isotonic], n_resamples=19, rng=1)
     assert best.score == "Brier score"

@@ -1,7 +1,5 @@
 """Tests in a comparison, and the p-value of several."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import combine_pvalues

@@ -1,7 +1,5 @@
 """`compare_calibrators` against plain loops over folds, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -185,7 +183,6 @@ def test_calibrators_may_be_keys_objects_and_named():
 
 
 def test_map_of_two_classes_is_put_into_one_vs_rest():
-    """With the rest of its options."""
     result = compare(calibrators=["platt"], cv=2)
     assert result["platt"].calibrator.startswith("OneVsRest(")
     pairs = list(KFold(2).split(DATA.probs))
@@ -294,7 +291,6 @@ def test_print_says_of_each_error_that_it_is_reported_only(test, said):
 
 
 def test_print_without_tests_has_no_codes_of_pvalues():
-    """A legend without p-values explains nothing."""
     result = compare(cv=2, inner_cv=2)
     bare = replace(result, rows=tuple(replace(row, tests=()) for row in result.rows))
     assert "Signif. codes" in str(result)
@@ -343,7 +339,6 @@ def test_rows_of_weight_0_change_nothing():
 
 @pytest.mark.full
 def test_folds_may_be_a_generator_or_a_numpy_integer():
-    """As anywhere in scikit-learn."""
     pairs = list(KFold(3).split(DATA.probs))
     assert compare(cv=(pair for pair in pairs)) == compare(cv=pairs)
     assert compare(cv=np.int64(3)) == compare(cv=3)
@@ -407,7 +402,6 @@ def test_logits_reach_the_calibrators_as_they_are():
 
 @pytest.mark.full
 def test_logits_may_come_from_a_function_a_table_or_beside_predictions():
-    """All give what the array gives."""
     logits = np.log(DATA.probs)
     options = {"calibrators": "vector", "cv": 2, "from_logits": True, **QUICK}
     expected = ct.compare_calibrators(logits, DATA.labels, **options).rows
@@ -442,7 +436,6 @@ def test_result_is_data():
 
 
 def test_adjustment_is_over_all_rows_and_tests():
-    """Bonferroni multiplies by their number."""
     result = compare(test=["skce", "ks"], lens="confidence", correction="bonferroni")
     for row in result.rows:
         for test in row.tests:
@@ -458,7 +451,6 @@ def test_print_has_no_adjustment_where_there_is_none():
 
 
 def test_progress_counts_to_the_end():
-    """Two steps a calibrator, Identity included."""
     steps = []
     compare(cv=2, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(k, 6) for k in range(1, 7)]
@@ -503,7 +495,6 @@ def test_illegal_call_has_a_message(options, message):
 
 
 def test_named_calibrator_may_not_take_a_name_of_the_comparison():
-    """Rows are found by their names."""
     with pytest.raises(InvalidInput, match="none of 'identity', 'selected'"):
         ct.compare_calibrators(DATA, calibrators={"selected": "platt"})
 

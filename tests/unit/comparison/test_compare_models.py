@@ -1,7 +1,5 @@
 """`compare_models` against plain formulas, its inputs, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 
@@ -85,7 +83,6 @@ def test_without_reference_the_best_is_compared_and_all_pairs_adjust():
 
 
 def test_with_a_reference_the_others_are_compared_with_it():
-    """Two comparisons of three models."""
     result = compare(correction="bonferroni", reference="cautious")
     assert {pair.other for pair in result.pairs} == {"cautious"}
     assert result["sharp"].difference.adjusted == pytest.approx(
@@ -103,7 +100,6 @@ def test_difference_is_turned_round_where_it_is_stored_so():
 
 
 def test_scores_and_errors_are_those_of_the_measures():
-    """Each model by itself."""
     result = compare(measures={"MCE": measures.mce})
     for name, probs in MODELS.items():
         row, own = result[name], Predictions(probs, Y)
@@ -230,7 +226,6 @@ def test_intervals_have_the_level_that_was_given():
 
 @pytest.mark.full
 def test_result_does_not_depend_on_n_jobs_and_can_be_repeated():
-    """The seed says all."""
     first = compare()
     assert compare(n_jobs=2) == first
     assert compare(rng=first.seed) == first
@@ -250,7 +245,6 @@ def test_result_is_data():
 
 
 def test_progress_counts_models():
-    """One step each."""
     steps = []
     compare(progress=lambda done, total: steps.append((done, total)))
     assert steps == [(1, 3), (2, 3), (3, 3)]

@@ -1,7 +1,5 @@
 """The rule by which a map is chosen, and the map that the verdict names."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -85,7 +83,6 @@ def test_rows_of_a_cluster_are_in_one_fold():
 
 
 def test_verdict_takes_what_recalibrate_takes():
-    """The same folds, scores and rule."""
     data = drawn(800, slope=0.5)
     best = best_map(data, ["temperature", "platt", "beta"], n_resamples=19, rng=7)
     found = first_map([data], 7)

@@ -1,7 +1,5 @@
 """The test of a difference of scores by labels redrawn from a model between two."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -37,7 +35,6 @@ def test_model_between_gives_both_the_same_expected_score(key):
 
 
 def test_many_labels_need_one_model_between_alone():
-    """None of a thousand rows decides."""
     first, second = np.random.default_rng(0).dirichlet(np.ones(3), (2, 1000))
     table = SCORES["brier"].of_classes(first) - SCORES["brier"].of_classes(second)
     assert len(places_between(first, second, table, np.ones(1000))) == 1

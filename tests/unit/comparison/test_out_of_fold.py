@@ -1,7 +1,5 @@
 """One rule for maps on rows that they were not fitted to, wherever it is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,6 +29,7 @@ def pvalues(rows):
     return {row.name: row.tests[0].pvalue for row in rows if row.name != "selected"}
 
 
+@pytest.mark.full
 def test_report_has_the_pvalues_of_the_comparison(logits, compared):
     """The section on recalibration is that test, with the rows that were tested."""
     z, y = logits

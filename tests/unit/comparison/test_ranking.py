@@ -1,7 +1,5 @@
 """Average ranks, Friedman's test and the critical difference."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -37,7 +35,6 @@ def test_statistic_is_that_of_friedman_with_ties():
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_ranks_do_not_depend_on_the_scale(scale):
-    """Only the order counts."""
     assert np.array_equal(rank_methods(np.array(LOSSES) * scale).ranks, rank_methods(LOSSES).ranks)
 
 
@@ -103,6 +100,5 @@ def test_ranking_is_read_only_and_leaves_its_input():
     ],
 )
 def test_illegal_call_names_rule_value_and_remedy(scores, options, message):
-    """Every argument is checked."""
     with pytest.raises(InvalidInput, match=message):
         rank_methods(scores, **options)

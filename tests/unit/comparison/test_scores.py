@@ -1,7 +1,5 @@
 """Scores and errors of a comparison against the measures, and their standard error."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -57,7 +55,6 @@ def test_standard_error_is_that_of_a_mean():
 
 
 def test_rows_of_weight_0_do_not_count():
-    """Not even with an infinite score."""
     d, weight = np.array([1.0, 3.0, 5.0, np.inf]), np.array([1.0, 2.0, 1.0, 0.0])
     assert mean_and_error(d, weight, np.arange(3)) == pytest.approx(
         mean_and_error(d[:3], weight[:3], np.arange(3))
@@ -66,7 +63,6 @@ def test_rows_of_weight_0_do_not_count():
 
 
 def test_infinite_difference_has_no_standard_error():
-    """The mean says so."""
     assert mean_and_error(np.array([0.0, np.inf]), np.ones(2), np.arange(2)) == (math.inf, None)
 
 

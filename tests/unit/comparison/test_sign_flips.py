@@ -1,7 +1,5 @@
 """Sums with flipped signs."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Multiple testing: the methods of statsmodels by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,6 @@ def test_adjusted_pvalues_are_no_smaller(method):
 
 
 def test_adjusted_pvalues_of_none_are_the_pvalues():
-    """None is another word for "none"."""
     adjusted, name = adjusted_pvalues(PVALUES, None)
     assert adjusted.tolist() == PVALUES
     assert name == "none"

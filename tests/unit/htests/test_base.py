@@ -1,7 +1,5 @@
 """Named tests: which options they take, which they have fixed."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import InvalidInput

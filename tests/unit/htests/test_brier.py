@@ -1,7 +1,5 @@
 """The Brier score judged by redrawn labels, two-sided."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,6 @@ def test_too_good_and_too_bad_are_both_rejected(test):
 
 @pytest.mark.parametrize("test", SCORES)
 def test_score_at_its_mean_has_a_large_p_value(test):
-    """Seven events in ten at 0.7."""
     data = Predictions(np.full(200, 0.7), np.arange(200) % 10 < 7)
     assert calibration_test(None, data, test=test, rng=0).pvalue > 0.8
 

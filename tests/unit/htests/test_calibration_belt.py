@@ -1,7 +1,5 @@
 """The test of the calibration belt: exact with the selection redone, and asymptotic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,6 @@ def test_exact_and_asymptotic_agree_on_many_rows():
 @pytest.mark.parametrize("null", ["exact", "asymptotic"])
 @pytest.mark.parametrize("power", [0.5, 2.0], ids=["too low", "too high"])
 def test_both_directions_are_rejected(null, power):
-    """Probabilities raised to a power."""
     p = np.random.default_rng(0).random(1000)
     labels = (np.random.default_rng(1).random(1000) < p**power).astype(int)
     result = calibration_test(
@@ -33,7 +30,6 @@ def test_both_directions_are_rejected(null, power):
 
 
 def test_print_holds_the_degree():
-    """As givitiR reports it."""
     data = generative_model("M1", n=200, m=2, rng=1)
     result = calibration_test(None, data, test="calibration-belt", null="asymptotic")
     assert result.parameters["degree"] in {1, 2, 3, 4}
@@ -42,7 +38,6 @@ def test_print_holds_the_degree():
 
 
 def test_development_sample_needs_the_asymptotic_null():
-    """The message names it."""
     data = generative_model("M1", n=200, m=2, rng=1)
     options = {"test": "calibration-belt", "internal": True}
     with pytest.raises(NotApplicable, match="development sample; use 'asymptotic'"):

@@ -1,7 +1,5 @@
 """Tests by cells: as those by rows, and refused where the rows are needed."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -97,7 +95,6 @@ def test_auto_takes_cells_of_many_rows(monkeypatch):
 
 
 def test_auto_takes_rows_for_the_strong_lens_of_several_classes(monkeypatch):
-    """It has no cells."""
     monkeypatch.setattr(cells_module, "ROWS", 1)
     data = pl.DataFrame({"y": [0, 1, 2], "p_0": [0.5] * 3, "p_1": [0.25] * 3, "p_2": [0.25] * 3})
     result = calibration_test(None, data, label="y", test="brier", n_resamples=49, rng=1)
@@ -160,14 +157,12 @@ def test_result_prints_and_becomes_json():
 
 
 def test_questions_that_need_the_rows_are_refused():
-    """A result by cells holds counts."""
     result = run(frame(), "cells", n_resamples=49)
     with pytest.raises(NotApplicable, match=r"counted in cells.*engine='rows'"):
         result.witness()
 
 
 def test_impossible_label_is_infinite():
-    """An event of probability 0."""
     data = pl.DataFrame({"y": [1, 0, 1], "p": [0.0, 0.5, 1.0]})
     with pytest.warns(UserWarning, match="probability 0 in 1 of 3 rows"):
         assert run(data, "cells", test="log-loss", n_resamples=99).statistic == np.inf
@@ -177,7 +172,6 @@ def test_impossible_label_is_infinite():
 
 
 def test_partial_sums_inside_of_cells_are_bounded():
-    """One wide cell: events come first."""
     cells = count_rows([0.5 + 1e-7, 0.5 + 2e-7], [1, 0])
     bound = REGISTRY["ks"]().bind_cells(cells)
     assert bound.value() == pytest.approx(1.5e-7, abs=1e-10)

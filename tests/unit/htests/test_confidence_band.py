@@ -1,7 +1,5 @@
 """The test of the confidence band: the inversion of the band, and the exact null."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -34,7 +32,6 @@ def test_exact_null_has_more_power():
 
 
 def test_print_names_the_method():
-    """And its digits."""
     rng = np.random.default_rng(0)
     data = Predictions(rng.random(3000), rng.integers(2, size=3000))
     result = calibration_test(None, data, test="confidence-band")

@@ -1,7 +1,5 @@
 """The CORP test finds miscalibration anywhere and leaves calibrated predictions alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from caltest.datasets import generative_model
 
 @pytest.mark.parametrize("score", ["brier", "log-loss"])
 def test_corp_rejects_predictions_that_are_too_extreme(score):
-    """By either score."""
     rng = np.random.default_rng(0)
     z = rng.normal(0, 1.5, 500)
     labels = (rng.random(500) < 1 / (1 + np.exp(-z))).astype(int)

@@ -1,7 +1,5 @@
 """The tests of recalibration: exact and asymptotic, estimates, both directions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -25,7 +23,6 @@ def changed(intercept=0.0, slope=1.0, n=1500):
 @pytest.mark.full
 @pytest.mark.parametrize("key", KEYS)
 def test_exact_and_asymptotic_agree_on_many_rows(key):
-    """Calibrated predictions."""
     data = changed()
     exact = calibration_test(data, test=key, rng=0, n_resamples=1999)
     limit = calibration_test(data, test=key, null="asymptotic")

@@ -1,7 +1,5 @@
 """The tests of binned errors: p-conf-ECE and p-cw-ECE of Kull et al. by their options."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

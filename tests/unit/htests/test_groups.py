@@ -1,7 +1,5 @@
 """Very many groups in one pass: as one by one, and what is wrong with their rows."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -76,6 +74,7 @@ def test_groups_that_are_few_are_tested_one_by_one():
     assert isinstance(run(shops(1, groups=501)), GroupsTest)
 
 
+@pytest.mark.full
 def test_rows_in_memory_keep_the_default_test():
     """However many the groups are, and with places, components and the joint adjustment."""
     data = shops(8, groups=501)
@@ -148,6 +147,7 @@ def test_many_that_are_a_little_off_are_seen_together():
 # ---- the same answer ----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @settings.get_profile("few")
 @given(order=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(1, 4000), max_size=3))
 @pytest.mark.parametrize("test", ["ks", "brier"])
@@ -166,7 +166,6 @@ def test_order_and_chunks_change_no_digit(test, order, cuts):
 
 
 def test_engine_changes_no_digit():
-    """DuckDB has the data."""
     duckdb = pytest.importorskip("duckdb")
     data = shops(9)
     with duckdb.connect() as connection:
@@ -191,7 +190,6 @@ def test_several_columns_are_crossed():
 
 
 def test_missing_group_is_an_error_or_left_out():
-    """Its rows are counted."""
     data = shops().with_columns(shop=pl.when(pl.col("p") > 0.9).then(None).otherwise("shop"))
     wrong = data["shop"].null_count()
     with pytest.raises(InvalidInput, match=f"no group that is missing; got {wrong}"):
@@ -260,6 +258,7 @@ def test_print_of_all_and_of_groups_agree():
     assert "adjusted: not at all, 600 groups" in words
 
 
+@pytest.mark.full
 def test_json_and_records_hold_all_groups():
     """They follow the schema, and are read again."""
     result = run(shops(20, off=0.5), level=0.05)
@@ -288,7 +287,6 @@ def test_json_and_records_hold_all_groups():
     ids=["cut off", "no text", "a list", "of another result", "without its parts"],
 )
 def test_what_is_no_test_of_groups_is_refused(text, match):
-    """With what it should be."""
     with pytest.raises(InvalidInput, match=match):
         GroupsTest.from_json(text)
 

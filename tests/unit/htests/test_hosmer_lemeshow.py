@@ -1,7 +1,5 @@
 """The Hosmer-Lemeshow test: degrees of freedom of both samples, notes, and the exact null."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -55,7 +53,6 @@ def test_development_sample_has_the_limit_by_default():
 
 
 def test_groups_without_degrees_of_freedom_are_refused():
-    """Two groups of a development sample."""
     data = generative_model("M1", n=100, m=2, rng=0)
     with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
         run(data, null="asymptotic", groups=2, internal=True)
@@ -72,7 +69,6 @@ def test_certain_groups_have_no_degree_of_freedom():
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_exact_and_asymptotic_agree_where_counts_are_large():
-    """Calibrated predictions, uniform."""
     p = np.random.default_rng(0).random(3000)
     data = Predictions(p, p > 0.5).simulate(1)
     exact, limit = run(data, rng=0, n_resamples=1999), run(data, null="asymptotic")

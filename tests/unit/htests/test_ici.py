@@ -1,7 +1,5 @@
 """The ICI test: its span is printed, and it finds what it is for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from caltest.measures.smooth.ici import Emax
 
 
 def test_span_is_printed():
-    """With the smoother."""
     data = generative_model("M1", n=100, m=2, rng=0)
     result = calibration_test(None, data, test="ici", span=0.5, rng=0)
     assert result.parameters == {"smoother": "loess of degree 1", "span": 0.5}

@@ -1,6 +1,4 @@
-"""The KS test under both nulls."""
-
-from __future__ import annotations
+"""The KS and Kuiper tests under both nulls."""
 
 import numpy as np
 import pytest
@@ -8,15 +6,15 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.measures import ks_error
+from caltest.measures import ks_error, kuiper_error
 
 
-def test_exact_and_asymptotic_agree_on_many_rows():
-    """Calibrated predictions of 5,000 rows."""
+@pytest.mark.parametrize(("test", "measure"), [("ks", ks_error), ("kuiper", kuiper_error)])
+def test_exact_and_asymptotic_agree_on_many_rows(test, measure):
     data = generative_model("M1", n=5000, m=2, rng=1)
-    exact = calibration_test(None, data, test="ks", rng=0, n_resamples=1999)
-    limit = calibration_test(None, data, test="ks", null="asymptotic")
-    assert exact.estimate == limit.estimate == ks_error(data)
+    exact = calibration_test(None, data, test=test, rng=0, n_resamples=1999)
+    limit = calibration_test(None, data, test=test, null="asymptotic")
+    assert exact.estimate == limit.estimate == measure(data)
     assert limit.pvalue == pytest.approx(exact.pvalue, abs=0.05)
 
 
@@ -55,7 +53,6 @@ def test_certain_predictions_have_an_exact_p_value_only(test):
 
 @pytest.mark.parametrize("lens", ["top-2", "within-top-2", "confidence", "classwise"])
 def test_lenses_of_two_classes_have_a_p_value(lens):
-    """A table for a family."""
     data = generative_model("M1", n=80, m=3, rng=0)
     result = calibration_test(None, data, test="ks", lens=lens, rng=0, n_resamples=99)
     rows = result if lens == "classwise" else [result]

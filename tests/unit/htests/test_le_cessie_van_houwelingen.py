@@ -1,7 +1,5 @@
 """The test of le Cessie and van Houwelingen: what it prints, and for which sample."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,6 @@ def test_result_has_the_numbers_that_rms_prints():
 
 
 def test_external_form_is_the_spiegelhalter_test():
-    """Statistic, p-value and redrawn statistics."""
     data = generative_model("M1", n=200, m=2, rng=0)
     first, second = (calibration_test(None, data, test=t, rng=0) for t in (TEST, "spiegelhalter"))
     assert first.statistic == pytest.approx(second.statistic, rel=1e-12)

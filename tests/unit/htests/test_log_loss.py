@@ -1,7 +1,5 @@
 """The log loss judged by redrawn labels where it is infinite; more in test_brier.py."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -20,7 +18,6 @@ def test_impossible_label_has_the_smallest_p_value():
 
 
 def test_clipped_log_loss_is_finite():
-    """And as extreme."""
     data = Predictions([0.0, 0.5, 0.5, 0.5], [1, 0, 1, 1])
     result = calibration_test(None, data, test="log-loss", eps=1e-15, rng=0)
     assert math.isfinite(result.estimate)

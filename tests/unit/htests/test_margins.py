@@ -1,7 +1,5 @@
 """Overlapping segments of rows that are counted in cells."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema
@@ -74,6 +72,7 @@ def test_segment_that_is_off_leads():
     assert str(GroupsTest.from_dict(values)) == text
 
 
+@pytest.mark.full
 def test_calibrated_segments_are_not_rejected():
     """At 5 %, within what 60 tables may show."""
     least = [run(people(2000, seed=seed), segments=["region", "age"]).pvalue for seed in range(60)]

@@ -1,7 +1,5 @@
 """`test_master_scale`: grades from a table, traffic lights, the portfolio, errors."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings
@@ -57,7 +55,6 @@ def test_grades_come_before_tests():
 
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_columns_of_a_table_may_be_named(frame):
-    """The same as their values."""
     data = frame({"rating": list("ABCDE"), "pd": PD, "defaults": DEFAULTS, "obligors": N})
     named = master_scale_test("pd", "defaults", "obligors", grades="rating", data=data)
     assert named == run(grades=list("ABCDE"))
@@ -80,7 +77,6 @@ def test_traffic_lights_follow_the_pvalues_before_adjustment():
 
 
 def test_lights_may_be_moved_or_left_out():
-    """The bounds print."""
     assert "yellow at most 0.3, orange at most 0.05, red at most 0.001" in str(
         run(lights=(0.3, 0.05, 0.001))
     ).replace("\n    ", " ")
@@ -88,6 +84,7 @@ def test_lights_may_be_moved_or_left_out():
     assert "light" not in str(run(lights=None, portfolio=()))
 
 
+@pytest.mark.full
 def test_grades_as_predicted_are_rarely_yellow():
     """About 5, 1 and 0.1 % at most are yellow, orange and red or worse, of ten thousand grades."""
     rng = np.random.default_rng(1)
@@ -122,14 +119,12 @@ def test_portfolio_is_tested_as_its_rows_are():
 
 
 def test_portfolio_tests_are_chosen_by_name():
-    """None of them, or one."""
     assert run(portfolio=()).omnibus == ()
     for one in (["spiegelhalter"], "spiegelhalter"):
         assert [test.test for test in run(portfolio=one).omnibus] == ["spiegelhalter"]
 
 
 def test_correlation_reaches_the_factor_model_only():
-    """An asset class, or a number."""
     low, high = (run(test=TESTS, correlation=c).pvalues.reshape(5, 4) for c in (0.01, "corporate"))
     np.testing.assert_array_equal(low[:, :3], high[:, :3])
     assert (low[2:, 3] < high[2:, 3]).all()
@@ -143,7 +138,6 @@ def test_level_gives_verdicts():
 
 
 def test_table_travels():
-    """Through JSON, with lights and columns."""
     table = run(test=["jeffreys", "vasicek"])
     assert HTestTable.from_dict(json.loads(table.to_json())) == table
     assert "light" in table.to_csv().splitlines()[0]

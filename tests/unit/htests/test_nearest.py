@@ -1,7 +1,5 @@
 """Groups that are too small for a test are tested by the nearest variant that is defined."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -136,6 +134,5 @@ def test_variant_keeps_the_options():
 
 
 def test_measures_that_are_always_defined_have_no_variant():
-    """The biased SKCE is one."""
     for measure in (SKCE(estimator="biased"), REGISTRY["brier"]()):
         assert measure.few_rows() == measure

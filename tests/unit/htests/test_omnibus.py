@@ -1,7 +1,5 @@
 """The test of all groups: Fisher's combination, judged by its resamples or by its chi^2 law."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -73,7 +71,6 @@ def test_groups_of_equal_predictions_are_resampled_independently():
 
 
 def test_null_without_resamples_is_combined_by_the_chi2_law():
-    """As scipy.stats.combine_pvalues."""
     table = run(grouped("M1", [60, 60, 60]), test="spiegelhalter", null="asymptotic")
     expected = stats.combine_pvalues(table.pvalues, method="fisher")
     together = table.omnibus[0]
@@ -138,7 +135,6 @@ def test_omnibus_travels_with_the_table():
 @pytest.mark.full
 @pytest.mark.parametrize("correction", ["fdr_bh", "bonferroni", "hommel", "fdr_tsbky", None])
 def test_corrections_leave_the_omnibus_as_it_is(correction):
-    """It is one test by itself."""
     data = grouped("M1", [40, 30, 2])
     assert run(data, correction=correction).omnibus == run(data).omnibus
 

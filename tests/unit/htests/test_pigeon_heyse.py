@@ -1,7 +1,5 @@
 """The Pigeon-Heyse test: degrees of freedom of both samples."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import chi2
 

@@ -1,7 +1,5 @@
 """Places: which are named, which rows they have, and what they are called."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -228,7 +226,6 @@ def test_interval_of_another_confidence_has_the_same_gap():
 
 
 def test_segments_cannot_be_found_in_predictions():
-    """They are conditions on columns."""
     ward = np.repeat(["a", "b", "c", "d"], 500)
     data = tail()
     wrong = ct.Predictions(data.probs, np.where(ward == "a", 1, data.labels))

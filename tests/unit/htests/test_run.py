@@ -1,7 +1,5 @@
 """`test_calibration`: one result or a table, seeds, groups, progress, warnings, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -93,7 +91,6 @@ def test_several_tests_lenses_or_groups_give_a_table(options, rows, predictions)
 
 
 def test_table_has_every_combination(predictions):
-    """Groups, then tests, then lenses."""
     table = run(predictions, by=True, test=["skce", "skce-linear"], lens=["strong", "confidence"])
     rows = [(row.group, row.test, row.lens) for row in table]
     lenses = ["strong", "confidence"]
@@ -153,7 +150,6 @@ def test_model_and_data_may_be_given_in_any_form(predictions):
 
 
 def test_binary_probabilities_may_be_one_column():
-    """(n,) is P(Y = 1)."""
     event = np.random.default_rng(0).random(30)
     labels = np.random.default_rng(1).integers(0, 2, 30)
     options = {"n_resamples": 39, "rng": 7}
@@ -267,7 +263,6 @@ def test_test_asked_for_by_name_that_does_not_apply_is_an_error():
 
 
 def test_single_test_that_does_not_apply_is_an_error():
-    """There is nothing else to show."""
     with pytest.raises(NotApplicable, match="at least two observations"):
         calibration_test([[0.8, 0.2]], [0], test="skce")
 

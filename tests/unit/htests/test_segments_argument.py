@@ -1,7 +1,5 @@
 """`test_calibration(segments=)`: the test of segments, under the same arguments."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

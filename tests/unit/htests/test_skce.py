@@ -1,7 +1,5 @@
 """The named SKCE tests: a key stands for a measure with some options fixed."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import test_calibration as calibration_test

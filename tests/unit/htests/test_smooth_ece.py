@@ -1,7 +1,5 @@
 """The smooth ECE test."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from caltest.measures import smooth_ece
 
 @pytest.mark.parametrize("options", [{}, {"bandwidth": 0.1}, {"method": "exact"}])
 def test_estimate_is_the_measure_with_its_options(options):
-    """Miscalibrated predictions are rejected with each."""
     data = generative_model("M3", n=200, m=2, rng=0)
     result = calibration_test(None, data, test="smooth-ece", rng=0, n_resamples=99, **options)
     assert result.estimate == pytest.approx(smooth_ece(data, **options), rel=1e-12)

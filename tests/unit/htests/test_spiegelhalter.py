@@ -1,7 +1,5 @@
 """Spiegelhalter's test is two-sided, for any number of classes, and safe at 0 and 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,6 @@ def test_both_sides_are_rejected(null, share):
 
 
 def test_exact_and_asymptotic_agree_on_many_rows():
-    """Calibrated predictions of ten classes."""
     data = generative_model("M1", n=2000, m=10, rng=3)
     exact = calibration_test(None, data, test="spiegelhalter", rng=0, n_resamples=1999)
     limit = calibration_test(None, data, test="spiegelhalter", null="asymptotic")

@@ -1,7 +1,5 @@
 """Tests of weighted rows by cells: as those by rows, and refused where these are."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -47,7 +45,6 @@ def test_cells_agree_with_rows(test):
 
 @pytest.mark.parametrize("test", ["ks", "kuiper", "brier", "log-loss", "spiegelhalter", "ece"])
 def test_statistic_is_within_the_bound_of_rows(test):
-    """The one that is printed."""
     data = frame(3000, seed=1, slope=1.2)
     rows, cells = (run(data, engine, test=test, n_resamples=9) for engine in ("rows", "cells"))
     text = str(cells.parameters["error by cells"])
@@ -84,7 +81,6 @@ def test_whole_weights_count_repeated_rows(test):
 
 @pytest.mark.parametrize("test", UNWEIGHTED)
 def test_test_without_weights_says_so_as_of_rows(test):
-    """In the same words."""
     data = frame(200)
     messages = []
     for engine in ("rows", "cells"):
@@ -108,6 +104,7 @@ def test_groups_have_their_weights():
         assert one.statistic == pytest.approx(other.statistic, rel=1e-3)
 
 
+@pytest.mark.full
 def test_many_groups_with_weights_are_tested_one_by_one():
     """The pass over all groups is for rows that count alike."""
     data = frame(1100).with_columns(g=pl.int_range(1100) % 550)
@@ -123,7 +120,6 @@ def test_intervals_of_weighted_cells_need_the_rows():
 
 
 def test_chunks_and_segments_take_no_weights():
-    """By name."""
     data = frame(200).with_columns(g=pl.int_range(200) % 2)
     with pytest.raises(NotApplicable, match="chunks have no sample weights"):
         run(data, "chunks")
@@ -161,6 +157,5 @@ def test_values_of_weights_need_the_rows():
     ids=["no such column", "a name without a frame", "beside Predictions"],
 )  # fmt: skip
 def test_wrong_weights_are_refused(given, match):
-    """With the argument that is wrong."""
     with pytest.raises(ValueError, match=match):
         calibration_test(**{"model": None, **given(frame(20))})

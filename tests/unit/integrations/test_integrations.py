@@ -1,7 +1,5 @@
 """skore, MLflow and evidently, each with the real library; skipped where it is not installed."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -24,7 +22,6 @@ HALF = slice(None, 1000), slice(1000, None)
 
 @pytest.mark.parametrize("library", ["skore", "mlflow", "evidently"])
 def test_missing_library_names_the_extra(library, monkeypatch):
-    """In one line."""
     for name in [name for name in sys.modules if name.split(".")[0] == library]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
@@ -174,7 +171,6 @@ def test_evidently_compares_with_a_reference_and_tests():
 
 
 def test_evidently_says_what_the_definition_lacks():
-    """Columns of probabilities."""
     evidently = pytest.importorskip("evidently")
     frame = pd.DataFrame({"y": [0, 1], "predicted": [0, 1]})
     kind = evidently.BinaryClassification(target="y", prediction_labels="predicted")

@@ -1,7 +1,5 @@
 """What keeps an interval from contradicting the exact test."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -45,7 +43,6 @@ def test_lower_end_is_beyond_the_noise_of_calibration(pvalue, low, expected):
 
 @pytest.mark.parametrize(("low", "high"), [(1.2, 2.0), (0.1, 0.8)])
 def test_value_of_calibration_is_held_on_either_side(low, high):
-    """A slope of 1."""
     ends = Ends(low, high, 0.5, "")
     found = agreed(ends, CalibrationSlope(), Exact(0.2, 0.5, None))
     assert (found.low, found.high) == (min(low, 1.0), max(high, 1.0))

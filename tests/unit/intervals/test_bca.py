@@ -1,7 +1,5 @@
 """BCa intervals, compared with those of SciPy."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,7 +68,6 @@ def test_infinite_score_has_no_interval():
 
 
 def test_score_that_does_not_vary_has_no_interval():
-    """Equal rows."""
     data = Predictions(np.full(10, 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="Brier is the same for all resamples"):
         bootstrap.bca_interval(BrierScore(), data, *OPTIONS)

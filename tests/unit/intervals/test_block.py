@@ -1,7 +1,5 @@
 """Intervals of the mean over blocks: Student's, not below 0."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -28,7 +26,6 @@ def test_ends_are_those_of_students_interval(estimator, size):
 
 
 def test_one_block_has_no_interval():
-    """A single value does not vary."""
     data = generative_model("M2", n=5, m=3, rng=1)
     with pytest.raises(NotApplicable, match=r"these \(1 in all\) do not"):
         SKCE(estimator="block", block_size=5).own_interval(data, **OPTIONS)
@@ -45,7 +42,6 @@ def test_interval_of_rare_errors_is_that_of_all_pairs():
 
 
 def test_interval_of_rare_errors_among_many_rows_says_so(monkeypatch):
-    """All pairs would take too long."""
     monkeypatch.setattr(bounds, "PAIRS_UP_TO", 499)
     measure = SKCE(estimator="linear", kernel=Exponential(0.5))
     rare = generative_model("M2", n=500, m=2, pi=0.1, rng=1)

@@ -1,7 +1,5 @@
 """Intervals from cells are those of the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Which method an interval takes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -58,7 +56,6 @@ def test_every_measure_has_a_method_unless_it_is_a_statistic(key):
 
 @pytest.mark.parametrize("measure", [*STATISTICS, partial(KSError, scaled=True)])
 def test_statistic_that_grows_with_n_has_no_interval(measure):
-    """The message names what has one."""
     with pytest.raises(NotApplicable, match=r"grows with n .* use (test=|scaled=False)"):
         choose(measure())
 
@@ -77,6 +74,5 @@ def test_method_without_meaning_names_the_others():
 
 
 def test_misspelt_method_is_an_error():
-    """The message lists the keys."""
     with pytest.raises(InvalidInput, match="method must be one of 'u-statistic', 'block'"):
         choose(SKCE(), "normal")

@@ -1,7 +1,5 @@
 """Intervals over clusters: the jackknife by a loop, and the agreement with the test."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -49,14 +47,12 @@ def test_many_clusters_are_left_out_in_groups():
 
 
 def test_another_method_says_that_it_takes_rows_as_independent():
-    """It is computed, with a warning."""
     result = ct.test_calibration(None, data(), test="brier", n_resamples=99, rng=0)
     notes = result.confidence_interval(method="bca", n_resamples=99).notes
     assert "treated as independent" in notes[0]
 
 
 def test_method_needs_clusters():
-    """It says how they are given."""
     p = data()
     result = ct.test_calibration(p.probs, p.labels, test="brier", n_resamples=99, rng=0)
     with pytest.raises(NotApplicable, match="pass cluster="):

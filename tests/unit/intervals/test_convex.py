@@ -1,7 +1,5 @@
 """Intervals of norms of gaps, compared with resamples written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

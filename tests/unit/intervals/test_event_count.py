@@ -1,7 +1,5 @@
 """The interval of E/O is that of the measure's own function."""
 
-from __future__ import annotations
-
 import pytest
 
 import caltest as ct
@@ -10,7 +8,6 @@ from caltest.measures.recalibration.expected_observed_ratio import ExpectedObser
 
 
 def test_interval_of_a_result_is_that_of_the_function():
-    """Clopper-Pearson limits of the count."""
     data = ct.datasets.generative_model("M2", n=60, m=2, rng=1)
     result = ct.test_calibration(data, test=ExpectedObservedRatio(), n_resamples=9, rng=1)
     found = result.confidence_interval(0.9)

@@ -1,7 +1,5 @@
 """Intervals of a default rate, compared with those of statsmodels and SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -23,7 +21,6 @@ def grade(defaults, n=50):
     ("measure", "method"), [(Binomial(), "beta"), (Jeffreys(), "jeffreys"), (Normal(), "wilson")]
 )
 def test_ends_are_those_of_statsmodels(measure, method, defaults):
-    """Clopper-Pearson, the Jeffreys interval and Wilson's."""
     found = measure.own_interval(grade(defaults), **OPTIONS)
     expected = proportion_confint(defaults, 50, alpha=0.1, method=method)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
@@ -38,7 +35,6 @@ def test_no_default_and_nothing_but_defaults_leave_one_end_open(measure):
 
 
 def test_upper_end_without_a_default_is_that_of_the_beta_law():
-    """1 - .05^(1 / 50)."""
     found = Binomial().own_interval(grade(0), **OPTIONS)
     assert found.high == pytest.approx(beta.ppf(0.95, 1, 50), rel=1e-9)
 
@@ -67,7 +63,6 @@ def test_weights_are_not_counted():
 
 
 def test_normal_law_of_few_defaults_says_so():
-    """Seven of fifty, and not fifteen."""
     notes = [Normal().own_interval(grade(d), **OPTIONS).notes for d in (7, 15)]
     assert notes == [(SHORT,), ()]
     assert not Binomial().own_interval(grade(7), **OPTIONS).notes

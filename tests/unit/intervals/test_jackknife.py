@@ -1,7 +1,5 @@
 """Intervals with a jackknife error, for the debiased ECE and the unreliability."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -36,7 +34,6 @@ def test_ends_are_those_of_leaving_out_rows(measure):
 
 
 def test_error_that_no_row_changes_has_no_interval():
-    """Equal rows."""
     data = Predictions(np.full(10, 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="is the same without any row"):
         bootstrap.jackknife_interval(MEASURE, data, *OPTIONS)

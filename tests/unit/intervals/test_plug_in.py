@@ -1,7 +1,5 @@
 """Intervals of biased errors, compared with the plainest code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -52,7 +50,6 @@ def test_upper_end_is_at_least_that_of_the_mean_gap(measure, flipped):
 
 
 def test_error_that_does_not_vary_has_no_interval():
-    """Equal rows."""
     data = Predictions(np.full(10, 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="or the same, for all resamples"):
         bootstrap.plug_in_interval(SmoothECE(bandwidth=0.1), data, *OPTIONS)

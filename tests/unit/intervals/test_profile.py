@@ -1,7 +1,5 @@
 """Intervals of slope and intercept, compared with statsmodels and a likelihood written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -103,7 +101,6 @@ def test_unit_of_the_weights_does_not_matter():
 
 
 def test_equal_weights_are_no_weights():
-    """The interval of the rows."""
     data = Predictions(DATA.probs, DATA.labels, sample_weight=np.full(80, 3.0))
     one, two = (CalibrationSlope().own_interval(some, **OPTIONS) for some in (DATA, data))
     assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-9)

@@ -1,7 +1,5 @@
 """Bootstrap of Student's t, compared with resamples written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,6 @@ def ends(scores, weights):
 @pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
 @pytest.mark.parametrize("measure", [BrierScore(), LogLoss(), MeanCalibration()])
 def test_ends_are_those_of_the_plainest_code(measure, weights):
-    """With equal weights and others."""
     data = Predictions(DATA.probs, DATA.labels, sample_weight=weights)
     found = mean.studentized_interval(measure, data, *OPTIONS)
     scores = np.array([measure.evaluate(DATA.subset([i])) for i in range(40)])
@@ -53,7 +50,6 @@ def test_infinite_score_has_no_interval():
 
 
 def test_score_that_does_not_vary_has_no_interval():
-    """Equal rows."""
     data = Predictions(np.full(10, 0.5), np.ones(10, int))
     with pytest.raises(NotApplicable, match="Brier is the same for all rows"):
         mean.studentized_interval(BrierScore(), data, *OPTIONS)

@@ -1,7 +1,5 @@
 """Intervals of the SKCE: the jackknife against leaving out rows, and the scale of the root."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

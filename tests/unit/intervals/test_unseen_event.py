@@ -1,7 +1,5 @@
 """Slopes with one event that has not been seen, compared with statsmodels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -39,7 +37,6 @@ def test_fits_are_those_of_statsmodels(monkeypatch):
 
 @pytest.mark.parametrize("column", [0, 1])
 def test_order_of_the_rows_and_unit_of_the_weights_do_not_matter(column):
-    """One interval for one data set."""
     x, y = drawn()
     weight, order = np.random.default_rng(3).uniform(1.0, 2.0, 200), np.arange(200)[::-1]
     one = unseen_bounds(x, y, weight, column, (0.0, 1.0), 0.95)

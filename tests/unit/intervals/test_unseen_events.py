@@ -1,7 +1,5 @@
 """Intervals of means that know the events which the rows may lack."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -30,7 +28,6 @@ def test_ends_for_equal_rows_are_at_least_those_of_clopper_and_pearson(d):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_interval_is_no_shorter_than_the_studentized(measure):
-    """It is the wider of two."""
     data = generative_model("M2", n=40, m=2, alpha=1.0, rng=3)
     wide, own = (interval(measure, data, *OPTIONS) for interval in METHODS)
     assert wide.low <= own.low < own.high <= wide.high

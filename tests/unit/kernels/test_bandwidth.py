@@ -1,7 +1,5 @@
 """Bandwidth rules: median, weighted median and mean of the distances over pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
@@ -135,6 +133,7 @@ def test_default_on_a_line_is_the_median_weighted_by_variance(seed, weighted):
     assert scalar.rule == "weighted median"
 
 
+@pytest.mark.full
 def test_weighted_median_of_a_callable_metric_and_of_many_classes():
     """All pairs are sorted there, with v the total variance of a row; beyond the limit a sample."""
     probs = np.random.default_rng(0).dirichlet(np.full(3, 0.3), 2400)

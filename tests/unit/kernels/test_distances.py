@@ -1,7 +1,5 @@
 """Distances by tiles and by pairs equal those of SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist

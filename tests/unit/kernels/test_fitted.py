@@ -1,7 +1,5 @@
 """Fitted kernels: values by tiles and by pairs, coordinates, and what the print is told."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

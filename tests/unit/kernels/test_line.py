@@ -1,7 +1,5 @@
 """Kernels on a line: sums over all pairs equal double loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

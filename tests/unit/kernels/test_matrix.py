@@ -1,7 +1,5 @@
 """Matrix-valued kernels are sums of kappa(s, t) A."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Bounds of matrix-valued kernels hold, and are attained where they are exact."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Scalar kernels: profiles, what they are called, and when they are positive semi-definite."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
@@ -61,7 +59,6 @@ def test_rational_quadratic_tends_to_the_gaussian():
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("metric", ["tv", "euclidean"])
 def test_gram_matrix_is_psd_where_the_kernel_says_so(kernel, metric, m):
-    """No eigenvalue is negative, beyond rounding."""
     k = kernel(bandwidth=0.3, metric=metric)
     distances = squareform(
         pdist(
@@ -128,6 +125,5 @@ def test_kernel_refuses_bad_options(kernel, options, message):
 
 
 def test_rational_quadratic_refuses_a_bad_alpha():
-    """The shape is positive."""
     with pytest.raises(InvalidInput, match="alpha must be a positive number; got 0"):
         RationalQuadratic(alpha=0)

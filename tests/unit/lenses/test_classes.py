@@ -1,7 +1,5 @@
 """Lenses on the classes by name, on rows small enough to check by eye."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,7 +29,6 @@ def assert_event(seen, value, happens):
 
 
 def test_strong_is_the_predictions(predictions):
-    """Nothing is changed, nothing copied."""
     assert Strong()(predictions) is predictions
 
 
@@ -124,7 +121,6 @@ def test_lenses_keep_weights_groups_and_source(predictions, lens):
 
 
 def test_lenses_leave_the_predictions_alone(predictions):
-    """The predictions are as before."""
     for lens in (Confidence(), Classwise(0), Grouped([[0, 1]]), TopLabel("bee")):
         lens(predictions)
     np.testing.assert_array_equal(predictions.probs, ROWS)

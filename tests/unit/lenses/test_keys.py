@@ -1,7 +1,5 @@
 """A lens and its key name each other."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import Predictions
@@ -48,13 +46,11 @@ CLAIMS = {
 
 @pytest.mark.parametrize("key", LENSES)
 def test_key_names_its_lens_and_the_lens_its_key(key):
-    """What is printed can be typed."""
     assert resolve_lens(key) == LENSES[key]
     assert str(LENSES[key]) == key
 
 
 def test_resolve_lens_keeps_a_lens():
-    """An object is not made anew."""
     lens = TopRank(3)
     assert resolve_lens(lens) is lens
 

@@ -1,7 +1,5 @@
 """A lens of one's own: what it redraws is looked at before it gives a p-value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

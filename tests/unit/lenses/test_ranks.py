@@ -1,7 +1,5 @@
 """Lenses on the classes by rank, on rows small enough to check by eye."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -26,7 +24,6 @@ def test_top_rank_takes_the_class_of_that_rank(predictions):
 
 
 def test_top_rank_1_is_confidence(predictions):
-    """The largest probability is the confidence."""
     first, confidence = TopRank(1)(predictions), Confidence()(predictions)
     np.testing.assert_array_equal(first.probs, confidence.probs)
     np.testing.assert_array_equal(first.labels, confidence.labels)

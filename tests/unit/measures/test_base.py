@@ -1,7 +1,5 @@
 """What measures share: their outcomes, and what is asked of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +47,6 @@ def test_unbiased_estimator_alone_is_a_degenerate_u_statistic(estimator):
 
 
 def test_bootstrap_of_a_tolerance_is_that_of_ks_alone():
-    """Others have a limit, or none."""
     assert isinstance(SKCE().tolerance_test(DATA, Tolerance(0.1)), Outcome)
     assert KSError().tolerance_test(DATA, Tolerance(0.1)).n == 40
     with pytest.raises(NotApplicable, match="use scaled=False"):
@@ -57,6 +54,5 @@ def test_bootstrap_of_a_tolerance_is_that_of_ks_alone():
 
 
 def test_outcome_names_its_fields():
-    """Numbers cannot change places."""
     with pytest.raises(TypeError, match="positional"):
         Outcome("z", 1.0, 0.3, 1.0, "greater", "normal limit")

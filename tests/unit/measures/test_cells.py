@@ -1,7 +1,5 @@
 """Measures of cells: as those of the rows, up to what cells are said to change."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -154,14 +152,12 @@ def test_bandwidths_below_a_cell_are_told():
 
 
 def test_a_metric_of_rows_needs_the_rows():
-    """A callable is given rows."""
     kernel = kernels.Exponential(metric=lambda s, t: float(abs(s - t).sum()))
     with pytest.raises(NotApplicable, match="a callable metric takes rows"):
         measures.SKCE(kernel=kernel).bind_cells(count_rows([0.2, 0.4], [0, 1]))
 
 
 def test_equal_predictions_have_a_bandwidth_of_one():
-    """As for rows, with a message."""
     bound = measures.KCE().bind_cells(count_rows([0.5, 0.5, 0.5], [0, 1, 1]))
     assert bound.degenerate
     assert bound.value() == pytest.approx(np.sqrt(2.0) / 6)
@@ -169,7 +165,6 @@ def test_equal_predictions_have_a_bandwidth_of_one():
 
 @pytest.mark.parametrize(("key", "p", "y"), [("skce", [0.5], [1]), ("cme", [0.5], [1])])
 def test_one_row_is_not_enough(key, p, y):
-    """For what compares rows."""
     with pytest.raises(NotApplicable, match=r"at least two|more observations"):
         TESTS[key].bind_cells(count_rows(p, y))
     with pytest.raises(NotApplicable, match="two predictions in one half"):
@@ -178,7 +173,6 @@ def test_one_row_is_not_enough(key, p, y):
 
 @pytest.mark.parametrize("key", ["corp-log", "calibration-belt", "unreliability"])
 def test_an_impossible_label_is_infinite(key):
-    """With a message, as for rows."""
     p, y = [0.0, 0.2, 0.4, 0.5, 0.7, 1.0], [1, 0, 1, 0, 1, 1]
     bound = TESTS[key].bind_cells(count_rows(p, y))
     assert bound.value() == np.inf
@@ -197,7 +191,6 @@ def test_smooth_ece_is_bounded_by_where_events_are_in_their_cells():
 
 
 def test_quantiles_of_loess_errors_count_the_rows_of_a_cell():
-    """Against every row written out."""
     rng = np.random.default_rng(2)
     p = rng.choice([0.1, 0.2, 0.4, 0.7], 203)
     y = rng.binomial(1, 0.9 * p)
@@ -207,7 +200,6 @@ def test_quantiles_of_loess_errors_count_the_rows_of_a_cell():
 
 
 def test_given_locations_are_those_of_rows():
-    """Predictions with classes."""
     p, y, cells = drawn("ties", 500)
     measure = measures.CME(locations=([[0.7, 0.3], [0.2, 0.8]], [1, 0]))
     assert measure.bind_cells(cells).value() == pytest.approx(measure.evaluate(p, y), rel=1e-7)

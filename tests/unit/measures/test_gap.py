@@ -1,7 +1,5 @@
 """The gap of mean prediction and share of events, and its interval."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
@@ -58,7 +56,6 @@ def test_weights_count_rows():
 
 
 def test_event_is_the_second_class_or_that_the_predicted_one_is_right():
-    """For two classes and for more."""
     two = event_rows(Predictions([0.25, 0.5], [1, 0]))
     assert two.probs.tolist() == [0.25, 0.5]
     assert two.happened.tolist() == [True, False]

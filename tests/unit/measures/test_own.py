@@ -135,7 +135,6 @@ def test_callable_is_asserted_reported_and_pickled():
     ],
 )
 def test_callable_that_is_no_statistic_is_refused(function, message):
-    """The message says what is expected."""
     with pytest.raises(ct.InvalidInput, match=message):
         ct.test_calibration([0.2, 0.8], [0, 1], test=function, **SETTINGS)
 
@@ -149,7 +148,6 @@ def test_error_inside_a_callable_says_with_what_it_was_called():
 
 
 def test_callable_has_no_interval_and_takes_no_clusters():
-    """What it cannot do is said."""
     result = ct.test_calibration([0.2, 0.8], [0, 1], test=largest_gap, **SETTINGS)
     with pytest.raises(ct.NotApplicable, match="no interval is sure"):
         result.confidence_interval()

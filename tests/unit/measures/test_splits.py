@@ -1,7 +1,5 @@
 """E-values of a fixed sample: their mean under calibration, their alternatives, what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -38,6 +36,7 @@ def test_mean_over_all_labels_is_one(key):
     assert min(values) < 0.9
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_mean_over_drawn_labels_is_one(m):
     """Of three classes too; 300 label vectors of 12 rows."""
@@ -54,7 +53,6 @@ def test_mean_over_drawn_labels_is_one(m):
 @pytest.mark.parametrize("m", [2, 4])
 @pytest.mark.parametrize("with_offsets", [False, True])
 def test_recalibration_is_the_most_probable_one(m, with_offsets):
-    """Against a general optimiser."""
     probs, labels = rows(150, m, seed=1, exponent=0.5)
     logs = np.log(probs)
 
@@ -114,7 +112,6 @@ def test_results_and_monitors_are_combined():
 
 @pytest.mark.parametrize("key", KEYS)
 def test_table_of_tests_is_combined(key):
-    """Results of groups, one row each."""
     probs, labels = rows(200, exponent=0.6)
     groups = np.array(["a", "b"] * 100)
     table = ct.test_calibration(probs, labels, test=key, by=groups)
@@ -140,7 +137,6 @@ def test_evidence_beyond_numbers_stays_finite(key):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_what_is_refused(key):
-    """Weights, other nulls, no splits."""
     probs, labels = rows(20)
     weighted = ct.Predictions(probs, labels, sample_weight=np.arange(1, 21))
     with pytest.raises(NotApplicable, match="no sample weights; use test='cox'"):

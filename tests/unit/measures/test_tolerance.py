@@ -1,7 +1,5 @@
 """Hypotheses with a tolerance in words, and the standard error on their boundary."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

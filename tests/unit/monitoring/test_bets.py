@@ -1,7 +1,5 @@
 """Bets on the next outcome: what they win, against plain code, and on average nothing."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

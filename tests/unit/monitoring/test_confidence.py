@@ -1,7 +1,5 @@
 """Confidence sequences: their boundary, and exponents between the places of the grid."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -34,6 +32,7 @@ def test_boundary_is_where_the_mixture_reaches_the_threshold(squares, rows, leve
     assert near[0] < target < near[1]
 
 
+@pytest.mark.full
 def test_exponents_between_the_grid_are_kept():
     """The ends hold all exponents whose likelihood is above the bound, and few others."""
     rng = np.random.default_rng(1)

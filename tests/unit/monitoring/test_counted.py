@@ -1,7 +1,5 @@
 """Batches that a monitor has counted: known again by name or by rows, days out of order."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 
@@ -53,6 +51,7 @@ def test_rows_are_known_in_any_order_and_precision():
     assert watch.update(probs, 1 - labels).n == 200
 
 
+@pytest.mark.full
 def test_rows_that_come_again_by_chance_are_taken():
     """Too few rows, or rows of few kinds: 2000 batches of a model with three predictions."""
     rng, watch = np.random.default_rng(1), ct.monitor(level=1e-9)
@@ -124,6 +123,7 @@ def test_groups_belong_to_the_rows():
     assert watch.update(probs, labels, groups=["b"] * 100).n == 200
 
 
+@pytest.mark.full
 def test_the_last_batches_are_remembered():
     """Of 1000 the first is known, and the state stays small; of 1001 it is not."""
     watch = ct.monitor()

@@ -1,7 +1,5 @@
 """E-values: means, products, closed testing, and the comparison of two forecasts."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -17,7 +15,6 @@ from caltest.monitoring.evalues import adjust_log_evalues
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=7))
 def test_adjustment_is_closed_testing_with_means(values):
-    """Against all subsets."""
     subsets = [
         subset
         for size in range(1, len(values) + 1)
@@ -79,6 +76,5 @@ def test_adjustment_by_logarithms_is_that_of_the_evalues(values):
 
 
 def test_evalue_of_too_many_digits_is_refused():
-    """An integer that no float holds."""
     with pytest.raises(InvalidInput, match="more than 300 digits"):
         ct.combine_evalues([10**400])

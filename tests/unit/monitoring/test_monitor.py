@@ -1,7 +1,5 @@
 """`monitor`: error rates at all times, order and batches of rows, groups, states, bad input."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -40,6 +38,7 @@ def sealed(state):
     return state | {"checksum": checksum(rest)}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_false_alarms_at_any_time_are_as_rare_as_the_level(m):
     """Predictions depend on the past: each day's scale on the outcomes of the day before."""
@@ -56,6 +55,7 @@ def test_false_alarms_at_any_time_are_as_rare_as_the_level(m):
     assert alarms <= 300 * 0.1 + 3 * math.sqrt(300 * 0.09)
 
 
+@pytest.mark.full
 def test_confidence_sequences_hold_at_all_times():
     """Gap of the confidence and temperature after each batch; the temperature is 1.5."""
     missed = {"confidence": 0, "temperature": 0}
@@ -426,7 +426,6 @@ def test_a_state_that_is_cut_off_is_refused():
 
 
 def test_names_and_options_are_checked():
-    """Each with its rule."""
     watch = ct.monitor()
     with pytest.raises(NotApplicable, match="needs rows"):
         watch.verdict()
@@ -454,6 +453,7 @@ def test_state_stays_small():
     assert len(ct.monitor().update(probs, labels).to_json()) < 1_000_000
 
 
+@pytest.mark.full
 def test_state_of_many_classes_and_groups_stays_small():
     """Twenty classes and fifty groups, in the middle of a block; it goes on to the last bit."""
     probs, labels = rows(7_000, 20)
@@ -535,7 +535,6 @@ def test_groups_and_ids_are_names():
 
 
 def test_schema_of_a_state_is_text():
-    """A list there is no schema."""
     values = ct.monitor().to_dict() | {"schema": []}
     with pytest.raises(InvalidInput, match="schema"):
         ct.Monitor.from_dict(values)

@@ -1,7 +1,5 @@
 """What the tests of all nulls share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

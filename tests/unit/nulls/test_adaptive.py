@@ -1,7 +1,5 @@
 """Resamples until the answer is clear: the rule, the p-value and what is printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -60,6 +58,7 @@ def test_smaller_level_is_decided_by_more_resamples():
     assert StoppingRule(0.001).stop(extreme).drawn == 400 * CLEAR
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sides", [1, 2])
 def test_rule_attains_no_pvalue_too_often(sides):
     """Its p-values for the ranks of exchangeable numbers, 20,000 times; the band is 4 errors."""
@@ -90,7 +89,6 @@ def test_adaptive_test_counts_the_first_resamples_of_a_fixed_number(test):
 
 
 def test_adaptive_test_stops_early_on_calibrated_data():
-    """Mostly long before 999 resamples."""
     drawn = [
         adaptive(ct.datasets.generative_model("M1", n=40, m=2, rng=seed), test="ks").n_resamples
         for seed in range(40)
@@ -99,7 +97,6 @@ def test_adaptive_test_stops_early_on_calibrated_data():
 
 
 def test_pvalue_does_not_depend_on_threads():
-    """Nor does what is printed."""
     assert str(adaptive(n_jobs=1)) == str(adaptive(n_jobs=2))
 
 
@@ -111,6 +108,7 @@ def test_print_says_how_many_were_drawn_and_why():
     assert "adaptive" not in str(ct.test_calibration(M1, n_resamples=99, rng=1))
 
 
+@pytest.mark.full
 def test_smallest_pvalue_is_that_of_the_largest_number():
     """No resample is as extreme as labels that are almost impossible, two-sided."""
     far = ct.Predictions(np.full(40, 0.01), np.ones(40, int))
@@ -156,14 +154,12 @@ def test_weights_are_taken():
 
 
 def test_json_holds_the_rule():
-    """And rebuilds an equal result."""
     result = adaptive()
     assert result.to_dict()["stopping"] == result.stopping
     assert ct.HTest.from_dict(result.to_dict()) == result
 
 
 def test_null_that_resamples_nothing_is_as_ever():
-    """A table may mix them."""
     table = adaptive(test=["spiegelhalter", "skce"], lens="confidence")
     limit = adaptive(test="spiegelhalter", null="asymptotic")
     assert limit.stopping is None
@@ -180,7 +176,6 @@ def test_null_that_resamples_nothing_is_as_ever():
     ],
 )
 def test_illegal_options_are_refused(options, error, message):
-    """With the rule and the remedy."""
     with pytest.raises(error, match=message):
         adaptive(**options)
 
@@ -194,7 +189,6 @@ def test_illegal_options_are_refused(options, error, message):
     ],
 )
 def test_what_needs_a_fixed_number_says_so(call):
-    """Simulations, reports and comparisons."""
     with pytest.raises(ct.InvalidInput, match=r"n_resamples must be an integer for .*adaptive"):
         call()
 

@@ -1,7 +1,5 @@
 """Limit laws: what the measure knows, passed on."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """The multinomial bootstrap of the unbiased SKCE; its formula is in tests/properties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,7 +29,6 @@ def test_bootstrap_rejects_labels_that_ignore_the_predictions(m, outcome_of):
 
 @pytest.mark.parametrize("m", [2, 3])
 def test_bootstrap_repeats_with_its_seed(m, outcome_of):
-    """Threads change nothing."""
     predictions = generative_model("M1", n=30, m=m, rng=0)
     one = outcome_of("bootstrap", SKCE(), predictions, seed=3, n_jobs=1)
     two = outcome_of("bootstrap", SKCE(), predictions, seed=3, n_jobs=2)

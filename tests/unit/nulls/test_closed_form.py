@@ -1,7 +1,5 @@
 """Laws with a formula at every n: what the measure knows, passed on."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 
@@ -11,7 +9,6 @@ from caltest.measures.grades.grade import Binomial
 
 
 def test_closed_form_is_what_the_measure_says(outcome_of):
-    """Nothing is resampled."""
     outcome = outcome_of("closed-form", Binomial(), Predictions([0.1] * 20, [0] * 15 + [1] * 5))
     assert outcome.pvalue == pytest.approx(stats.binom.sf(4, 20, 0.1), rel=1e-12)
     assert (outcome.statistic, outcome.estimate) == (5.0, 0.25)
@@ -34,6 +31,5 @@ def test_closed_form_takes_no_weights(outcome_of):
 
 
 def test_pvalue_that_underflows_is_positive(outcome_of):
-    """It is never 0."""
     outcome = outcome_of("closed-form", Binomial(), Predictions([0.01] * 2000, [1] * 2000))
     assert 0 < outcome.pvalue < 1e-300

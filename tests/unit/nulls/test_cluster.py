@@ -1,7 +1,5 @@
 """The null for rows that depend: residuals whose signs are flipped by cluster."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -205,7 +203,6 @@ def pairs_of_rows(count):
 
 @pytest.mark.parametrize("key", ["brier", "calibration-slope", "ece", "ks", "skce"])
 def test_thousands_of_clusters_have_signs(key):
-    """2^1100 is no float."""
     result = ct.test_calibration(None, pairs_of_rows(1100), test=key, n_resamples=19, rng=0)
     assert result.null_distribution.size == 19
     assert 0.05 <= result.pvalue <= 1
@@ -213,7 +210,6 @@ def test_thousands_of_clusters_have_signs(key):
 
 @pytest.mark.parametrize("key", ["brier", "ece", "ks", "skce"])
 def test_signs_are_drawn_some_at_a_time(key, monkeypatch):
-    """How many does not matter."""
     p, options = pairs_of_rows(50), {"test": key, "n_resamples": 99, "rng": 0}
     whole = ct.test_calibration(None, p, **options)
     monkeypatch.setattr("caltest.nulls.cluster.AT_A_TIME", 500)
@@ -362,7 +358,6 @@ def test_squared_errors_are_certified_with_their_error_at_the_tolerance(test):
     ],
 )
 def test_certificate_that_would_not_hold_is_refused(data, test, message):
-    """Other statistics, few clusters with events."""
     with pytest.raises(NotApplicable, match=message):
         ct.test_calibration(data, test=test, tolerance=0.1, equivalence=True, rng=0)
 

@@ -1,7 +1,5 @@
 """Consistency resampling: predictions with replacement, then labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Concentration bounds of Widmann et al. (2019), theorems 2 and 3."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -74,7 +72,6 @@ def test_bound_of_the_biased_estimator_needs_a_psd_kernel(outcome_of):
 
 
 def test_bound_of_a_zero_kernel_is_not_applicable(outcome_of):
-    """There is nothing to divide by."""
     kernel = Scaled(Exponential(), np.zeros((3, 3)))
     with pytest.raises(NotApplicable, match="the kernel is zero"):
         outcome_of(
@@ -92,7 +89,6 @@ def test_bound_uses_the_tightest_norm(outcome_of):
 
 
 def test_bound_is_for_the_skce(outcome_of, count):
-    """Another measure has no such bound."""
     with pytest.raises(NotApplicable, match="null 'distribution-free' has no meaning"):
         outcome_of("distribution-free", count, generative_model("M1", n=20, m=3, rng=0))
 

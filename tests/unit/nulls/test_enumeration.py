@@ -1,7 +1,5 @@
 """The exact null of few predictions: every label vector in place of random ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,13 +19,11 @@ def law(values, weights, alternative="greater", observed=0.0):
 
 
 def test_pvalue_is_the_probability_of_values_at_least_as_large():
-    """Ties count."""
     found = law([3, 1, 2, 2], [0.1, 0.4, 0.2, 0.3]).pvalues(np.array([1.0, 2.0, 2.5, 3.0, 4.0]))
     np.testing.assert_allclose(found, [1.0, 0.6, 0.1, 0.1, 0.0], atol=1e-15)
 
 
 def test_two_sided_pvalue_is_twice_the_smaller_tail():
-    """And at most 1."""
     found = law([1, 2, 3], [0.2, 0.5, 0.3], "two-sided").pvalues(np.array([1.0, 2.0, 3.0]))
     np.testing.assert_allclose(found, [0.4, 1.0, 0.6], atol=1e-15)
 

@@ -1,7 +1,5 @@
 """The exact null: labels redrawn from predictions that are held fixed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Resamples in batches: the same rows however they are grouped, and p-values with ties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The nulls "saddlepoint" and "convolution": p-values of sums over rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -44,7 +42,6 @@ def test_tests_of_sums_are_these():
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("key", COUNTS)
 def test_convolution_is_the_exact_null_of_all_label_vectors(key, seed):
-    """Twelve rows have 4096 of them."""
     data = risks(12, seed=seed)
     listed = pvalue(data, key, "exact", n_resamples=4095)
     assert pvalue(data, key, "convolution") == pytest.approx(listed, rel=1e-9)
@@ -63,7 +60,6 @@ def test_convolution_takes_measures_of_the_count(measure):
 
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_convolution_of_equal_risks_is_the_binomial_test(alternative):
-    """Its closed form."""
     data = Predictions(np.full(500, 0.02), np.arange(500) < 25)
     options = {"alternative": alternative}
     closed = pvalue(data, "binomial", "closed-form", **options)
@@ -188,7 +184,6 @@ def test_measure_that_is_no_sum_is_refused():
 
 
 def test_weights_on_no_lattice_are_for_the_saddlepoint():
-    """The message says so."""
     data = risks(12)
     weighted = Predictions(data.probs, data.labels, sample_weight=np.sqrt(np.arange(1.0, 13.0)))
     with pytest.raises(NotApplicable, match=r"points of a lattice, .*; use null='saddlepoint'"):

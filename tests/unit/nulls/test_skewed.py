@@ -1,7 +1,5 @@
 """Moments of the sums of clusters that predictions imply."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

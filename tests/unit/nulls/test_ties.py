@@ -1,7 +1,5 @@
 """Statistics that are equal in exact arithmetic are ties, rare predictions among them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tests of the hypothesis that an error is at most, or at least, a tolerance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -151,7 +149,6 @@ def test_illegal_options_are_refused(options, message):
     ],
 )
 def test_measure_without_a_tolerance_is_refused(options, message):
-    """With those that know one."""
     measure = SKCE(estimator="biased") if "estimator" in options else None
     given = {"test": measure} if measure else options
     with pytest.raises(NotApplicable, match=message):
@@ -167,7 +164,6 @@ def test_constant_residuals_are_not_applicable():
 
 
 def test_few_rows_carry_a_note():
-    """The laws are limits."""
     few = calibration_test(DATA.subset(np.arange(99)), test="skce", tolerance=0.1)
     assert few.notes == (
         "the limiting distribution holds for large n; with fewer than 100 observations it is rough",

@@ -1,7 +1,5 @@
 """Bins of equal width and equal mass, and the numbering of cells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Numbers of events of cells are drawn from the distribution of sums of Bernoullis."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -70,7 +68,6 @@ def test_many_numbers_at_once_are_those_of_each_key(large):
 
 @pytest.mark.parametrize(("p", "count"), [(0.0, 0), (1.0, 7)])
 def test_certain_events_are_never_otherwise(p, count):
-    """A cell of zeros or ones."""
     assert set(drawn(7, p, 50).tolist()) == {count}
 
 

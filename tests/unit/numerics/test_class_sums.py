@@ -1,7 +1,5 @@
 """Sums over pairs of redrawn labels equal double loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

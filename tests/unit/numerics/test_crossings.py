@@ -1,7 +1,5 @@
 """The exact tails of partial sums agree with all the outcomes there are."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Distinct scores with the weights of their rows and events."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,6 @@ EVENT = np.array([True, False, False, True, True])
 
 
 def test_distinct_scores_counts_rows_and_events():
-    """Without weights; -0 is 0."""
     values, mass, events = distinct_scores(SCORES, EVENT, None)
     assert values.tolist() == [0.0, 0.5, 1.0]
     assert mass.tolist() == [2.0, 2.0, 1.0]
@@ -38,6 +35,5 @@ def test_moderate_weight_keeps_ratios(size):
 
 
 def test_moderate_weight_leaves_common_weights():
-    """To the last bit."""
     weight = np.array([0.1, 7.0, 1e9])
     assert (moderate_weight(weight) == weight).all()

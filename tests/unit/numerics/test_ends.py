@@ -1,7 +1,5 @@
 """Ends of ranges: short decimals that separate what they stand between."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from caltest.numerics.ends import between_words, even_ends, round_end
@@ -29,7 +27,6 @@ def test_ends_never_split_ties_nor_equal_a_value():
 
 
 def test_ends_of_constants_and_of_equal_values_up_to_rounding_are_none():
-    """There is nothing to tell apart."""
     assert ends_of(np.full(50, 0.3)).size == 0
     assert ends_of(np.repeat([0.3, np.nextafter(0.3, 1)], 50)).size == 0
 

@@ -1,7 +1,5 @@
 """The exact distribution of numbers of events where more are expected."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -50,14 +48,12 @@ def test_raised_probabilities_make_few_events_most_likely():
 
 
 def test_too_few_non_events_are_the_other_side():
-    """Of the same rows."""
     low, high = both_sides(PROBS, EVENTS, 2.0)
     assert low.seen + high.seen == 30
     np.testing.assert_array_equal(high.probs, 1 - PROBS)
 
 
 def test_refined_normal_is_near_the_exact_tail():
-    """From a few expected events on."""
     q = np.linspace(0.01, 0.3, 60)
     v = q * (1 - q)
     for seen in range(4, 16):
@@ -76,7 +72,6 @@ def test_prefix_tail_is_the_largest_of_all_first_rows(excess):
 
 
 def test_prefix_tail_ends_where_it_may():
-    """After the last row only."""
     ends = np.arange(30) == 29
     expected = largest_tail(both_sides(PROBS, EVENTS, 3.0))
     assert largest_prefix_tail(PROBS, EVENTS, ends, 3.0) == pytest.approx(expected)

@@ -1,7 +1,5 @@
 """Linear interpolation between ascending scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

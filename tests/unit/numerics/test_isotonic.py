@@ -1,7 +1,5 @@
 """Pooling adjacent violators gives the isotonic regression."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -44,7 +42,6 @@ def test_pool_steps_takes_equal_scores_as_one():
 
 
 def test_pool_steps_of_decreasing_labels_is_one_block():
-    """Everything is pooled."""
     assert fit(np.array([0.1, 0.5, 0.9]), np.array([1, 1, 0]), np.ones(3)).tolist() == [2 / 3] * 3
 
 

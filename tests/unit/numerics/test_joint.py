@@ -1,7 +1,5 @@
 """Tail scores beyond the resolution of ranks, and step-down adjusted p-values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Sums of scores over labels, to the last digit where cancellation would lose them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -28,7 +26,6 @@ def table_of(fill, probs):
 
 
 def test_brier_table_is_the_squared_distance_to_unit_vectors():
-    """For every row and class."""
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 10)
     expected = ((probs[:, None, :] - np.eye(4)) ** 2).sum(axis=2)
     np.testing.assert_allclose(table_of(brier_table, probs), expected, rtol=1e-14)
@@ -80,5 +77,4 @@ def test_wrong_and_right_sums_by_hand():
 
 @pytest.mark.parametrize(("p", "expected"), [(0.0, 0.0), (1.0, 0.0), (0.5, np.log(2))])
 def test_binary_entropy(p, expected):
-    """0 log 0 is 0."""
     assert binary_entropy(p) == pytest.approx(expected)

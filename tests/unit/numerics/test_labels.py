@@ -1,7 +1,5 @@
 """Labels are drawn with the probabilities asked for, and never from an impossible class."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -77,6 +75,7 @@ def test_draw_labels_inverts_the_cumulative_probabilities(m):
     np.testing.assert_array_equal(drawn(probs), expected)
 
 
+@pytest.mark.full
 def test_draw_labels_has_the_frequencies_of_the_probabilities():
     """Over 1e5 draws every frequency is within 5 standard errors, over resamples and over rows."""
     p, size = np.array([0.05, 0.0, 0.7, 0.25]), 100_000

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -54,7 +52,6 @@ def gradient(X, t, w, beta):
 
 @pytest.mark.parametrize("n", [1, 7, BLOCK, 2 * BLOCK + 3])
 def test_newton_sums_are_those_of_the_formula(n):
-    """Whole blocks and a rest."""
     X, _, w, beta = problem(n)
     p = expit(beta @ X)
     first, second = sums(X, w, beta)
@@ -64,7 +61,6 @@ def test_newton_sums_are_those_of_the_formula(n):
 
 @pytest.mark.parametrize("eta", [-1e300, -710.0, 0.0, 36.0, 1e300])
 def test_newton_sums_of_far_log_odds_are_finite(eta):
-    """Neither overflow nor NaN."""
     first, second = sums(np.ones((1, 1)), np.ones(1), np.array([eta]))
     assert first[0] == pytest.approx(expit(eta), rel=1e-15, abs=1e-300)
     assert 0 <= second[0, 0] <= 0.25
@@ -117,6 +113,7 @@ def test_loss_of_far_right_predictions_is_zero_without_overflow():
 LARGE = pytest.param(ROWS_FOR_START * STRIDES[0] + 1, marks=pytest.mark.full)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [50, ROWS_FOR_START * STRIDES[-1] + 1, LARGE])
 def test_fit_ends_where_the_gradient_is_zero(n):
     """Whether it starts from all rows, every 8th or every 64th."""

@@ -1,7 +1,5 @@
 """Hot loops wait for their first call."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

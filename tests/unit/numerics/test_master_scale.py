@@ -1,7 +1,5 @@
 """Statistics of all grades: the values of the formulas, and of the rows they stand for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,6 @@ def test_deviations_are_summed_over_grades():
 
 
 def test_score_is_that_of_the_rows():
-    """As Spiegelhalter's z of 150 obligors."""
     labels = np.concatenate([np.arange(100) < 3, np.arange(50) < 15])
     expected = spiegelhalter_z(np.repeat(PD, N), labels.astype(int))
     assert spiegelhalter_score(PD, DEFAULTS, N) == pytest.approx(expected, rel=1e-12)

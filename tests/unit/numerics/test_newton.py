@@ -1,7 +1,5 @@
 """A region of trust on functions with a known supremum, at a point or at infinity."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

@@ -1,7 +1,5 @@
 """Threads give the results of a loop, in order."""
 
-from __future__ import annotations
-
 import threading
 import time
 

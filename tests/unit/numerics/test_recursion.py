@@ -1,7 +1,5 @@
 """Recursions on a line equal double loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sums over drawn rows against indexing with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The softmax of scaled logits is SciPy's, and finite for logits of any size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import softmax as softmax_of_scipy
@@ -19,7 +17,6 @@ def test_softmax_is_that_of_scipy():
 
 
 def test_softmax_of_huge_logits_is_certain():
-    """No product and no difference overflows."""
     z = np.array([[1e308, -1e308, 0.0], [-1e308, -1e308, -1e308]])
     np.testing.assert_array_equal(softmax(z, 1e6), [[1, 0, 0], [1 / 3, 1 / 3, 1 / 3]])
 
@@ -32,7 +29,6 @@ def test_softmax_leaves_its_input_as_it_is():
 
 
 def test_bounded_copies_huge_logits_only():
-    """Others are returned as they are."""
     z = np.array([[1.0, 2.0]])
     assert bounded(z) is z
     np.testing.assert_array_equal(bounded(np.array([[1e200, -1e200]])), [[1e100, -1e100]])

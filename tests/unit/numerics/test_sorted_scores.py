@@ -1,7 +1,5 @@
 """Scores sorted with their labels, and the extremes of partial sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

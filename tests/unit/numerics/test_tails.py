@@ -1,7 +1,5 @@
 """Upper tails keep their digits where 1 - cdf has none."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -34,7 +32,6 @@ def test_inverse_tails_are_those_of_scipy(p):
 
 @pytest.mark.parametrize("pvalue", [1.0, 0.05, 1e-300])
 def test_positive_leaves_a_pvalue_as_it_is(pvalue):
-    """It changes only what underflowed."""
     assert positive(pvalue) == pvalue
 
 

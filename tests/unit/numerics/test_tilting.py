@@ -1,7 +1,5 @@
 """Tails of sums of independent terms, compared with plain enumeration and convolution."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -44,7 +42,6 @@ def test_convolved_tail_is_that_of_row_by_row_convolution(x):
 
 @pytest.mark.parametrize(("n", "p", "x"), [(50, 0.1, 20), (1000, 0.01, 40), (10**5, 0.02, 2500)])
 def test_tails_of_equal_risks_are_binomial(n, p, x):
-    """Down to 1e-27."""
     exact = binom.sf(x - 1, n, p)
     terms = events(np.full(n, p))
     assert convolved_tail(terms, x, 1.0) == pytest.approx(exact, rel=1e-10)

@@ -1,7 +1,5 @@
 """How large an error a few rows may hide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest, entropy
@@ -16,7 +14,6 @@ DATA = generative_model("M2", n=60, m=2, alpha=1.0, rng=3)
 
 @pytest.mark.parametrize("d", [0, 3, 20])
 def test_limits_are_those_of_clopper_and_pearson(d):
-    """No event, some, and nothing else."""
     exact = binomtest(d, 20).proportion_ci(0.9)
     found = rate_limits(np.array([float(d)]), np.array([20.0]), 0.05)
     assert [float(end[0]) for end in found] == pytest.approx([exact.low, exact.high], abs=1e-12)
@@ -39,7 +36,6 @@ def test_hidden_part_of_the_debiased_ece_is_that_of_its_worst_bin():
 
 
 def test_hidden_part_of_the_mce_reaches_the_farthest_gap():
-    """That of any bin with rows."""
     farthest = max(far for _, _, far in by_bin())
     measure = MCE(bins=5)
     reach = measure.unseen_reach(DATA, 0.025)

@@ -1,7 +1,5 @@
 """Whitened variational Gaussian processes against their unwhitened definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -95,7 +93,6 @@ def test_whitening_derivatives_are_their_differences():
 
 
 def test_root_is_packed_with_a_positive_diagonal():
-    """Whatever the values; derivatives follow."""
     values = RNG.normal(size=M * (M + 1) // 2)
     by_C = np.tril(RNG.normal(size=(M, M)))
     C = unpack_root(values, M)

@@ -1,7 +1,5 @@
 """Sample weights as shares of their sum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ pytestmark = pytest.mark.loops
 
 
 def test_shares_sum_to_one_and_keep_the_sum():
-    """That of counts is exact."""
     weight = np.array([3.0, 1, 7, 0])
     share, total = shares(weight, 4)
     assert total == 11
@@ -19,7 +16,6 @@ def test_shares_sum_to_one_and_keep_the_sum():
 
 
 def test_shares_of_no_weights_are_equal():
-    """Every row counts as one."""
     share, total = shares(None, 4)
     assert (share.tolist(), total) == ([0.25] * 4, 4)
 

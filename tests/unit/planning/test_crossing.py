@@ -1,7 +1,5 @@
 """The search for a crossing on curves that are known, without tests."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
@@ -106,7 +104,6 @@ def test_search_of_a_flat_curve_ends(search):
 
 
 def test_search_stops_where_the_least_size_is_enough(search):
-    """One look is sufficient."""
     one = search(lambda _: 0.99)
     assert one.run() == Crossing(20, None, 20)
     assert list(one.seen) == [20]

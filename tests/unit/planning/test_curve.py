@@ -1,7 +1,5 @@
 """Power by simulation: seeds, rows, effects, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import beta, dirichlet
@@ -36,6 +34,7 @@ def test_power_at_a_size_does_not_depend_on_the_others():
     assert several[4] == alone[0]
 
 
+@pytest.mark.full
 def test_power_follows_the_seed():
     """The same seed gives the same data sets, another others, and a generator is advanced."""
     first, again, other = (
@@ -73,6 +72,7 @@ def test_effect_of_a_constant_risk_is_known():
     assert (effect.predicted, effect.true, effect.draws) == (pytest.approx(0.2), 0.1, None)
 
 
+@pytest.mark.full
 def test_effect_of_a_distribution_is_its_mean():
     """E|q - p| for noise is its share times E|1/2 - p|; for several classes, confidence counts."""
     p = beta(2, 5).expect(lambda x: abs(x - 0.5))
@@ -90,7 +90,6 @@ def test_effect_is_infinite_where_the_impossible_happens():
 
 
 def test_classes_of_predictions_reach_the_lens():
-    """A lens can name a class."""
     data = ct.Predictions([[0.5, 0.3, 0.2]], ["a"], classes=["a", "b", "c"])
     assert ct.power(data, lens="classwise[b]", **QUICK).setting.lens == "classwise[b]"
 
@@ -185,7 +184,6 @@ def test_faulty_argument_is_refused(options, message):
 
 
 def test_null_without_a_meaning_is_refused_at_once():
-    """No data set is simulated."""
     with pytest.raises(NotApplicable, match="null 'asymptotic' has no meaning"):
         ct.power(DIRICHLET, null="asymptotic", **QUICK)
 

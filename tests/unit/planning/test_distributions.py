@@ -1,7 +1,5 @@
 """Where the predictions of a planned study come from."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -44,7 +42,6 @@ def test_weights_are_the_chances_of_the_rows():
 
 
 def test_classes_are_those_of_the_predictions():
-    """Lenses can name them."""
     data = Predictions(PROBS, ["a", "b"], classes=["a", "b", "c"], groups=[1, 2])
     made = of(None, data)
     assert made.template.classes.tolist() == ["a", "b", "c"]
@@ -71,7 +68,6 @@ def test_model_predicts_the_columns_of_a_table():
 
 @pytest.mark.parametrize("options", [{}, {"probs": "p_"}, {"probs": ["p_a", "p_b", "p_c"]}])
 def test_table_of_probabilities_needs_no_label(options):
-    """The columns name the classes."""
     table = pl.DataFrame(PROBS, schema=["p_a", "p_b", "p_c"])
     made = of(table, **options)
     np.testing.assert_array_equal(made.pool, PROBS)
@@ -79,7 +75,6 @@ def test_table_of_probabilities_needs_no_label(options):
 
 
 def test_one_column_is_the_risk_of_the_second_class():
-    """As for `test_calibration`."""
     made = of(pl.DataFrame({"risk": [0.2, 0.9]}), probs="risk")
     np.testing.assert_allclose(made.pool, [[0.8, 0.2], [0.1, 0.9]])
 
@@ -121,7 +116,6 @@ def test_distribution_without_parameters_needs_none():
 
 
 def test_one_row_is_no_rows():
-    """It is counted in the singular."""
     assert of([0.2]).name == "arrays, 1 row drawn with replacement"
 
 
@@ -143,6 +137,5 @@ def test_one_row_is_no_rows():
     ],
 )
 def test_faulty_distribution_is_refused(model, data, message):
-    """The message names the rule."""
     with pytest.raises(InvalidInput, match=message):
         of(model, data)

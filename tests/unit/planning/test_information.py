@@ -1,7 +1,5 @@
 """The variance of a logistic recalibration for large n."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, logit

@@ -1,7 +1,5 @@
 """`plan_monitoring`: levels from a budget of false alarms, delays of drifts, bad input."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -68,7 +66,6 @@ def test_a_delay_is_that_of_a_monitor():
 
 
 def test_plan_goes_through_json():
-    """Infinite delays too; several classes."""
     pool = np.random.default_rng(1).dirichlet(np.ones(3), 50)
     plan = ct.plan_monitoring(pool, rows_per_day=10, temperature=2, n_streams=2, rng=1)
     values = json.loads(plan.to_json())
@@ -92,7 +89,6 @@ def test_plan_goes_through_json():
     ],
 )
 def test_bad_input_is_an_error(options, rule):
-    """One that names the argument."""
     with pytest.raises(InvalidInput, match=rule):
         ct.plan_monitoring(RISKS, **options)
 

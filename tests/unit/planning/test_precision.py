@@ -1,7 +1,5 @@
 """Rows for confidence intervals of given widths."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -101,7 +99,6 @@ def test_seed_repeats_the_draws():
     ],
 )
 def test_what_has_no_meaning_is_refused(model, options, message):
-    """The message says why."""
     with pytest.raises(NotApplicable, match=message):
         ct.sample_size_for_precision(model, **options)
 
@@ -116,7 +113,6 @@ def test_what_has_no_meaning_is_refused(model, options, message):
     ],
 )
 def test_faulty_argument_is_refused(options, message):
-    """The message names the rule."""
     with pytest.raises(InvalidInput, match=message):
         ct.sample_size_for_precision(PROBS, **options)
 

@@ -1,7 +1,5 @@
 """Intervals of rates, and where a probit line crosses a rate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -19,7 +17,6 @@ EVENTS, TRIALS = np.array([3.0, 20.0, 70.0, 99.0]), np.array([50.0, 100.0, 100.0
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (10, 10), (3, 10), (812, 1000)])
 def test_clopper_pearson_is_that_of_scipy(k, n):
-    """The ends are those of `scipy.stats.binomtest`."""
     expected = binomtest(k, n).proportion_ci(0.9, method="exact")
     assert clopper_pearson(k, n, 0.9) == pytest.approx((expected.low, expected.high))
 

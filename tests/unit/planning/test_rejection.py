@@ -1,7 +1,5 @@
 """Decisions without more resamples than they need are those of the whole test."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,7 @@
 """Results of planning: frames, JSON, intervals."""
 
-from __future__ import annotations
-
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,15 +10,24 @@ from scipy.stats import beta, binomtest
 import caltest as ct
 from caltest.planning import Power, SampleSize
 
-CURVE = ct.power(beta(2, 5), n=[20, 40], slope=0.5, n_datasets=20, rng=1)
-PLANNED = ct.sample_size(
-    beta(2, 5), slope=0.3, test="spiegelhalter", null="asymptotic", n_datasets=50, rng=1
-)
+
+@cache
+def curve():
+    """Return a power curve."""
+    return ct.power(beta(2, 5), n=[20, 40], slope=0.5, n_datasets=20, rng=1)
 
 
-@pytest.mark.parametrize(("kind", "result"), [(Power, CURVE), (SampleSize, PLANNED)])
+@cache
+def planned():
+    """Return a planned size."""
+    asked = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 50, "rng": 1}
+    return ct.sample_size(beta(2, 5), slope=0.3, **asked)
+
+
+@pytest.mark.parametrize(("kind", "result"), [(Power, curve), (SampleSize, planned)])
 def test_json_holds_the_whole_result(kind, result):
     """What is read back prints the same."""
+    result = result()
     again = kind.from_dict(json.loads(result.to_json()))
     assert again == result
     assert str(again) == str(result) == repr(result)
@@ -35,28 +43,27 @@ def test_json_holds_infinite_numbers():
 @pytest.mark.parametrize("backend", ["polars", "pandas"])
 def test_frame_has_a_row_for_each_size(backend):
     """The columns of both libraries are the same."""
-    frame = CURVE.to_frame(backend=backend)
+    frame = curve().to_frame(backend=backend)
     assert list(frame["n"]) == [20, 40]
-    assert list(frame["power"]) == CURVE.power.tolist()
-    assert list(PLANNED.to_frame(backend=backend)["n"])[-1] == PLANNED.n
+    assert list(frame["power"]) == curve().power.tolist()
+    assert list(planned().to_frame(backend=backend)["n"])[-1] == planned().n
 
 
 def test_csv_has_a_line_for_each_size():
-    """Under one line of names."""
-    lines = CURVE.to_csv().splitlines()
+    lines = curve().to_csv().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("test,null,n,power,low,high,")
 
 
 def test_interval_is_that_of_a_binomial_rate():
     """It covers the error of the simulation."""
-    row = CURVE[1]
+    row = curve()[1]
     expected = binomtest(row.rejections, 20).proportion_ci(0.9, method="exact")
     assert row.interval(0.9) == pytest.approx((expected.low, expected.high))
 
 
 def test_result_is_a_sequence_of_rows():
     """Sizes and powers are arrays beside them."""
-    assert len(CURVE) == len(list(CURVE)) == 2
-    assert CURVE.n.tolist() == [20, 40]
-    assert [row.power for row in CURVE] == CURVE.power.tolist()
+    assert len(curve()) == len(list(curve())) == 2
+    assert curve().n.tolist() == [20, 40]
+    assert [row.power for row in curve()] == curve().power.tolist()

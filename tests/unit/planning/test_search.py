@@ -1,7 +1,5 @@
 """The number of rows that has a power."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import beta
 
@@ -41,18 +39,17 @@ def test_answer_lies_in_its_interval_and_between_what_was_tried():
 
 
 def test_more_power_needs_more_rows():
-    """As it should."""
     assert planned(slope=0.5, power=0.9).n > planned(slope=0.5, power=0.6).n
 
 
 def test_least_size_is_the_answer_where_it_is_enough():
-    """Nothing below it is searched."""
     result = planned(noise=1.0, n_min=300)
     assert (result.n, result.low, result.high) == (300, None, 300)
     assert result.search.n.tolist() == [300]
     assert "300, 95 % interval [below 300, 300]" in str(result)
 
 
+@pytest.mark.full
 def test_sizes_that_are_too_small_for_the_test_are_passed_over():
     """One row in a thousand is predicted to be of the class, and its test needs two."""
     rows = [[0.6, 0.4]] * 999 + [[0.45, 0.55]]
@@ -100,6 +97,5 @@ def test_equivalence_may_be_planned_for_calibrated_predictions():
     ],
 )
 def test_faulty_argument_is_refused(options, message):
-    """The message names the rule."""
     with pytest.raises(InvalidInput, match=message):
         planned(**options)

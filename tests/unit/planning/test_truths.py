@@ -1,7 +1,5 @@
 """What is true in a planned study, against formulas written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -61,13 +59,11 @@ def test_ratio_divides_the_risk():
 
 
 def test_ratio_below_one_may_not_lead_beyond_one():
-    """0.9 / 0.5 is no probability."""
     with pytest.raises(InvalidInput, match=r"got 1\.8 for p = 0\.9"):
         StatedTruth(ratio=0.5).for_classes(2).of(P2)
 
 
 def test_ratio_has_no_meaning_for_several_classes():
-    """There is no event."""
     with pytest.raises(NotApplicable, match="ratio is about the event of two classes"):
         StatedTruth(ratio=1.2).for_classes(3)
 
@@ -105,7 +101,6 @@ def test_truth_may_be_a_function_or_a_calibrator():
     ],
 )
 def test_faulty_truth_is_refused(options, message):
-    """The message names the rule."""
     with pytest.raises(InvalidInput, match=message):
         StatedTruth(**options).for_classes(3)
 

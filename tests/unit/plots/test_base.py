@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sys
 from subprocess import run
 
@@ -35,7 +33,6 @@ def test_new_figure_needs_no_pyplot():
 
 
 def test_settings_of_matplotlib_stay():
-    """No plot changes rcParams."""
     before = mpl.rcParams.copy()
     base.legend(base.label_axes(base.axes(None), "x", "y", "title"))
     assert mpl.rcParams.copy() == before

@@ -1,7 +1,5 @@
 """The picture of the GiViTI belt."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -34,7 +32,6 @@ def test_legend_lists_where_the_belt_leaves_the_diagonal():
 
 
 def test_belt_that_holds_the_diagonal_says_so():
-    """Where there is no interval."""
     assert legend(calibration_belt(belt_of(1.0)))[1:] == ["95 %: holds the diagonal", "diagonal"]
 
 
@@ -79,7 +76,6 @@ def test_other_results_are_refused():
 
 
 def test_wide_belt_has_its_legend_beside_the_axes():
-    """So that nothing lies over it."""
     ax = calibration_belt(belt_of(1.0, n=40, confidence=(0.5, 0.8, 0.95, 0.99)))
     ax.figure.canvas.draw()
     assert ax.get_legend().get_window_extent().x0 > ax.get_window_extent().x1

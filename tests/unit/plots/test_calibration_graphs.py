@@ -1,7 +1,5 @@
 """The four graphs: cumulated curves, the KS error, many and few scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -46,6 +44,7 @@ def test_many_scores_are_thinned_but_the_worst_stays():
     assert (curves.fractile[0], curves.fractile[-1]) == (0.0, pytest.approx(1.0))
 
 
+@pytest.mark.full
 def test_second_row_is_after_recalibration():
     """A calibrator maps the first predictions; predictions stand for themselves."""
     temperature = TemperatureScaling().fit(M2)
@@ -91,7 +90,6 @@ def test_probability_of_one_class_is_what_happened(event, scores):
 
 
 def test_figure_given_is_drawn_on():
-    """A subfigure will do as well."""
     from matplotlib.figure import Figure
 
     figure = Figure()

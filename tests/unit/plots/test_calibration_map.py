@@ -1,7 +1,5 @@
 """Calibration maps as curves: of two classes, of each class, of splines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,7 +29,6 @@ def names_of(ax):
 @pytest.mark.parametrize("kind", [Identity, IsotonicCalibrator, BetaCalibrator, VennAbers])
 @pytest.mark.parametrize("from_logits", [False, True])
 def test_curve_of_two_classes_is_what_the_map_predicts(kind, from_logits):
-    """At every probability, from logits too."""
     event = np.clip(TWO.probs[:, 1], 1e-9, 1 - 1e-9)
     given = np.log(event) - np.log1p(-event) if from_logits else event
     calibrator = kind(from_logits=from_logits).fit(given, TWO.labels)
@@ -42,7 +39,6 @@ def test_curve_of_two_classes_is_what_the_map_predicts(kind, from_logits):
 
 
 def test_venn_abers_shows_its_interval():
-    """The curve lies in the band."""
     ax = calibration_map(VennAbers().fit(TWO))
     assert names_of(ax) == ["$p_0$ to $p_1$"]
     assert len(ax.collections) == 1
@@ -60,7 +56,6 @@ def test_class_curves_are_the_maps_before_normalisation():
 
 
 def test_curves_of_other_maps_have_all_other_classes_equal():
-    """A section of the simplex."""
     calibrator = VectorScaling().fit(FIVE)
     p, q = calibration_map(calibrator).lines[3].get_data()
     rows = np.column_stack([(1 - p) / 4, (1 - p) / 4, p, (1 - p) / 4, (1 - p) / 4])
@@ -68,7 +63,6 @@ def test_curves_of_other_maps_have_all_other_classes_equal():
 
 
 def test_curves_that_are_equal_are_one():
-    """Temperature scaling treats all classes alike."""
     ax = calibration_map(TemperatureScaling().fit(FIVE))
     assert names_of(ax) == ["every class"]
     assert len(ax.lines) == 2

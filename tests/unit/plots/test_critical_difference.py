@@ -1,7 +1,5 @@
 """Demsar's diagram."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,6 @@ def test_bars_join_the_groups():
 
 
 def test_names_stand_by_their_ranks_the_better_half_at_the_left():
-    """With two decimals."""
     ax = critical_difference(SCORES, names=NAMES)
     texts = {text.get_text(): text.get_ha() for text in ax.texts}
     ranks = rank_methods(SCORES).ranks
@@ -38,7 +35,6 @@ def test_names_stand_by_their_ranks_the_better_half_at_the_left():
 
 
 def test_control_is_bold_and_has_one_bar():
-    """The procedure is Bonferroni and Dunn's."""
     ax = critical_difference(SCORES, names=NAMES, control="vector")
     bold = [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"]
     assert len(bold) == 1
@@ -56,7 +52,6 @@ def test_any_number_of_methods_is_drawn(k):
 
 
 def test_illegal_calls_are_those_of_the_ranking():
-    """And the axes are checked."""
     with pytest.raises(InvalidInput, match="scores must have a row per data set"):
         critical_difference([[1, 2]])
     with pytest.raises(InvalidInput, match="ax must be"):

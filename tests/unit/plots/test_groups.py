@@ -1,8 +1,7 @@
 """Pictures of very many groups: the funnel, and the worst of them."""
 
-from __future__ import annotations
-
 import dataclasses
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -17,9 +16,13 @@ SHOP = np.repeat(np.arange(600), RNG.integers(20, 300, 600))
 P = RNG.uniform(0.05, 0.4, SHOP.size)
 OFF = 0.4 * np.isin(SHOP, (3, 300)) - P * (SHOP == 500)
 FRAME = pl.DataFrame({"shop": SHOP, "p": P, "y": RNG.random(SHOP.size) < P + OFF})
-RESULT = ct.test_calibration(
-    None, FRAME, label="y", probs="p", by="shop", engine="cells", n_resamples=99, rng=1, level=0.05
-)
+
+
+@cache
+def result():
+    """Test the shops."""
+    asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells", "level": 0.05}
+    return ct.test_calibration(None, FRAME, n_resamples=99, rng=1, **asked)
 
 
 def points(ax, *, filled):
@@ -30,41 +33,39 @@ def points(ax, *, filled):
 
 
 def test_every_group_is_a_point_at_its_gap():
-    """Filled where it is rejected."""
-    ax = groups(RESULT)
-    gaps = 100 * RESULT.gap
+    ax = groups(result())
+    gaps = 100 * result().gap
     np.testing.assert_allclose(
-        np.sort(points(ax, filled=True)[:, 1]), np.sort(gaps[RESULT.rejected])
+        np.sort(points(ax, filled=True)[:, 1]), np.sort(gaps[result().rejected])
     )
     np.testing.assert_allclose(
-        np.sort(points(ax, filled=False)[:, 1]), np.sort(gaps[~RESULT.rejected])
+        np.sort(points(ax, filled=False)[:, 1]), np.sort(gaps[~result().rejected])
     )
 
 
 def test_control_limits_are_those_of_the_groups():
     """A point is at z standard deviations of its gap where it is at z of the funnel."""
-    ax = groups(RESULT)
+    ax = groups(result())
     x, y = points(ax, filled=False).T
-    others = ~RESULT.rejected
+    others = ~result().rejected
     inner = next(line for line in ax.lines if line.get_label() == "control limits, 95 %")
     log_limits = np.interp(np.log(x), np.log(inner.get_xdata()), np.log(inner.get_ydata()))
-    z = (RESULT.gap / RESULT.deviation)[others]
+    z = (result().gap / result().deviation)[others]
     np.testing.assert_allclose(y / np.exp(log_limits), z / 1.96, rtol=1e-4)
 
 
 def test_equal_mixes_of_predictions_have_their_number_of_rows():
-    """The axis is that of rows."""
-    even = dataclasses.replace(RESULT, deviation=0.3 / np.sqrt(RESULT.sizes))
+    even = dataclasses.replace(result(), deviation=0.3 / np.sqrt(result().sizes))
     x = np.sort(
         np.concatenate([points(groups(even), filled=filled)[:, 0] for filled in (True, False)])
     )
-    np.testing.assert_allclose(x, np.sort(RESULT.sizes), rtol=1e-9)
+    np.testing.assert_allclose(x, np.sort(result().sizes), rtol=1e-9)
 
 
 def test_worst_groups_are_named():
     """Those that are rejected, and no others."""
-    assert {text.get_text() for text in groups(RESULT).texts} == {"3", "300", "500"}
-    none = dataclasses.replace(RESULT, adjusted=np.ones(600))
+    assert {text.get_text() for text in groups(result()).texts} == {"3", "300", "500"}
+    none = dataclasses.replace(result(), adjusted=np.ones(600))
     assert not groups(none).texts
     assert groups(none).get_title(loc="left").startswith("0 of 600 groups")
 
@@ -72,10 +73,10 @@ def test_worst_groups_are_named():
 def test_names_do_not_cover_each_other():
     """Of groups in one place one is named, or the names stand apart."""
     same = {
-        name: np.full(600, getattr(RESULT, name)[3]) for name in ("sizes", "events", "predicted")
+        name: np.full(600, getattr(result(), name)[3]) for name in ("sizes", "events", "predicted")
     }
     adjusted = np.where(np.arange(600) < 6, 0.001, 1.0)
-    made = dataclasses.replace(RESULT, **same, deviation=np.full(600, 0.05), adjusted=adjusted)
+    made = dataclasses.replace(result(), **same, deviation=np.full(600, 0.05), adjusted=adjusted)
     ax = groups(made)
     ax.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in ax.texts]
@@ -85,8 +86,8 @@ def test_names_do_not_cover_each_other():
 
 def test_gaps_are_those_of_the_worst_groups():
     """With intervals, sizes and adjusted p-values, from the top."""
-    ax = groups(RESULT, kind="gaps", rows=4)
-    worst = RESULT.worst(4)
+    ax = groups(result(), kind="gaps", rows=4)
+    worst = result().worst(4)
     assert [text.get_text() for text in ax.get_yticklabels()] == [gap.name for gap in worst]
     ends = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2][1:]
     for gap, found in zip(worst, ends, strict=True):
@@ -95,12 +96,11 @@ def test_gaps_are_those_of_the_worst_groups():
 
 
 def test_result_draws_itself():
-    """On axes that are given."""
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert RESULT.plot("gaps", rows=2, ax=ax) is ax
-    assert RESULT.plot(ax=Figure().add_subplot()).get_xscale() == "log"
+    assert result().plot("gaps", rows=2, ax=ax) is ax
+    assert result().plot(ax=Figure().add_subplot()).get_xscale() == "log"
 
 
 @pytest.mark.parametrize("sizes", [[1], [3, 50_000]])
@@ -111,7 +111,7 @@ def test_few_groups_without_variance_have_a_picture(sizes):
     empty = {name: np.zeros(sizes.size) for name in arrays}
     ones = {name: np.ones(sizes.size) for name in ("pvalues", "adjusted")}
     values = tuple((k,) for k in range(sizes.size))
-    made = dataclasses.replace(RESULT, sizes=sizes, values=values, **empty, **ones)
+    made = dataclasses.replace(result(), sizes=sizes, values=values, **empty, **ones)
     groups(made).figure.draw_without_rendering()
 
 
@@ -125,6 +125,5 @@ def test_few_groups_without_variance_have_a_picture(sizes):
     ids=["another thing", "another kind", "no rows"],
 )
 def test_wrong_arguments_are_refused(given, match):
-    """By name."""
     with pytest.raises(InvalidInput, match=match):
-        groups(**{"result": RESULT, **given})
+        groups(**{"result": result(), **given})

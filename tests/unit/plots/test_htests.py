@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from caltest import InvalidInput, NotApplicable
@@ -48,7 +46,6 @@ def test_every_kind_is_drawn_for_a_test_of_two_classes(kind):
 
 
 def test_options_reach_the_plot():
-    """Bins and axes are those given."""
     drawn = result_of(TWO, test="ece").plot(bins=4, bars=None, curve=None, histogram=False)
     assert result_of(TWO).plot("reliability", ax=drawn) is drawn
     assert len(drawn.collections[0].get_offsets()) == 4
@@ -61,12 +58,10 @@ def test_result_of_json_shows_its_null_distribution():
 
 
 def test_result_of_numbers_alone_is_not_applicable():
-    """There is nothing to draw."""
     with pytest.raises(NotApplicable, match="there is nothing to draw"):
         HTest.from_dict(result_of().to_dict()).plot()
 
 
 def test_unknown_kind_is_refused():
-    """The message lists the kinds."""
     with pytest.raises(InvalidInput, match="kind must be one of 'reliability', 'corp'"):
         result_of(TWO).plot("reliable")

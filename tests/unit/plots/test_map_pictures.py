@@ -1,6 +1,6 @@
 """Pictures of maps of several classes: simplex, parameters, confusion, latent function, plot()."""
 
-from __future__ import annotations
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +12,12 @@ from caltest.plots import confusion_change, latent_function, parameter_heatmap, 
 from caltest.plots.calibration_map import CORNERS, _grid
 
 DATA = {m: ct.datasets.generative_model("M2", 300, m, rng=1) for m in (2, 3, 5)}
-DIRICHLET = cal.DirichletCalibrator().fit(DATA[3])
+
+
+@cache
+def dirichlet():
+    """Return a fitted map of three classes."""
+    return cal.DirichletCalibrator().fit(DATA[3])
 
 
 def arrows_of(quiver):
@@ -32,18 +37,17 @@ def test_grid_is_inside_of_the_simplex_and_symmetric(points):
 
 
 def test_arrows_lead_to_calibrated_probabilities():
-    """In the coordinates of the triangle."""
-    ax = simplex_map(DIRICHLET, points=6)
+    ax = simplex_map(dirichlet(), points=6)
     starts, ends = arrows_of(ax.collections[1])
     grid = _grid(6)
     np.testing.assert_allclose(starts, grid @ CORNERS)
-    np.testing.assert_allclose(ends, DIRICHLET.predict_proba(grid) @ CORNERS, atol=1e-12)
+    np.testing.assert_allclose(ends, dirichlet().predict_proba(grid) @ CORNERS, atol=1e-12)
 
 
 def test_interpretation_points_are_drawn_with_their_images():
     """Only for maps that are linear in log probabilities."""
-    starts, images = DIRICHLET.interpretation_points()
-    ax = simplex_map(DIRICHLET)
+    starts, images = dirichlet().interpretation_points()
+    ax = simplex_map(dirichlet())
     black, white = ax.lines[-2:]
     np.testing.assert_allclose(black.get_xydata(), starts @ CORNERS)
     np.testing.assert_allclose(white.get_xydata(), images @ CORNERS)
@@ -57,15 +61,14 @@ def test_dots_are_predictions_and_not_too_many():
     """Predictions or an array; of many rows some."""
     many = ct.datasets.generative_model("M2", 5000, 3, rng=1)
     for given in (many, many.probs):
-        dots = simplex_map(DIRICHLET, given).lines[4].get_xydata()
+        dots = simplex_map(dirichlet(), given).lines[4].get_xydata()
         assert len(dots) == 2000
         np.testing.assert_allclose(dots[0], many.probs[0] @ CORNERS)
     with pytest.raises(InvalidInput, match="predictions must have 3 columns"):
-        simplex_map(DIRICHLET, DATA[5])
+        simplex_map(dirichlet(), DATA[5])
 
 
 def test_simplex_needs_three_classes():
-    """Other maps have other pictures."""
     with pytest.raises(NotApplicable, match="needs 3 classes, and the map has 5"):
         simplex_map(cal.VectorScaling().fit(DATA[5]))
 
@@ -73,8 +76,8 @@ def test_simplex_needs_three_classes():
 @pytest.mark.parametrize("form", ["linear", "canonical"])
 def test_heat_map_holds_the_parameters(form):
     """Weights, then the intercept; each number stands in its cell."""
-    ax = parameter_heatmap(DIRICHLET, form=form)
-    expected = np.column_stack(getattr(DIRICHLET, f"{form}_"))
+    ax = parameter_heatmap(dirichlet(), form=form)
+    expected = np.column_stack(getattr(dirichlet(), f"{form}_"))
     np.testing.assert_array_equal(ax.images[0].get_array(), expected)
     assert [float(text.get_text()) for text in ax.texts] == pytest.approx(
         expected.ravel().tolist(), abs=0.0051
@@ -100,7 +103,7 @@ def test_map_without_parameters_is_not_applicable():
     with pytest.raises(NotApplicable, match="no canonical parameters"):
         parameter_heatmap(cal.VectorScaling().fit(DATA[3]), form="canonical")
     with pytest.raises(InvalidInput, match="form must be one of"):
-        parameter_heatmap(DIRICHLET, form="generative")
+        parameter_heatmap(dirichlet(), form="generative")
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
@@ -126,7 +129,6 @@ def test_confusion_that_does_not_change_says_so():
 
 
 def test_confusion_needs_the_same_rows():
-    """Other labels, other rows, other classes."""
     first = Predictions([0.2, 0.7], [0, 1])
     with pytest.raises(InvalidInput, match="another label at row 1"):
         confusion_change(first, Predictions([0.2, 0.7], [0, 0]))
@@ -136,6 +138,7 @@ def test_confusion_needs_the_same_rows():
         confusion_change([0.2], first)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the latent mean falls")
 @pytest.mark.filterwarnings("ignore:.*have a probability above 0.999")
 def test_latent_function_needs_a_gaussian_process():
@@ -144,7 +147,7 @@ def test_latent_function_needs_a_gaussian_process():
     z, mean = latent_function(calibrator, confidence=0.5).lines[0].get_data()
     np.testing.assert_array_equal(mean, calibrator.latent(z).mean)
     with pytest.raises(NotApplicable, match="no latent function; use GPCalibrator"):
-        latent_function(DIRICHLET)
+        latent_function(dirichlet())
 
 
 @pytest.mark.parametrize(
@@ -160,17 +163,15 @@ def test_latent_function_needs_a_gaussian_process():
     ],
 )
 def test_plot_draws_the_natural_picture(kind, m, mark):
-    """A curve, the simplex, the parameters."""
     calibrator = cal.REGISTRY[kind]().fit(DATA[m])
     assert calibrator.plot().get_xlabel() == mark
 
 
 def test_plot_draws_the_kind_that_is_asked_for():
-    """On given axes, which it returns."""
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert DIRICHLET.plot("parameters", ax=ax) is ax
+    assert dirichlet().plot("parameters", ax=ax) is ax
     assert ax.images
     with pytest.raises(InvalidInput, match="kind must be one of"):
-        DIRICHLET.plot("curve")
+        dirichlet().plot("curve")

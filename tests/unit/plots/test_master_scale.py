@@ -1,7 +1,5 @@
 """The picture of a master scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ PD, D, N = [0.001, 0.01, 0.05], [0, 30, 55], [1000, 2000, 1000]
 
 
 def test_lights_have_colours_and_markers():
-    """The legend names those that occur."""
     table = ct.test_master_scale(PD, D, N)
     texts = [text.get_text() for text in master_scale(table).get_legend().get_texts()]
     lights = sorted(set(table.traffic_lights))
@@ -30,7 +27,6 @@ def test_lower_end_is_above_the_pd_where_jeffreys_rejects():
 
 
 def test_several_tests_of_a_grade_are_one_mark():
-    """The first gives the light."""
     several = ct.test_master_scale(PD, D, N, test=["jeffreys", "binomial"])
     assert len(master_scale(several).get_xticks()) == 3
 
@@ -45,7 +41,6 @@ def test_extreme_grades_are_drawn():
 
 
 def test_other_tables_are_refused():
-    """They have no grades."""
     data = ct.datasets.generative_model("M1", n=40, m=3, rng=1)
     table = ct.test_calibration(data, lens=["strong", "confidence"], n_resamples=19, rng=1)
     with pytest.raises(InvalidInput, match="table must be the result of test_master_scale"):

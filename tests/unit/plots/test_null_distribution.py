@@ -1,7 +1,5 @@
 """The null distribution: what is shaded, where the axis ends, degenerate laws."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +47,6 @@ def test_extreme_values_are_those_that_the_pvalue_counts(statistic):
 
 
 def test_tails_of_a_result_that_was_read_from_json_are_the_same(result):
-    """It carries the alternative."""
     read = ct.HTest.from_dict(result.to_dict(include_null=True))
     first, second = (null_distribution(test).patches[1].get_data() for test in (result, read))
     np.testing.assert_array_equal(first.values, second.values)
@@ -120,7 +117,6 @@ def test_limits_hold_all_values(statistic):
 
 
 def test_result_without_resamples_is_not_applicable(result):
-    """A limit law has no resamples."""
     with pytest.raises(NotApplicable, match="null='exact'"):
         null_distribution(replace(result, null_distribution=None))
     with pytest.raises(InvalidInput, match="result must be a HTest"):

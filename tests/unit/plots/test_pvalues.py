@@ -1,7 +1,5 @@
 """The picture of a table of p-values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
@@ -32,7 +30,6 @@ def names(ax):
 
 @pytest.mark.full
 def test_rows_are_named_by_what_differs():
-    """Lenses, tests, or both."""
     assert names(pvalues(table_of(lens=["strong", "confidence"]))) == ["strong", "confidence"]
     assert names(pvalues(table_of(test=["skce", "ece"]))) == ["skce", "ece"]
     both = table_of(test=["skce", "ece"], lens=["strong", "confidence"])
@@ -40,7 +37,6 @@ def test_rows_are_named_by_what_differs():
 
 
 def test_marks_are_the_pvalues_before_and_after_adjustment():
-    """Two of each row."""
     table = table_of(lens=["strong", "confidence"], correction="bonferroni")
     got = points(pvalues(table))
     assert got[:, 0] == pytest.approx(np.ravel([table.pvalues, table.adjusted], order="F").tolist())
@@ -48,7 +44,6 @@ def test_marks_are_the_pvalues_before_and_after_adjustment():
 
 
 def test_without_correction_there_is_one_mark_a_row():
-    """And the axis names none."""
     table = table_of(lens=["strong", "confidence"], correction=None)
     assert points(pvalues(table))[:, 0] == pytest.approx(table.pvalues.tolist())
     assert pvalues(table).get_xlabel() == "p-value"
@@ -63,7 +58,6 @@ def test_level_is_drawn_where_it_was_given():
 
 
 def test_groups_have_the_test_of_all_below_a_line():
-    """Its mark is another."""
     ax = pvalues(table_of(by=np.repeat(["a", "b"], 50)))
     assert names(ax) == ["a", "b", "all groups"]
     assert ax.lines[0].get_ydata() == [1.5, 1.5]

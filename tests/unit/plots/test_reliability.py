@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -47,6 +45,7 @@ def test_points_and_bars_are_those_of_the_bins(binning):
     np.testing.assert_allclose(bars[:, :, 1], np.column_stack([found.lower, found.upper]))
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_points_outside_their_bars_stand_out():
     """Of a model that is always wrong all points are outside."""
@@ -70,6 +69,7 @@ def test_corp_draws_the_isotonic_fit_and_the_parts_of_the_score():
     assert words == ["n", "MCB", "DSC", "UNC"]
 
 
+@pytest.mark.full
 def test_bands_are_drawn_as_they_are():
     """A band of corp_band, and one of confidence_band_curve, which "confidence" computes."""
     drawn = corp_band(P, Y, confidence=0.9, n_resamples=99, rng=1)
@@ -139,6 +139,7 @@ def test_curve_and_band_are_those_of_the_measure():
     assert "80 % band, simultaneous" in names_of(ax)
 
 
+@pytest.mark.full
 def test_numbers_are_those_of_the_measures():
     """All with intervals, ICI and E90 in percentage points; of many rows the latter without."""
     lines = reliability_diagram(P, Y).texts[0].get_text().splitlines()
@@ -149,6 +150,7 @@ def test_numbers_are_those_of_the_measures():
     assert many[3] == f"ICI {100 * ct.measures.ici(np.tile(P, 12), np.tile(Y, 12)):.1f} points"
 
 
+@pytest.mark.full
 def test_saturated_predictions_are_drawn_on_log_odds():
     """Where half of them are near 0 or 1 and others are not; and where it is asked for."""
     p = np.concatenate([np.full(200, 0.999), P[:150]])
@@ -160,6 +162,7 @@ def test_saturated_predictions_are_drawn_on_log_odds():
     assert np.isfinite(points_of(ax)).all()
 
 
+@pytest.mark.full
 def test_axes_are_cut_to_the_predictions():
     """Where they fill a part of the axes; both axes alike."""
     ax = reliability_diagram(P / 10, Y * (P < 0.1))
@@ -226,7 +229,6 @@ def test_illegal_option_is_refused(options, message):
 
 
 def test_lens_that_leaves_three_classes_is_not_applicable():
-    """The message names lenses that help."""
     with pytest.raises(NotApplicable, match="a reliability diagram takes one-dimensional"):
         reliability_diagram(P3, Y3, lens="largest-2")
 
@@ -239,7 +241,6 @@ def test_result_without_predictions_is_not_applicable():
 
 
 def test_labels_beside_a_result_are_refused():
-    """A result has its own."""
     result = calibration_test(P, Y, n_resamples=9, rng=1)
     with pytest.raises(InvalidInput, match="labels has no effect where the first argument is the"):
         reliability_diagram(result, Y)

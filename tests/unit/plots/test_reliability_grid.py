@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -57,7 +55,6 @@ def test_tests_of_one_lens_share_a_diagram():
 
 
 def test_of_three_tests_the_smallest_pvalue_is_written():
-    """More lines would cover the diagram."""
     tests = ["ece", "spiegelhalter", "log-loss"]
     table = calibration_test(DATA, test=tests, lens="confidence", n_resamples=9, rng=1)
     (ax,) = reliability_grid(table)
@@ -68,7 +65,6 @@ def test_of_three_tests_the_smallest_pvalue_is_written():
 
 
 def test_grid_names_groups_of_a_table():
-    """The group stands before the lens."""
     table = calibration_test(P[:, 0], Y == 0, test="ece", by=Y > 9, n_resamples=99, rng=1)
     names = {ax.get_title(loc="left") for ax in reliability_grid(table)}
     assert names == {"False, strong", "True, strong"}
@@ -80,6 +76,7 @@ def test_grid_of_a_result_shows_its_classes():
     assert len(reliability_grid(result, most=2)) == 2
 
 
+@pytest.mark.full
 def test_grid_is_drawn_in_a_given_figure():
     """No new figure is made then, be it a figure or a part of one."""
     whole = base.figure()
@@ -115,6 +112,5 @@ def test_table_without_two_classes_is_not_applicable():
     ],
 )
 def test_illegal_option_is_refused(options, message):
-    """The message names the option."""
     with pytest.raises(InvalidInput, match=message):
         reliability_grid(DATA, **options)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -69,6 +67,5 @@ def test_zoom_cuts_the_axis_to_the_data(name):
 
 @pytest.mark.parametrize("name", DRAW)
 def test_bad_scale_is_named(name):
-    """The message lists what there is."""
     with pytest.raises(InvalidInput, match="scale must be one of 'probability', 'log-odds'"):
         DRAW[name](scale="logit")

@@ -1,7 +1,5 @@
 """The picture of the differences of scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -56,6 +54,5 @@ def test_axes_are_those_that_were_given():
 
 
 def test_other_results_are_refused():
-    """With the remedy."""
     with pytest.raises(InvalidInput, match="pass the result of compare_calibrators"):
         score_differences(ct.test_calibration(DATA, n_resamples=9))

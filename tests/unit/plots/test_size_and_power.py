@@ -1,7 +1,5 @@
 """The picture of size and power."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -94,6 +92,5 @@ def test_figure_of_the_caller_is_filled():
     ],
 )
 def test_illegal_call_names_rule_value_and_remedy(pvalues, options, message):
-    """Every argument is checked."""
     with pytest.raises(InvalidInput, match=message):
         size_and_power(pvalues, **options)

@@ -1,7 +1,5 @@
 """The picture of the witness."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -78,7 +76,6 @@ def test_map_colours_the_gaps_beyond_chance():
 
 
 def test_map_of_many_classes_shows_the_worst_and_says_so():
-    """Twenty, or as many as asked."""
     result = result_of("M3", n=400, m=30)
     ax = witness(result, rows=7)
     assert len(ax.get_yticks()) == 7
@@ -87,7 +84,6 @@ def test_map_of_many_classes_shows_the_worst_and_says_so():
 
 
 def test_constant_predictions_are_drawn():
-    """One prediction, one class observed."""
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         result = ct.test_calibration([0.3] * 20, [0] * 20, test="skce", n_resamples=19, rng=1)
     ax = witness(result)
@@ -106,7 +102,6 @@ def test_tests_without_a_witness_are_refused():
 
 
 def test_the_witness_draws_itself():
-    """Its method is the function."""
     found = result_of(n=100, m=3).witness()
     ax, expected = found.plot(rows=2), witness(found, rows=2)
     assert [text.get_text() for text in ax.texts] == [text.get_text() for text in expected.texts]

@@ -3,8 +3,6 @@
 `test_unpacking.py` runs it in a process of its own, and MemoryError would tell.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import json

@@ -1,7 +1,5 @@
 """Predictions are frozen and know how to be cut, split and redrawn."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle
@@ -37,7 +35,6 @@ def test_predictions_have_size_length_and_repr(predictions):
 
 
 def test_predictions_are_frozen(predictions):
-    """No field can be set."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         predictions.labels = [0, 0, 0, 0]
 
@@ -46,7 +43,6 @@ def test_predictions_are_frozen(predictions):
     "name", ["probs", "labels", "classes", "sample_weight", "groups", "predicted"]
 )
 def test_predictions_hold_arrays_that_are_locked(predictions, name):
-    """No array can be changed."""
     with pytest.raises(ValueError, match="read-only"):
         getattr(predictions, name)[0] = getattr(predictions, name)[1]
 
@@ -61,7 +57,6 @@ def test_predictions_do_not_change_what_they_are_made_of():
 
 
 def test_predictions_take_read_only_input():
-    """Locked arrays are taken, and copied."""
     probs = np.array([0.25, 0.5])
     probs.flags.writeable = False
     assert not np.shares_memory(Predictions(probs, [0, 1]).probs, probs)
@@ -109,7 +104,6 @@ def test_predictions_refuse_a_table_whose_columns_are_not_the_labels(columns):
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_predictions_survive_copies(predictions, duplicate):
-    """A copy is equal and locked."""
     twin = duplicate(predictions)
     assert repr(twin) == repr(predictions)
     assert not twin.probs.flags.writeable

@@ -1,7 +1,5 @@
 """Clusters and blocks of time: how they are given, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 
@@ -142,12 +140,10 @@ def test_a_series_of_one_block_is_a_cluster():
     ],
 )
 def test_bad_times_are_refused(given, message):
-    """The message says what is missing."""
     with pytest.raises(InvalidInput, match=message):
         ct.test_calibration(P, Y, test="brier", rng=0, **given)
 
 
 def test_too_few_steps_are_refused():
-    """There must be two blocks."""
     with pytest.raises(NotApplicable, match="too few for two blocks"):
         ct.test_calibration(P, Y, time=np.arange(N), lag=15, test="brier", rng=0)

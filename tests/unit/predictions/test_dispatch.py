@@ -1,7 +1,5 @@
 """What test_calibration is given becomes predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

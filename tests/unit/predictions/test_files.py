@@ -1,7 +1,5 @@
 """Files of tables: formats by name, open files, and writing what was read."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path
@@ -42,14 +40,12 @@ def test_text_nan_among_numbers_is_missing_in_its_row(tmp_path, nan, column, nam
 
 
 def test_text_nan_among_words_is_a_word(tmp_path):
-    """A class may be called so."""
     path = tmp_path / "t.csv"
     path.write_text("p,y\n0.5,nan\n0.2,roti\n")
     assert Predictions.read(path, label="y", probs="p").classes.tolist() == ["nan", "roti"]
 
 
 def test_open_file_needs_a_format():
-    """It has no suffix."""
     message = r"file_format must be given for an open file; got None; pass one of csv"
     with pytest.raises(InvalidInput, match=message):
         files.table_of_file(io.BytesIO(b"y,p_a\n"))
@@ -148,7 +144,6 @@ def test_truncated_gzip_is_no_valid_file(tmp_path):
 
 
 def test_pickle_in_an_npz_file_is_not_run(tmp_path):
-    """Arrays of objects are refused."""
     path = tmp_path / "rows.npz"
     np.savez(path, y=np.array([{"a": 1}], dtype=object), probs=np.array([[0.5, 0.5]]))
     with pytest.raises(InvalidInput, match="allow_pickle"):

@@ -1,7 +1,5 @@
 """Models of other libraries: statsmodels, gradient boosting, skorch, tensors and model outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,7 +71,6 @@ def test_formula_of_statsmodels_takes_a_data_frame():
 
 
 def test_results_of_statsmodels_without_probabilities_are_refused():
-    """Least squares, and counts."""
     for fitted in (sm.OLS(X[:, 0], DESIGN).fit(), sm.Poisson(CODES, DESIGN).fit(disp=0)):
         with pytest.raises(InvalidInput, match=r"results of Logit, Probit, MNLogit"):
             Predictions.from_model(fitted, DESIGN, CODES)

@@ -1,7 +1,5 @@
 """Every lens and every measure sees the same redrawn labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Models, tables and files give their arrays."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np
@@ -338,7 +336,6 @@ def test_columns_must_be_names():
 
 
 def test_no_columns_of_probabilities_are_refused():
-    """An empty list names none."""
     with pytest.raises(InvalidInput, match="probs must name at least one"):
         Predictions.from_frame(TABLE, label="y", probs=[])
 
@@ -351,7 +348,6 @@ def test_model_is_not_asked_about_no_rows():
 
 
 def test_array_without_a_dimension_names_no_columns():
-    """It is no list."""
     with pytest.raises(InvalidInput, match="probs must be a name or a list of names"):
         Predictions.from_frame(TABLE, label="y", probs=np.array(0.5))
 

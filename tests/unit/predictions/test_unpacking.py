@@ -1,7 +1,5 @@
 """Packed files have a bound; what is hostile takes little memory and executes nothing."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -54,13 +52,11 @@ def test_file_within_the_bound_is_read(suffix, tmp_path):
 
 
 def test_large_file_may_unpack_to_more(monkeypatch):
-    """The bound grows with the file."""
     assert unpacking.bound(1000) == unpacking.ALWAYS
     assert unpacking.bound(10**10) == 10**12
 
 
 def test_array_that_announces_more_than_it_holds_is_refused(tmp_path):
-    """A header may have any shape."""
     content = io.BytesIO()
     np.save(content, np.arange(8))
     path = tmp_path / "rows.npz"

@@ -1,7 +1,5 @@
 """Small reports, made once."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import partial
 

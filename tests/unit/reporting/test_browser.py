@@ -1,7 +1,5 @@
 """The page in headless Chromium: no error, nothing overflows, every figure shows, tables sort."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +89,6 @@ def test_tables_sort_by_keyboard(browser, address):
 
 
 def test_page_prints_what_is_folded(browser, address):
-    """On paper folds are open."""
     context = browser.new_context()
     tab = context.new_page()
     tab.goto(address)

@@ -1,7 +1,5 @@
 """Reports on rows that were counted in cells."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -36,6 +34,7 @@ def page(frame):
     return ct.report(None, frame.lazy(), by="g", meta={"event": "death"}, **OPTIONS)
 
 
+@pytest.mark.full
 def test_page_has_the_answer_of_the_tests(page, frame):
     """The verdict and the tests are those of `test_calibration` by cells."""
     expected = ct.test_calibration(
@@ -149,8 +148,8 @@ def test_engine_follows_the_number_of_rows(frame, monkeypatch):
     assert "counted in" not in read.to_markdown()
 
 
+@pytest.mark.full
 def test_what_needs_the_rows_is_refused(frame):
-    """Where cells are asked for."""
     with pytest.raises(ct.NotApplicable, match="recalibrate= needs the rows"):
         ct.report(None, frame, recalibrate="platt", **OPTIONS)
     with pytest.raises(ct.NotApplicable, match="engine='rows' for arrays"):
@@ -161,6 +160,7 @@ def test_what_needs_the_rows_is_refused(frame):
     assert "classwise-ece is not tested" in page.to_markdown()
 
 
+@pytest.mark.full
 def test_command_line_takes_patterns(frame, tmp_path, capsys):
     """A page of several files, and rows that are left out."""
     broken = frame.with_columns(p=pl.when(pl.col("p") > 0.8).then(None).otherwise("p"))
@@ -177,6 +177,7 @@ def test_command_line_takes_patterns(frame, tmp_path, capsys):
     assert "| 1 |" in text
 
 
+@pytest.mark.full
 def test_options_of_a_measure_are_kept(frame):
     """A measure that was passed is tested as it is."""
     measure = ct.htests.REGISTRY["ece"].with_options({"bins": 5})

@@ -1,7 +1,5 @@
 """What is said of the data before the tests, and the hash."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

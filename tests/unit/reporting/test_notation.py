@@ -1,7 +1,5 @@
 """LaTeX as text and as pictures, for every formula of every measure."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import measures

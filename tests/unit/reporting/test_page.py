@@ -1,7 +1,5 @@
 """The HTML: escaped, self-contained, accessible by its structure."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Places: what is found, its p-values and its direction."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,6 @@ def find_places(predictions, **options):
 
 
 def test_gap_is_observed_less_predicted():
-    """Of each range, counted by hand."""
     rng = np.random.default_rng(1)
     p = rng.random(500)
     data = ct.Predictions(p, (rng.random(500) < p**2).astype(int))
@@ -33,6 +30,7 @@ def test_gap_is_observed_less_predicted():
         assert gap.low <= gap.gap < gap.high
 
 
+@pytest.mark.full
 def test_calibrated_places_are_rarely_named():
     """The smallest adjusted p-value is at most 0.1 in about a tenth of calibrated data sets."""
     rng, small = np.random.default_rng(3), 0

@@ -1,7 +1,5 @@
 """Which tests are made: by cost, never by labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sentences on p-values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The report as a whole: its parts, its formats, what it leaves out."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -57,7 +55,6 @@ def test_json_holds_the_same_numbers(page):
     ("suffix", "start"), [(".html", "<!DOCTYPE html>"), (".md", "# Are"), (".json", "{")]
 )
 def test_save_takes_the_format_of_the_suffix(page, tmp_path, suffix, start):
-    """Each suffix has its format."""
     path = page.save(tmp_path / f"report{suffix}")
     assert path.read_text(encoding="utf-8").startswith(start)
 
@@ -173,6 +170,7 @@ def with_segments(make, three_classes):
     return make(three_classes, segments=columns, test="ece", lens="confidence", level=0.5)
 
 
+@pytest.mark.full
 def test_segments_have_a_section(with_segments, three_classes):
     """Sentence, table, what the numbers are, and a figure; after where it is wrong."""
     keys = [section.key for section in with_segments.sections]
@@ -196,6 +194,7 @@ def test_segments_are_in_every_format(with_segments):
     assert ct.SegmentsTest.from_dict(values) == with_segments.content.segments
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_segments_are_columns_of_the_data_frame():
     """By name, or all of them in a scan."""
@@ -234,6 +233,7 @@ def test_clinical_page_has_its_numbers_and_decisions(make, risks):
     assert [figure.section for figure in page.figures][:3] == ["answer", "estimates", "decisions"]
 
 
+@pytest.mark.full
 def test_credit_page_has_grades_with_lights(make, risks):
     """The groups are the grades, tested as `test_master_scale` does."""
     grade = np.searchsorted([0.1, 0.3], risks[0])
@@ -259,6 +259,7 @@ def test_certificate_has_both_hypotheses(make, risks):
     assert "3 percentage points" in page.to_markdown()
 
 
+@pytest.mark.full
 def test_certificate_holds_for_each_group(make):
     """Two groups that are off in opposite directions cancel each other in all rows."""
     rng = np.random.default_rng(5)
@@ -277,6 +278,7 @@ def test_certificate_holds_for_each_group(make):
     assert "beyond 8 percentage points in one of 2 groups or all rows is supported" in told
 
 
+@pytest.mark.full
 def test_author_states_and_signs(make, risks):
     """Period, adequacy and limitations have a section, and signatures lines at the end."""
     meta = {"data period": "2024", "limitations": "one site", "signatures": "Ann; Bo"}
@@ -297,11 +299,11 @@ def test_author_states_and_signs(make, risks):
     ],
 )
 def test_bad_argument_of_the_page_is_named(make, risks, arguments, message):
-    """The message has the remedy."""
     with pytest.raises(InvalidInput, match=message):
         make(*risks, **arguments)
 
 
+@pytest.mark.full
 def test_nothing_is_wrong_where_nothing_is_rejected(make):
     """A calibrated model has no section of places."""
     rng = np.random.default_rng(5)
@@ -324,6 +326,7 @@ def test_other_tests_that_reject_are_named(make):
     assert "where" not in [section.key for section in page.sections]
 
 
+@pytest.mark.full
 def test_group_that_is_right_on_average_says_what_is_wrong(make):
     """Its direction is that of its worst range, as in the verdict."""
     rng = np.random.default_rng(2)
@@ -341,6 +344,7 @@ def _texts(page):
     return [text for _, text in page.content.answer.verdict.sentences]
 
 
+@pytest.mark.full
 def test_help_is_the_sentence_of_the_verdict(make, risks):
     """The report and `verdict` choose one map, and say the same of it."""
     maps = ["platt", "beta"]
@@ -350,6 +354,7 @@ def test_help_is_the_sentence_of_the_verdict(make, risks):
     assert page.content.comparison.helps in _texts(page)
 
 
+@pytest.mark.full
 def test_event_names_the_class(make, risks):
     """Classes that are 0 and 1 are told as the author's event."""
     page = make(*risks, meta={"event": "death"}, test="ece")
@@ -361,6 +366,7 @@ def test_event_names_the_class(make, risks):
     )
 
 
+@pytest.mark.full
 def test_groups_show_their_direction(make):
     """Two groups that are off in opposite directions stand as such, and the headline says so."""
     rng = np.random.default_rng(2)

@@ -1,7 +1,5 @@
 """Scores with the law under calibration, compared with all labels that there are."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

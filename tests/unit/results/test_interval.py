@@ -1,7 +1,5 @@
 """Confidence intervals of results, and the evidence that they need."""
 
-from __future__ import annotations
-
 import json
 import pickle
 
@@ -25,7 +23,6 @@ def judged(**options):
     ["skce", "ece", "debiased-ece", "smooth-ece", "brier", "binomial", "unreliability", "corp"],
 )
 def test_interval_holds_the_estimate(key):
-    """One test for each method."""
     result = judged(test=key)
     interval = result.confidence_interval(n_resamples=99)
     assert interval.estimate == pytest.approx(result.estimate, rel=1e-9)
@@ -51,7 +48,6 @@ def test_interval_of_rare_pairs_is_that_of_all_pairs():
 
 
 def test_statistic_has_no_interval():
-    """The remedy is in the message."""
     with pytest.raises(NotApplicable, match=r"grows with n .* use test='debiased-ece'"):
         judged(test="hosmer-lemeshow").confidence_interval()
 
@@ -135,6 +131,5 @@ def test_rows_of_a_table_share_the_predictions():
     ],
 )
 def test_illegal_options_name_rule_and_value(options, message):
-    """As in test_calibration."""
     with pytest.raises(InvalidInput, match=message):
         judged().confidence_interval(**options)

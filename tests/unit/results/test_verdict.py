@@ -1,7 +1,5 @@
 """Verdicts: what they say belongs to the results, and nothing contradicts itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -30,7 +28,6 @@ WARDS = np.repeat(["a", "b", "c"], 100)
     ids=str,
 )
 def test_first_line_of_a_print_is_that_of_the_verdict(data, options):
-    """In text, HTML and Markdown."""
     result = ct.test_calibration(data, n_resamples=99, rng=1, **options)
     headline = result.verdict().headline
     printed = " ".join(str(result).split("\n\n")[0].split())
@@ -78,7 +75,6 @@ def test_pvalues_of_several_questions_are_adjusted():
 
 
 def test_verdict_goes_through_json():
-    """With sizes and places."""
     verdict = ct.verdict(WRONG, n_resamples=99, rng=1)
     assert Verdict.from_dict(verdict.to_dict()) == verdict
     result = ct.test_calibration(WRONG, n_resamples=99, rng=1)

@@ -1,7 +1,5 @@
 """The witness: of length 1, and naming what was planted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -90,7 +88,6 @@ def test_curve_is_the_witness_on_a_grid():
 
 
 def test_curve_of_many_classes_is_not_applicable():
-    """The message names a lens."""
     data = ct.datasets.generative_model("M2", n=30, m=3, rng=1)
     with pytest.raises(NotApplicable, match="a curve needs two classes, and the lens shows 3"):
         judged(data).witness().curve()
@@ -98,7 +95,6 @@ def test_curve_of_many_classes_is_not_applicable():
 
 @pytest.mark.parametrize("backend", ["polars", "pandas"])
 def test_frame_has_a_row_for_each_region(backend):
-    """Sorted as the regions are."""
     pytest.importorskip(backend)
     witness = judged(ct.datasets.generative_model("M2", n=50, m=3, rng=1)).witness()
     frame = witness.to_frame(backend=backend)

@@ -1,7 +1,5 @@
 """Which rows are in which segment."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -84,7 +82,6 @@ def test_matrix_has_each_set_of_rows_once():
 
 
 def test_too_many_combinations_are_refused(monkeypatch):
-    """The message says what to do."""
     monkeypatch.setattr(cells, "COMBINATIONS", 4)
     values = np.random.default_rng(5).integers(0, 3, (60, 2))
     with pytest.raises(NotApplicable, match=r"combinations of values .* pass depth=1"):

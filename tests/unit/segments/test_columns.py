@@ -1,7 +1,5 @@
 """Columns become categories."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -41,7 +39,6 @@ def test_ends_have_the_digits_that_tell_them_apart():
 
 @pytest.mark.parametrize("values", [[1.5, np.nan, 2.5], ["a", None, "b"], [1, None, 2.5]])
 def test_missing_values_are_a_value(values):
-    """They come last."""
     column = column_of(np.array(values, dtype=None), 3, "x", bins=5)
     assert column.conditions[-1] == "x missing"
     assert column.codes.tolist() == [0, 2, 1]
@@ -57,6 +54,5 @@ def test_rare_values_are_put_together():
 
 
 def test_wrong_length_is_an_error():
-    """The message names the column."""
     with pytest.raises(InvalidInput, match="column 'x' must have one entry per row"):
         column_of([1, 2], 3, "x", bins=5)

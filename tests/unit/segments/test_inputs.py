@@ -1,7 +1,5 @@
 """What segments are made of, and calls that are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -33,7 +31,6 @@ def names(result):
 
 
 def test_columns_of_a_data_frame_are_named():
-    """One or several, as segments."""
     assert names(run(FRAME, label="y", segments="site")) == {"site"}
     assert names(run(FRAME, label="y", segments=["site", "age"])) == {"site", "age"}
 
@@ -86,7 +83,6 @@ def test_several_classes_have_the_confidence_lens():
 
 
 def test_column_without_segments_is_noted():
-    """The others are tested."""
     result = run(P, Y, segments={"site": SITE, "id": np.arange(N).astype(str)})
     assert result.notes == ("no value of 'id' has at least 20 rows and leaves out some",)
 
@@ -166,7 +162,6 @@ def test_what_has_no_meaning_is_not_applicable():
 
 
 def test_segments_with_another_index_are_suspect():
-    """Their rows are paired by position."""
     y, p = pd.Series(np.arange(100) % 2), np.full(100, 0.5)
     ward = pd.Series(np.arange(100) % 3)[::-1]
     for segments in ({"ward": ward}, ward.to_frame("ward")):

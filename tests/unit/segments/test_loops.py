@@ -1,7 +1,5 @@
 """The loops over segments, against the plainest code."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -14,7 +12,6 @@ pytestmark = pytest.mark.loops
 
 
 def test_residual_of_what_is_not_skewed_is_z():
-    """And the series meets the formula."""
     assert residual(2.5, 0.0) == 2.5
     assert residual(2.0, 0.0004999) == pytest.approx(residual(2.0, 0.0005001), abs=1e-6)
 

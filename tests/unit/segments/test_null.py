@@ -1,7 +1,5 @@
 """The joint null of all segments, against the plainest code on the same redrawn labels."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -83,7 +81,6 @@ def test_adjusted_pvalues_are_those_of_plain_code(statistic, weight):
 
 
 def test_numbers_of_a_segment_are_those_of_its_rows():
-    """Size, means, z and the interval."""
     row = next(row for row in run() if row.definition == "x0 = 1 & x2 = 2")
     rows = (X[:, 0] == 1) & (X[:, 2] == 2)
     assert row.n == rows.sum()
@@ -118,7 +115,6 @@ def test_few_kept_scores_give_upper_bounds(monkeypatch):
 
 
 def test_cumulative_differences_stop_where_they_cost_too_much(monkeypatch):
-    """The print says where."""
     monkeypatch.setattr(null, "AFFORDABLE", 5 * N * B)
     result = run()
     assert "cumulative difference up to depth 1" in str(result).replace("\n    ", " ")

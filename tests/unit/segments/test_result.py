@@ -1,7 +1,5 @@
 """The result of `test_segments`: prints, JSON, frames, plot."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -24,7 +22,6 @@ def result():
 
 
 def test_json_round_trip_keeps_the_result(result):
-    """With the largest scores and without."""
     for include in (False, True):
         values = json.loads(result.to_json(include_null=include))
         again = ct.SegmentsTest.from_dict(values)
@@ -33,7 +30,6 @@ def test_json_round_trip_keeps_the_result(result):
 
 
 def test_json_has_infinite_numbers_as_text():
-    """They are read back."""
     p = np.where(COLUMNS["site"] == 0, 0.0, P)
     with pytest.warns(ct.DegenerateDataWarning):
         result = ct.test_segments(p, 0 * Y + 1, segments=COLUMNS, depth=1, n_resamples=19, rng=1)
@@ -42,13 +38,11 @@ def test_json_has_infinite_numbers_as_text():
 
 
 def test_other_json_is_refused():
-    """The schema is checked."""
     with pytest.raises(InvalidInput, match="must be of the schema caltest/segments/1"):
         ct.SegmentsTest.from_dict({"schema": "caltest/htest/3"})
 
 
 def test_long_definitions_stand_under_the_grid(result):
-    """They are not cut."""
     text = str(result)
     assert all(f"[{k}]: {row.definition}"[:70] in text for k, row in enumerate(result[:10], 1))
     assert "site = 3" in str(ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, depth=1))
@@ -70,7 +64,6 @@ def test_frame_has_a_row_for_each_segment(result, backend):
 
 
 def test_csv_and_html_hold_the_segments(result):
-    """Definitions are escaped."""
     assert result.to_csv().count("\n") == len(result) + 1
     assert (
         "age &lt;= "
@@ -81,7 +74,6 @@ def test_csv_and_html_hold_the_segments(result):
 
 
 def test_rejected_needs_a_level(result):
-    """As everywhere."""
     assert result.rejected in {True, False}
     with pytest.raises(InvalidInput, match="level=None"):
         _ = ct.test_segments(P, Y, segments=COLUMNS, n_resamples=19, rng=1).rejected

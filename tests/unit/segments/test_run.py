@@ -1,7 +1,5 @@
 """`test_segments`: degenerate data, the seed, what it finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -58,7 +56,6 @@ def test_certain_segments_are_left_out():
 
 
 def test_impossible_label_among_certain_ones_is_infinite():
-    """Its p-value is the least possible."""
     p = np.where(SITE == 0, 0.0, P)
     with pytest.warns(DegenerateDataWarning, match="unless a label is impossible"):
         result = run(p, np.where(np.arange(N) == 0, 1, np.where(SITE == 0, 0, Y)))
@@ -79,7 +76,6 @@ def test_order_of_rows_and_names_of_events_do_not_matter():
 
 
 def test_same_seed_gives_the_same_answer():
-    """And the result holds it."""
     first = run(rng=np.random.default_rng(3))
     assert run(rng=first.seed) == first
 
@@ -102,14 +98,12 @@ def test_level_gives_a_verdict_and_leaves_the_intervals():
 
 
 def test_clusters_are_treated_as_independent():
-    """A note says so."""
     found = run(ct.Predictions(P, Y, clusters=np.arange(N) // 4), None)
     assert any("rows of the same cluster" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("statistic", [None, -1])
 def test_statistic_is_a_name_or_a_list(statistic):
-    """Anything else names none."""
     with pytest.raises(ct.InvalidInput, match="statistic must be a name or a list of names"):
         run(statistic=statistic)
 
@@ -123,6 +117,5 @@ def test_predictions_that_are_certain_and_right_have_no_segment_to_test():
 
 @pytest.mark.parametrize("correction", [np.zeros(2), np.array([])])
 def test_correction_of_segments_may_not_be_an_array(correction):
-    """It is compared with text."""
     with pytest.raises(ct.InvalidInput, match="correction has no effect on segments"):
         ct.test_calibration(P, Y, segments={"site": SITE}, correction=correction)

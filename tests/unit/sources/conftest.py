@@ -1,7 +1,5 @@
 """Engines that take seconds to start: once for all tests that use them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Rows by chunks: the same answer for any chunks, order and engine; the sums are those of rows."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -82,6 +80,7 @@ def test_null_distribution_is_that_of_the_rows(digits):
     assert abs(drawn.mean()) < 4 * deviation / np.sqrt(999)
 
 
+@pytest.mark.full
 def test_what_the_features_leave_out_is_printed():
     """With its standard error, in which the difference to all pairs lies."""
     data = frame(2000, power=0.6)
@@ -152,7 +151,6 @@ def test_neither_chunks_nor_order_matter(cuts, size, seed, digits, test):
 
 
 def test_threads_do_not_matter():
-    """Each has resamples of its own."""
     assert answer(frame(500), n_resamples=200, n_jobs=2) == answer(frame(500), n_resamples=200)
 
 
@@ -171,7 +169,6 @@ def test_more_rows_than_are_known_are_told_apart_by_their_chunk(monkeypatch):
 
 
 def test_files_are_one_frame(tmp_path):
-    """By a pattern."""
     data = frame(900)
     for part in range(3):
         data[300 * part : 300 * (part + 1)].write_parquet(tmp_path / f"part-{part}.parquet")
@@ -179,13 +176,11 @@ def test_files_are_one_frame(tmp_path):
 
 
 def test_data_frames_in_memory():
-    """Of pandas and of Arrow."""
     expected = answer(frame(500))
     assert answer(frame(500).to_pandas()) == answer(frame(500).to_arrow()) == expected
 
 
 def test_duckdb():
-    """A relation."""
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         assert answer(connection.from_arrow(frame().to_arrow())) == answer(frame())
@@ -194,7 +189,6 @@ def test_duckdb():
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_ibis(tmp_path):
-    """A table of Ibis on DuckDB."""
     ibis = pytest.importorskip("ibis")
     pytest.importorskip("duckdb")
     frame().write_parquet(tmp_path / "part.parquet")
@@ -222,6 +216,7 @@ def check_progress(calls, total, most):
     assert 1 <= len(calls) <= most
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_dask_tells_the_rows_of_each_partition_that_is_done():
     """Its threads, here; workers of a cluster below."""
@@ -257,7 +252,6 @@ def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_spark(spark):
-    """Only sums leave the workers."""
     data, heard = frame(digits=2), Heard()
     rows = spark.createDataFrame(data.to_pandas()).repartition(9)
     assert answer(rows, progress=heard) == answer(data)
@@ -297,7 +291,6 @@ def test_error_names_part_and_rule(name, value, what):
 
 
 def test_part_that_is_no_file_of_its_kind_is_named(tmp_path):
-    """Or left out."""
     frame(100).write_parquet(tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_bytes(b"PAR1 is not enough")
     with pytest.raises(InvalidInput, match=r"b\.parquet"):
@@ -331,7 +324,6 @@ def test_rows_that_change_between_the_readings_are_an_error(monkeypatch):
     ],
 )
 def test_what_needs_the_rows_is_refused(options, message):
-    """With the remedy."""
     with pytest.raises(NotApplicable, match=message):
         calibration_test(None, frame(100), **ASKED | options)
 
@@ -362,7 +354,6 @@ def test_auto_takes_chunks_above_a_number_of_rows(monkeypatch):
 
 
 def test_progress_tells_rows():
-    """Of the second reading."""
     told = []
     answer(frame(300), progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (300, 300)

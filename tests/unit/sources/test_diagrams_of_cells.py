@@ -1,7 +1,5 @@
 """Diagrams of cells show what those of the rows show."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -60,7 +58,6 @@ def test_quantile_bins_end_where_cells_do():
 
 
 def test_limits_of_many_equal_rows_are_binomial():
-    """Of 10^8 rows too."""
     for n in (40, 10**8):
         low, high = count_limits(np.array([0.3]), np.array([0, 1]), 0.025, np.array([n]))
         law = scipy.stats.binom(n, 0.3)

@@ -1,7 +1,5 @@
 """Five engines give the same answer, to the last digit."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -31,7 +29,6 @@ def answers(data):
 
 
 def test_duckdb():
-    """A relation."""
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         assert answers(connection.from_arrow(frame().to_arrow())) == answers(frame())
@@ -40,7 +37,6 @@ def test_duckdb():
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_ibis(tmp_path):
-    """A table of Ibis on DuckDB."""
     ibis = pytest.importorskip("ibis")
     pytest.importorskip("duckdb")
     frame().write_parquet(tmp_path / "part.parquet")
@@ -59,12 +55,10 @@ def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 def test_spark(spark):
-    """A data frame of Spark."""
     assert answers(spark.createDataFrame(frame().to_pandas())) == answers(frame())
 
 
 def test_engine_that_is_not_installed_names_the_extra(monkeypatch):
-    """In one line."""
     query_of_polars = sources.Counting.query
 
     def query(counting, frame):

@@ -1,7 +1,5 @@
 """The query counts what a plain loop over the rows counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

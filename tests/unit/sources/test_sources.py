@@ -1,7 +1,5 @@
 """Parts that are wrong are named, or left out where the caller says so."""
 
-from __future__ import annotations
-
 from threading import active_count
 
 import numpy as np
@@ -41,7 +39,6 @@ def replaced(parts, **columns):
 
 
 def test_pattern_list_chunks_and_frame_are_the_same(parts):
-    """However the rows come."""
     files = sorted(parts.glob("*/*.parquet"))
     frames = [pl.read_parquet(path) for path in files]
     results = [
@@ -74,7 +71,6 @@ def test_tables_of_cells_are_added_up_on_the_way(parts, monkeypatch):
     ],
 )
 def test_wrong_values_name_the_part_and_the_rule(parts, column, words):
-    """Found by the same query."""
     replaced(parts, y=np.array([0, 1], np.int8), p=column)
     with pytest.raises(InvalidInput, match=words):
         run(str(parts / "*" / "*.parquet"))
@@ -116,7 +112,6 @@ def test_other_schema_names_the_part_where_rows_are_read(parts, columns, words):
 
 
 def test_other_order_and_kinds_of_numbers_are_read(parts):
-    """And a column more."""
     replaced(parts, p=[0.1, 0.2], more=["a", "b"], y=[0.0, 1.0])
     assert run(str(parts / "*" / "*.parquet"), engine="rows").n == 1002
     with pytest.raises(InvalidInput, match="must have a part that can be read"):
@@ -172,7 +167,6 @@ class Panicking:
 
 
 def test_panic_after_some_batches_is_an_error():
-    """What came before is no answer."""
     rows = batches(Panicking())
     assert [next(rows).item(), next(rows).item()] == [0.0, 1.0]
     with pytest.raises(pl.exceptions.ComputeError, match="panic: called unwrap"):
@@ -219,7 +213,6 @@ def test_pattern_of_a_folder_is_told(parts, engine):
 
 
 def test_file_that_is_named_twice_is_refused(parts):
-    """Its rows would count twice."""
     with pytest.raises(InvalidInput, match="name each file once"):
         run([str(parts / "day=1" / "*.parquet"), str(parts / "*" / "part-0.parquet")])
 
@@ -238,7 +231,6 @@ def test_decimals_of_a_database_are_numbers(engine):
 
 
 def test_nothing_is_left(parts):
-    """Every part is left out."""
     for path in parts.glob("*/*.parquet"):
         path.write_bytes(b"PAR1")
     with pytest.raises(InvalidInput, match="must have a part that can be read; got none; day=0"):
@@ -291,13 +283,11 @@ def test_groups_that_are_nan_are_missing():
 
 
 def test_chunk_that_is_no_frame_is_refused():
-    """An iterator of arrays."""
     with pytest.raises(InvalidInput, match="must give data frames or lazy frames; got array"):
         run(iter([np.ones(3)]))
 
 
 def test_arrays_have_no_cells():
-    """They are in memory."""
     with pytest.raises(NotApplicable, match="engine='cells' takes a data frame"):
         calibration_test([0.5], [1], test="ks", engine="cells")
 
@@ -320,7 +310,6 @@ def test_names_of_columns_cannot_change_the_query(name):
     ],
 )
 def test_labels_of_every_type(labels, names):
-    """Two columns name their classes."""
     frame = pl.DataFrame({"y": labels, names[0]: [0.5, 0.25, 0.5], names[1]: [0.5, 0.75, 0.5]})
     assert run(frame, probs=None).size.observed == pytest.approx(2 / 3)
 
@@ -336,7 +325,6 @@ def test_text_labels_of_one_column():
 
 
 def test_progress_counts_parts(parts):
-    """Each file is a part."""
     seen = []
     run(str(parts / "*" / "*.parquet"), progress=lambda *at: seen.append(at))
     assert seen[-1] == (3, 3)
@@ -356,8 +344,8 @@ def test_what_is_wrong_is_left_out_of_few_rows_too(parts):
         run(frame, engine="auto", on_error="ignore")
 
 
+@pytest.mark.full
 def test_report_leaves_out_what_is_wrong_of_few_rows_too(parts):
-    """As a test does."""
     (parts / "day=1" / "part-0.parquet").write_bytes(b"PAR1")
     page = report(
         None, str(parts / "*" / "*.parquet"), label="y", probs="p", on_error="skip", rng=1

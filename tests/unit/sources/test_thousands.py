@@ -1,7 +1,5 @@
 """The snippet for Spark of the how-to page on very many rows, as it stands there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sums of weights in cells are those of a loop over the rows, and what is redrawn has their law."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -77,7 +75,6 @@ def test_redrawn_sums_have_the_moments_of_the_rows(size):
 
 
 def test_cumulants_are_those_of_the_rows():
-    """What consistency limits are made of."""
     p, y, w = rows(30_000)
     cells = count_rows(p, y, (), w)
     v = p * (1 - p)
@@ -112,7 +109,6 @@ def test_classes_become_fewer_where_they_are_many(monkeypatch):
 
 @pytest.mark.parametrize("factor", [2.0**-20, 3.7, 1e30])
 def test_unit_of_the_weights_is_no_matter(factor):
-    """Weights are divided by their mean."""
     p, y, w = rows(300)
     one, other = count_rows(p, y, (), w), count_rows(p, y, (), factor * w)
     np.testing.assert_allclose(other.events, one.events, rtol=1e-6)
@@ -120,7 +116,6 @@ def test_unit_of_the_weights_is_no_matter(factor):
 
 
 def test_rows_without_weight_take_no_part():
-    """As if they were not there."""
     p, y, w = rows(300)
     w[::3] = 0
     some, part = w > 0, count_rows(p, y, (), w)
@@ -139,7 +134,6 @@ def test_bins_cut_places_of_weighted_rows():
 
 @pytest.mark.parametrize("wrong", [None, float("nan"), -1.0, float("inf"), 1e39])
 def test_wrong_weights_are_counted(wrong):
-    """And left out."""
     from caltest.lenses import resolve_lens
     from caltest.sources import Counting, counted
     from caltest.sources.columns import Columns

@@ -1,7 +1,5 @@
 """The assertions: what fails, what the message says, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -60,7 +58,6 @@ def test_model_and_data_are_those_of_the_test():
 
 
 def test_segments_are_asserted():
-    """The answer on all segments decides."""
     with pytest.raises(AssertionError, match="Not calibrated"):
         assert_calibrated(model(400, slope=4), segments={"ward": np.arange(400) % 3})
 
@@ -134,6 +131,5 @@ def test_every_group_must_be_within():
 
 
 def test_segments_have_no_tolerance():
-    """The error names what to use."""
     with pytest.raises(ct.InvalidInput, match="use by="):
         assert_within(model(50), tolerance=0.1, segments={"a": np.zeros(50)})

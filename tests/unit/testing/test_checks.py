@@ -1,7 +1,5 @@
 """The checks of calibrators, tests and models find planted bugs, and pass what is right."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -122,8 +120,8 @@ def test_page_shows_the_examples_as_they_are_printed(calibrator, broken):
     assert form_of(shown) in [form_of(block) for block in blocks]
 
 
+@pytest.mark.full
 def test_smallest_example_off_the_simplex():
-    """A single row at the edge."""
     with pytest.raises(AssertionError) as raised:
         check_calibrator(LeavesTheSimplex(), properties=["simplex"])
     assert re.search(r"probs=array\(\[\[(0., 1.|1., 0.)\]\]\)", raised.value.__notes__[0])
@@ -147,7 +145,6 @@ def test_one_example_is_shown_of_several_failures():
 
 @pytest.mark.parametrize("make", [Own, TemperatureScaling, Identity])
 def test_right_calibrator_passes(make):
-    """With all that holds for it."""
     declares = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
     check_calibrator(make(), declares=declares, examples=5)
 
@@ -169,12 +166,14 @@ class Refuses(ReturnsItsInput):
         raise ValueError
 
 
+@pytest.mark.full
 def test_map_that_returns_its_input_passes():
     """Also where that sums to 1 in single precision only."""
     declares = ["equivariant", "accuracy", "ranking", "log-loss"]
     check_calibrator(ReturnsItsInput(), declares=declares, examples=20)
 
 
+@pytest.mark.full
 def test_map_that_takes_nothing_is_told():
     """In words of its own, not those of Hypothesis."""
     with pytest.raises(AssertionError, match="raised a ValueError for every example"):
@@ -190,7 +189,6 @@ def test_test_without_meaning_for_some_classes_is_told():
 
 @pytest.mark.parametrize("option", [{"declares": ["simplex"]}, {"properties": ["colour"]}])
 def test_unknown_property_is_refused(option):
-    """The message names those there are."""
     with pytest.raises(ct.InvalidInput, match="must be one of"):
         check_calibrator(Identity(), **option)
 
@@ -218,10 +216,10 @@ def test_what_is_no_test_is_found(test, message):
 
 @pytest.mark.parametrize("test", [uniform, "brier", "spiegelhalter"])
 def test_valid_test_passes(test):
-    """Of the user, or of caltest."""
     check_test(test, n_classes=[2], examples=5, n_datasets=100)
 
 
+@pytest.mark.full
 def test_order_of_rows_and_classes_is_checked_where_declared():
     """One that sees the first row breaks it."""
 
@@ -270,7 +268,6 @@ def test_right_model_passes():
     ],
 )
 def test_wrong_model_is_found(cls, shown):
-    """With the smallest set of rows."""
     with pytest.raises(AssertionError) as raised:
         check_model(fitted(cls), *IRIS)
     assert shown.split("(")[0] in raised.value.__notes__[0]

@@ -1,7 +1,5 @@
 """P-values of several tests, jointly within a block and by Holm's method over the blocks."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -22,7 +20,6 @@ def asked(data, level=0.05, **arguments):
 
 
 def test_blocks_of_one_are_holm():
-    """As statsmodels computes them."""
     pvalues = [0.04, 0.001, 0.3, 0.02, 0.02]
     found = adjusted_over_blocks(pvalues, [None] * 5, [""] * 5)
     np.testing.assert_allclose(found, multipletests(pvalues, method="holm")[1])
@@ -73,7 +70,6 @@ def test_same_data_and_seed_share_their_labels():
 
 
 def test_other_data_are_another_block():
-    """Labels that differ in one row."""
     data = ct.datasets.generative_model("M1", n=60, m=3, rng=3)
     labels = data.labels.copy()
     labels[0] = (labels[0] + 1) % 3
@@ -110,7 +106,6 @@ def test_groups_are_a_block_of_their_own():
 
 
 def test_claims_within_a_tolerance_are_not_in_the_family():
-    """Each is decided by itself."""
     data = ct.datasets.generative_model("M1", n=500, m=2, rng=1)
     within = ct.test_calibration(
         data, test="ks", tolerance=0.3, equivalence=True, level=0.01, rng=1
@@ -122,6 +117,7 @@ def test_claims_within_a_tolerance_are_not_in_the_family():
     assert [one.family for one in records] == [1, 1]
 
 
+@pytest.mark.full
 def test_tests_with_fewer_resamples_count_each():
     """One of ten on the same data asked for more, because it was small: it is adjusted for ten."""
     data = ct.datasets.generative_model("M1", n=200, m=10, rng=1)

@@ -1,7 +1,5 @@
 """The plugin in sessions of its own: outcomes, section, XML, report, xdist, reruns, laziness."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import subprocess
 import sys
@@ -165,7 +163,6 @@ def test_model(calibration, k):
 
 
 def test_level_is_that_of_call_marker_or_session(session):
-    """The nearest counts."""
     tests = """
 def test_plain(calibration):
     assert calibration.level == {session}
@@ -190,7 +187,6 @@ def test_without_the_fixture():
 
 @pytest.mark.parametrize("option", ["--calibration-level=2", "--calibration-seed=-1"])
 def test_options_are_checked(session, option):
-    """The message names the option."""
     done = session(PASSING, option)
     assert done.ret == 4
     done.stderr.fnmatch_lines([f"*{option.split('=')[0]}*"])
@@ -204,7 +200,6 @@ def test_marker_takes_the_level_alone(session):
 
 
 def test_seed_of_the_session_is_that_of_its_tests(session):
-    """Unless a call gives its own."""
     done = session(
         PASSING
         + """
@@ -276,7 +271,6 @@ def test_expected_failures(session, strict, unexpected):
 
 
 def test_expected_failure_of_a_tolerance(session):
-    """It is known at once."""
     done = session("""
 @pytest.mark.xfail(reason="known")
 def test_model(calibration):
@@ -370,6 +364,7 @@ def test_bad(calibration):
 """
 
 
+@pytest.mark.full
 def test_rerun_with_another_seed_is_refused(session):
     """With the same seed it fails again; new data may have any seed."""
     bad, new = SEEDED.format(data="BAD"), SEEDED.format(data="GOOD")
@@ -446,7 +441,6 @@ def test_plugin_imports_no_heavy_module():
 
 @pytest.mark.skipif(not REGISTERED, reason="the installed metadata have no entry point")
 def test_plugin_can_be_left_out(session):
-    """By its name, as any plugin."""
     done = session(PASSING, "-p", "no:caltest")
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(["*fixture 'calibration' not found*"])
@@ -502,7 +496,6 @@ def test_level_of_a_plan_is_that_of_the_session(session, tmp_path):
     ],
 )
 def test_plan_that_has_no_use_ends_the_session(session, tmp_path, check_level, more, told):
-    """One line, before anything runs."""
     done = session(PASSING, f"--calibration-plan={plan_file(tmp_path, check_level)}", *more)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines([f"*{told}*"])
@@ -518,6 +511,7 @@ def test_file_that_is_no_plan_ends_the_session(session, tmp_path):
         done.stderr.fnmatch_lines(["*--calibration-plan: *"])
 
 
+@pytest.mark.full
 def test_sessions_at_once_forget_nothing(pytester):
     """Each of four that end together keeps what it rejected, though a cache is slow to be read."""
     config = pytester.parseconfigure()

@@ -1,7 +1,5 @@
 """What the strategies draw, and what it shrinks to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import find, given, settings
@@ -20,7 +18,6 @@ def smallest(strategy, wanted):
 
 @given(strategies.probs())
 def test_rows_are_on_the_simplex(p):
-    """Up to rounding to single precision."""
     assert p.min() >= 0
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-6)
     assert 1 <= len(p) <= 8
@@ -30,7 +27,6 @@ def test_rows_are_on_the_simplex(p):
 
 @given(strategies.probs(6, 3, zeros=False, ties=False, rounded=False))
 def test_zeros_and_ties_may_be_left_out(p):
-    """Then neither occurs."""
     assert p.shape == (6, 3)
     assert p.min() > 0
     assert np.unique(p).size == p.size
@@ -53,6 +49,7 @@ def test_mean_rows_are_found(wanted):
     assert wanted(smallest(strategies.probs(), wanted))
 
 
+@pytest.mark.full
 def test_probs_shrink_to_few_short_rows():
     """Two classes, as few rows as it takes, halves."""
     found = smallest(strategies.probs(), lambda p: len(p) > 2 and p.max() < 1)
@@ -60,6 +57,7 @@ def test_probs_shrink_to_few_short_rows():
     assert len(smallest(strategies.probs(), lambda _p: True)) == 1
 
 
+@pytest.mark.full
 def test_predictions_shrink_to_the_row_that_matters():
     """A property that fails for a wrong certain prediction is shown one."""
 
@@ -72,13 +70,14 @@ def test_predictions_shrink_to_the_row_that_matters():
     assert found.sample_weight is None
 
 
+@pytest.mark.full
 def test_logits_and_maps_shrink_to_zero_and_the_identity():
-    """Small integers, and slope 1."""
     assert smallest(strategies.logits(), lambda z: z.max() > 3).tolist() == [[0.0, 4.0]]
     found = smallest(strategies.recalibration_maps(3), lambda _map: True)
     assert (found.slope, found.shift) == (1.0, (0.0, 0.0, 0.0))
 
 
+@pytest.mark.full
 def test_failing_example_is_printed_whole():
     """So that it can be copied into a test."""
 
@@ -106,7 +105,6 @@ def test_encodings_name_the_same_classes(data):
 
 @given(strategies.datasets())
 def test_datasets_have_every_class(drawn):
-    """And rows of as many columns."""
     X, y = drawn
     assert len(X) == len(y)
     assert set(y) == set(range(y.max() + 1))
@@ -115,11 +113,11 @@ def test_datasets_have_every_class(drawn):
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 @given(strategies.degenerate())
 def test_degenerate_sets_are_predictions(drawn):
-    """Valid, each of them."""
     p, y = drawn
     assert ct.Predictions(p, y, classes=list(range(p.shape[1]))).n == len(y)
 
 
+@pytest.mark.full
 @given(strategies.predictions(400, 3, calibrated=True, weighted=False))
 @settings.get_profile("fewest")
 def test_calibrated_predictions_are_calibrated(data):
@@ -129,6 +127,7 @@ def test_calibrated_predictions_are_calibrated(data):
     assert (np.abs(gap) <= 5 * sd + 1e-6).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", strategies.ALTERNATIVES)
 def test_alternatives_are_not_calibrated(kind):
     """The test finds each of them in 1,000 rows."""
@@ -140,6 +139,5 @@ def test_alternatives_are_not_calibrated(kind):
 
 
 def test_alternative_must_be_known():
-    """The message names them."""
     with pytest.raises(ct.InvalidInput, match="'overconfident'"):
         smallest(strategies.predictions(calibrated="wrong"), lambda _data: True)

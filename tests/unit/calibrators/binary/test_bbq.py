@@ -1,7 +1,5 @@
 """Sums of steps that lose nothing."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,7 +11,6 @@ pytestmark = pytest.mark.loops
 
 
 def test_running_sums_carry_their_rounding_errors():
-    """Against exact sums."""
     rng = np.random.default_rng(1)
     jumps = rng.normal(size=2000) * 10.0 ** rng.integers(-12, 1, 2000)
     sums = running_sums(0.5, jumps)

@@ -1,7 +1,5 @@
 """BBQ: its models, its prior, its options."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,6 @@ def test_bbq_has_the_numbers_of_bins_of_the_paper():
 
 
 def test_bbq_small_sample_has_five_rows_per_bin():
-    """At most n / 5 bins."""
     assert BBQ().fit(SCORES[:40], LABELS[:40]).bins_.tolist() == list(range(1, 9))
 
 
@@ -51,7 +48,6 @@ def test_bbq_cut_between_neighbouring_doubles_separates_them():
 
 
 def test_bbq_of_a_constant_is_one_bin():
-    """All models are the same."""
     bbq = BBQ().fit(np.full(100, 0.3), np.arange(100) % 4 == 0)
     assert (bbq.bins_ == 1).all()
     assert bbq.predict_proba([0.0, 1.0])[:, 1] == pytest.approx([26 / 102] * 2)
@@ -107,7 +103,6 @@ def test_bbq_takes_logits():
 
 
 def test_bbq_round_trip_is_exact():
-    """Through JSON."""
     fitted = BBQ().fit(SCORES, LABELS)
     again = BBQ.from_json(fitted.to_json())
     assert (again.predict_proba(SCORES) == fitted.predict_proba(SCORES)).all()
@@ -124,6 +119,5 @@ def test_bbq_round_trip_is_exact():
     ],
 )
 def test_bbq_checks_its_options(options, message):
-    """In fit."""
     with pytest.raises(InvalidInput, match=message):
         BBQ(**options).fit(SCORES, LABELS)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -52,7 +50,6 @@ def test_beta_agrees_with_betacal(parameters):
 
 
 def test_beta_am_is_platt_scaling_of_the_log_odds():
-    """The slope is a = b."""
     p, y, weight = sample()
     beta, platt = (
         BetaCalibrator(parameters="am").fit(p, y, weight),
@@ -63,7 +60,6 @@ def test_beta_am_is_platt_scaling_of_the_log_odds():
 
 
 def test_beta_with_a_and_b_1_is_the_identity():
-    """To rounding."""
     p, y, _ = sample()
     beta = BetaCalibrator().fit(p, y)
     beta.a_, beta.b_, beta.c_ = 1.0, 1.0, 0.0
@@ -169,7 +165,6 @@ def test_beta_takes_probabilities_of_zero_and_one(parameters):
 
 
 def test_beta_of_logits_is_that_of_their_probabilities():
-    """From log odds."""
     p, y, weight = sample()
     logits = BetaCalibrator(from_logits=True).fit(logit(p), y, weight)
     probs = BetaCalibrator().fit(p, y, weight)
@@ -194,7 +189,6 @@ def test_beta_comes_back_from_json():
 
 
 def test_beta_names_the_parameters_it_knows():
-    """In the error for others."""
     with pytest.raises(InvalidInput, match="parameters must be one of 'abm', 'am', 'ab'"):
         BetaCalibrator(parameters="a").fit([0.2, 0.7], [0, 1])
 

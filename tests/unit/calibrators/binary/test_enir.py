@@ -1,7 +1,5 @@
 """ENIR: its models, ties, and degenerate sets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,7 +29,6 @@ def test_enir_ordered_data_are_their_own_model():
 
 
 def test_enir_weights_are_those_of_bic():
-    """exp(-BIC / 2), normalised."""
     enir = ENIR().fit(SCORES, LABELS)
     weight = np.exp((enir.bic_.min() - enir.bic_) / 2)
     assert enir.model_weights_ == pytest.approx(weight / weight.sum())
@@ -39,27 +36,23 @@ def test_enir_weights_are_those_of_bic():
 
 
 def test_enir_without_averaging_is_the_best_model():
-    """The one with the lowest BIC."""
     mean, best = ENIR().fit(SCORES, LABELS), ENIR(averaging=False).fit(SCORES, LABELS)
     assert best.bic_.tolist() == [mean.bic_.min()]
     assert best.lambdas_[0] == mean.lambdas_[np.argmin(mean.bic_)]
 
 
 def test_enir_of_a_constant_is_the_frequency():
-    """One score, one block."""
     enir = ENIR().fit(np.full(4, 0.3), [0, 1, 1, 1])
     assert enir.predict_proba([0.0, 0.3, 1.0])[:, 1].tolist() == [0.75] * 3
 
 
 def test_enir_of_one_class_is_that_class():
-    """With a warning."""
     with pytest.warns(DegenerateDataWarning, match="one class"):
         enir = ENIR().fit([0.3], [1])
     assert enir.predict_proba([0.0, 1.0])[:, 1].tolist() == [1.0, 1.0]
 
 
 def test_enir_does_not_depend_on_the_order_of_rows():
-    """To the last bit."""
     order = np.random.default_rng(1).permutation(300)
     one, other = ENIR().fit(SCORES, LABELS), ENIR().fit(SCORES[order], LABELS[order])
     assert (one.values_ == other.values_).all()
@@ -74,7 +67,6 @@ def test_enir_takes_weights_of_any_size(weight):
 
 
 def test_enir_steep_parts_stay_finite():
-    """Between neighbouring doubles too."""
     enir = ENIR().fit([0.0, 5e-324, 1e-310, 1.0], [0, 1, 1, 1])
     assert enir.predict_proba([0.0, 5e-324, 0.5])[:, 1].tolist() == [0.0, 1.0, 1.0]
 
@@ -88,7 +80,6 @@ def test_enir_takes_logits():
 
 
 def test_enir_checks_its_option():
-    """In fit."""
     with pytest.raises(InvalidInput, match="averaging must be True or False; got 1"):
         ENIR(averaging=1).fit(SCORES, LABELS)
 

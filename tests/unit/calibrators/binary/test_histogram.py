@@ -1,7 +1,5 @@
 """Histogram binning: its bins, their values, what is printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,7 +26,6 @@ def test_histogram_edges_belong_to_the_lower_bin():
 
 
 def test_histogram_empty_bin_has_its_middle():
-    """About what the model said."""
     binning = HistogramBinning(bins=10).fit(SCORES, LABELS)
     assert binning.counts_[4] == 0
     assert binning.values_[4] == pytest.approx(0.45)
@@ -62,7 +59,6 @@ def test_histogram_of_one_class_has_its_frequency():
 
 
 def test_histogram_map_keeps_its_kind_when_options_change():
-    """Options are read in fit only."""
     binning = HistogramBinning(bins=4, binning="quantile").fit(SCORES, LABELS)
     before = binning.predict_proba(SCORES)
     assert (binning.set_params(binning="uniform", bins=3).predict_proba(SCORES) == before).all()
@@ -79,7 +75,6 @@ def test_histogram_takes_logits():
 
 @pytest.mark.parametrize("weight", [1e300, 1e-300, 5e-324])
 def test_histogram_is_the_same_for_all_sizes_of_weights(weight):
-    """Only their ratios matter."""
     plain = HistogramBinning(bins=3).fit(SCORES, LABELS)
     weighted = HistogramBinning(bins=3).fit(SCORES, LABELS, np.full(len(SCORES), weight))
     assert weighted.values_ == pytest.approx(plain.values_, rel=1e-12)
@@ -87,7 +82,6 @@ def test_histogram_is_the_same_for_all_sizes_of_weights(weight):
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
 def test_histogram_round_trip_is_exact(binning):
-    """Through JSON."""
     rng = np.random.default_rng(1)
     scores = rng.random(200)
     fitted = HistogramBinning(binning=binning).fit(scores, rng.random(200) < scores)
@@ -105,7 +99,6 @@ def test_histogram_coefficients_are_binomial_frequencies():
 
 
 def test_histogram_prints_its_bins():
-    """In the summary."""
     fitted = HistogramBinning(bins=2).fit(SCORES, LABELS)
     assert "(0.5, 1]" in str(fitted.summary(n_resamples=9, rng=1))
 
@@ -120,7 +113,6 @@ def test_histogram_prints_its_bins():
     ],
 )
 def test_histogram_checks_its_options(options, message):
-    """In fit."""
     with pytest.raises(InvalidInput, match=message):
         HistogramBinning(**options).fit(SCORES, LABELS)
 

@@ -1,7 +1,5 @@
 """Looking up the values of bins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ pytestmark = pytest.mark.loops
 
 
 def test_look_up_takes_the_lower_bin_at_a_cut():
-    """Bins are right-closed."""
     values = look_up(
         np.array([0.0, 0.2, 0.3, 1.0]), np.array([0.2, 0.5]), np.array([1.0, 2.0, 3.0])
     )

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -35,7 +33,6 @@ def test_isotonic_is_constant_outside_of_its_data():
 
 
 def test_isotonic_takes_tied_predictions_as_one():
-    """In any order of their labels."""
     for y in ([0, 1, 1], [1, 0, 1], [1, 1, 0]):
         assert IsotonicCalibrator().fit([0.5] * 3, y).y_.tolist() == [2 / 3]
 
@@ -92,14 +89,12 @@ def test_isotonic_of_one_row_is_its_label():
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_isotonic_does_not_depend_on_the_scale_of_weights(scale):
-    """Neither underflow nor overflow."""
     weight = np.array([1.0, 2, 3, 2, 1, 3])
     scaled, plain = (IsotonicCalibrator().fit(P, Y, w) for w in (scale * weight, weight))
     assert scaled.y_ == pytest.approx(plain.y_, rel=1e-14)
 
 
 def test_isotonic_leaves_out_rows_of_weight_zero():
-    """Their scores are no thresholds either."""
     isotonic = IsotonicCalibrator().fit([*P, 0.9, 0.05], [*Y, 0, 1], [1] * 6 + [0, 0])
     plain = IsotonicCalibrator().fit(P, Y)
     assert isotonic.x_.tolist() == plain.x_.tolist()
@@ -113,7 +108,6 @@ def test_isotonic_of_logits_is_that_of_their_probabilities():
 
 
 def test_isotonic_comes_back_from_json():
-    """To the last bit."""
     isotonic = IsotonicCalibrator(interpolation="step", classes=["no", "yes"]).fit(P, Y)
     back = IsotonicCalibrator.from_json(json.dumps(json.loads(isotonic.to_json())))
     new = np.linspace(0, 1, 101)
@@ -121,6 +115,5 @@ def test_isotonic_comes_back_from_json():
 
 
 def test_isotonic_names_the_interpolations_it_knows():
-    """In the error for another."""
     with pytest.raises(InvalidInput, match="interpolation must be one of 'linear', 'step'"):
         IsotonicCalibrator(interpolation="cubic").fit(P, Y)

@@ -1,7 +1,5 @@
 """The path of nearly-isotonic regressions: what is passed over does not count."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import xlog1py, xlogy

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -90,7 +88,6 @@ def test_platt_of_equal_scores_is_the_share_of_events():
 
 @pytest.mark.parametrize(("label", "event"), [(0, 2**-52), (1, 1 - 2**-52)])
 def test_platt_of_one_class_is_sure(label, event):
-    """As sure as a clipped probability."""
     with pytest.warns(DegenerateDataWarning, match="every label"):
         platt = PlattScaling().fit([0.2, 0.7], [label, label])
     assert platt.predict_proba([0.1])[0, 1] == pytest.approx(event, rel=1e-12)
@@ -105,7 +102,6 @@ def test_platt_of_one_class_with_smoothed_targets_is_the_rule_of_succession():
 
 @pytest.mark.parametrize("scale", ["log-odds", "probability"])
 def test_platt_takes_probabilities_of_zero_and_one(scale):
-    """Their log odds are clipped."""
     p, y = [0.0, 1.0, 0.0, 1.0, 0.5], [0, 1, 1, 0, 1]
     out = PlattScaling(scale=scale).fit(p, y).predict_proba(p)
     assert np.isfinite(out).all()
@@ -113,7 +109,6 @@ def test_platt_takes_probabilities_of_zero_and_one(scale):
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_platt_does_not_depend_on_the_scale_of_weights(scale):
-    """Neither underflow nor overflow."""
     p, y, weight = sample(50)
     platt = PlattScaling().fit(p, y, scale * weight)
     plain = PlattScaling().fit(p, y, weight)
@@ -138,14 +133,12 @@ def test_platt_comes_back_from_json():
 
 
 def test_platt_prints_standard_errors():
-    """In the columns of statsmodels."""
     text = str(PlattScaling().fit(*sample()[:2]).summary(n_resamples=9, rng=1))
     assert "slope" in text
     assert "std err" in text
 
 
 def test_platt_names_the_scales_it_knows():
-    """In the error for another."""
     with pytest.raises(InvalidInput, match="scale must be one of 'log-odds', 'probability'"):
         PlattScaling(scale="logit").fit([0.2, 0.7], [0, 1])
 

@@ -1,7 +1,5 @@
 """All fits with one observation more, against the formula of isotonic regression."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,6 @@ def max_min(mass, events, j):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_added_observations_are_those_of_the_formula(weighted):
-    """Each of 400 scores."""
     rng = np.random.default_rng(7)
     mass = rng.exponential(size=400) if weighted else rng.integers(1, 4, 400).astype(float)
     events = np.floor(mass * rng.random(400)) if not weighted else mass * rng.random(400)

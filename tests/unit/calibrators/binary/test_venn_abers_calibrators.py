@@ -1,7 +1,5 @@
 """Venn-Abers predictors: their interval, and one number of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -76,7 +74,6 @@ def test_venn_abers_weights_of_all_sizes_are_no_exception():
 
 
 def test_venn_abers_zero_and_one_are_scores_like_others():
-    """Also -0."""
     venn = VennAbers().fit([0.0, -0.0, 1.0, 1.0], [0, 0, 1, 1])
     assert venn.interval([0.0, 1.0]) == pytest.approx(np.array([[0, 1 / 3], [2 / 3, 1]]))
 
@@ -90,7 +87,6 @@ def test_venn_abers_takes_logits():
 
 
 def test_venn_abers_round_trip_is_exact():
-    """Through JSON."""
     fitted = VennAbers().fit(SCORES, LABELS)
     again = VennAbers.from_json(fitted.to_json())
     assert (again.interval(SCORES) == fitted.interval(SCORES)).all()
@@ -98,12 +94,10 @@ def test_venn_abers_round_trip_is_exact():
 
 
 def test_venn_abers_interval_needs_a_fit():
-    """As any prediction."""
     with pytest.raises(NotFittedError, match="not fitted"):
         VennAbers().interval([0.5])
 
 
 def test_venn_abers_checks_its_option():
-    """In fit."""
     with pytest.raises(InvalidInput, match="loss must be one of"):
         VennAbers(loss="hinge").fit(SCORES, LABELS)

@@ -1,7 +1,5 @@
 """GP calibration: options, the latent function, prediction, degenerate data."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -133,7 +131,6 @@ def test_monotone_option_leaves_a_rising_mean_alone():
 
 @wavy
 def test_gauss_hermite_is_the_limit_of_draws():
-    """Two classes, either covariance."""
     _, probs, codes = overconfident(2, 150)
     for covariance in ("full", "diagonal"):
         calibrator = GPCalibrator(covariance=covariance).fit(probs, codes)
@@ -167,7 +164,6 @@ def test_mean_inference_is_the_softmax_of_the_latent_mean(three):
 
 
 def test_prediction_does_not_depend_on_other_rows(three):
-    """All rows share their draws."""
     calibrator, probs = three
     assert (calibrator.predict_proba(probs)[7:9] == calibrator.predict_proba(probs[7:9])).all()
 
@@ -189,7 +185,6 @@ def test_json_repeats_predictions_to_the_last_bit():
 @wavy
 @pytest.mark.parametrize("m", [2, 3, 40, 1000])
 def test_number_of_classes_is_free(m):
-    """Rows on the simplex."""
     _, probs, codes = overconfident(m, 12)
     calibrator = GPCalibrator(classes=range(m)).fit(probs, codes)
     assert calibrator.predict_proba(probs).sum(axis=1) == pytest.approx(1)
@@ -276,6 +271,7 @@ def test_logits_with_a_large_constant_lose_their_last_digits_alone():
         assert moved.predict_proba(logits + constant) == pytest.approx(expected, abs=error)
 
 
+@pytest.mark.full
 @wavy
 def test_shortest_length_scale_has_a_band_and_predictions():
     """The grid then has thousands of nodes, and no table has all pairs of them."""
@@ -300,6 +296,7 @@ def test_logits_may_be_huge_or_infinite():
     assert np.isfinite(calibrator.predict_proba(logits)).all()
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("seed", range(3))
 def test_fit_takes_a_few_dozen_evaluations(seed):
@@ -313,9 +310,9 @@ def test_fit_takes_a_few_dozen_evaluations(seed):
     assert "evaluations of the fit" in str(fitted.summary(n_resamples=19))
 
 
+@pytest.mark.full
 @wavy
 def test_saturated_probabilities_are_told_of_and_logits_are_better():
-    """As those of naive Bayes."""
     rng = np.random.default_rng(0)
     logits = 15 * rng.normal(size=(2000, 3))
     y = (logits / 10 + rng.gumbel(size=logits.shape)).argmax(axis=1)
@@ -371,7 +368,6 @@ def test_options_are_checked_again_before_they_predict(three):
     ],
 )
 def test_latent_checks_its_scores(three, z, message):
-    """Probabilities in one dimension."""
     with pytest.raises(InvalidInput, match=message):
         three[0].latent(z)
 
@@ -389,7 +385,6 @@ def test_other_ways_to_fit_are_near(options):
 
 
 def test_summary_shows_kernel_and_bound(three):
-    """Parameters have no standard errors."""
     text = str(three[0].summary(n_resamples=9, rng=0))
     for name in ("kernel variance", "length scale", "noise variance", "evidence lower bound"):
         assert name in text

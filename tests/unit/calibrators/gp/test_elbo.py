@@ -1,7 +1,5 @@
 """The bound of GP calibration against a dense one, written without whitening or interpolation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -183,7 +181,6 @@ def test_kept_stencils_and_smaller_blocks_change_nothing(monkeypatch):
 
 
 def test_packed_process_is_itself():
-    """In units of any root."""
     _, q = example(3, 5)
     root = np.linalg.cholesky(np.eye(M) + 0.3)
     again = unpack(pack(q, root), root)

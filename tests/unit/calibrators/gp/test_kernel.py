@@ -1,7 +1,5 @@
 """The kernel on the line, its derivatives, and draws from the process."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

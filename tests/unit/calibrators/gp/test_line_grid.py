@@ -1,7 +1,5 @@
 """Interpolation on an even grid stands for the kernel matrix of any points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """k-means on the line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ pytestmark = pytest.mark.loops
 
 
 def test_few_points_are_their_own_centres():
-    """Distinct ones, ascending."""
     assert line_kmeans(np.array([3.0, 1.0, 3.0]), np.ones(3), 5) == pytest.approx([1, 3])
 
 
@@ -29,6 +26,5 @@ def test_centres_are_the_weighted_means_of_their_cells():
 
 
 def test_clusters_that_stand_apart_are_found():
-    """Three heaps, three centres."""
     x = np.concatenate([np.full(90, 0.0), np.full(5, 0.5), np.full(5, 1.0), [0.01, 0.49]])
     assert line_kmeans(x, np.ones(x.size), 3) == pytest.approx([0, 0.5, 1], abs=0.01)

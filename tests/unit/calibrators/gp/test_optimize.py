@@ -1,7 +1,5 @@
 """The largest bound: stationary, the same from other starts, and near by other ways."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

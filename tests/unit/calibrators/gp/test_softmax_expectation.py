@@ -1,7 +1,5 @@
 """Expectations of log softmax: the expansion of the second order, and draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
@@ -85,7 +83,6 @@ def test_monte_carlo_is_the_mean_over_draws_with_its_derivative():
 
 
 def test_mean_shares_are_the_mean_softmax():
-    """Of exponentials."""
     draws, out = RNG.normal(0, 3, (N, K, 6)), np.empty((N, K))
     mean_shares(np.exp(draws), out)
     assert out == pytest.approx(softmax(draws, axis=1).mean(axis=2))

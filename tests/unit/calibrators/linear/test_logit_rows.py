@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,6 @@ def test_equal_rows_become_one_with_their_weight():
 
 
 def test_rows_that_differ_stay_as_they_are():
-    """In their order."""
     probs = np.random.default_rng(0).dirichlet(np.ones(3), size=1500)
     probs[::4] = probs[0]
     y = np.zeros(1500, dtype=np.int64)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -64,7 +62,6 @@ def test_fixed_entries_stay_and_tied_ones_are_equal(tied, scale):
 
 
 def test_start_at_the_minimum_is_the_minimum():
-    """Nothing moves."""
     X, codes, weight, penalty, start, free = problem(200, 3)
     theta = minimise(X, codes, weight, penalty, start, free, tied=False, scale=True)[0]
     again = minimise(X, codes, weight, penalty, theta, free, tied=False, scale=False)
@@ -85,7 +82,6 @@ def test_minimum_at_infinity_is_recognised():
 
 
 def test_nothing_free_takes_no_step():
-    """The start is returned."""
     X, codes, weight, penalty, start, free = problem(50, 3)
     theta, norm, escaping, steps, _ = minimise(
         X, codes, weight, penalty, start, ~free, tied=False, scale=False

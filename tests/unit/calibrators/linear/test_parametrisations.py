@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
@@ -74,13 +72,11 @@ def test_generative_form_with_small_alpha_is_shifted():
 
 
 def test_zero_shares_stay_zero():
-    """Without a warning."""
     W, b = forms.canonical_to_linear(np.eye(2), np.array([0.0, 1.0]))
     assert forms.linear_to_canonical(W, b)[1].tolist() == [0, 1]
 
 
 def test_interpretation_points_lie_near_facets_and_at_the_centre():
-    """Each sums to 1."""
     points = forms.interpretation_points(3, 0.01)
     assert points[1] == pytest.approx([0.495, 0.01, 0.495])
     assert points[3] == pytest.approx([1 / 3] * 3)

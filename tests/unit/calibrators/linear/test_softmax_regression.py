@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -35,7 +33,6 @@ def differences(function, theta, step=1e-6):
 
 
 def test_value_is_the_weighted_log_loss_and_the_penalty(problem):
-    """Against scipy's log_softmax."""
     theta, X, codes, weight, penalty = problem
     loss = -weight @ log_softmax(X @ theta.T, axis=1)[np.arange(30), codes]
     expected = loss + 0.5 * np.sum(penalty * theta**2)
@@ -43,14 +40,12 @@ def test_value_is_the_weighted_log_loss_and_the_penalty(problem):
 
 
 def test_gradient_is_that_of_differences(problem):
-    """In every coordinate."""
     theta, *rest = problem
     expected = differences(lambda t: value_and_gradient(t, *rest)[0], theta)
     assert value_and_gradient(*problem)[1] == pytest.approx(expected, abs=1e-8)
 
 
 def test_hessian_is_that_of_differences_of_the_gradient(problem):
-    """With the penalty on its diagonal."""
     theta, X, codes, weight, penalty = problem
     probs = value_and_gradient(*problem)[2]
     found = hessian(probs, X, weight) + np.diag(penalty.ravel())
@@ -59,7 +54,6 @@ def test_hessian_is_that_of_differences_of_the_gradient(problem):
 
 
 def test_hessian_product_multiplies_with_the_hessian(problem):
-    """For any matrix of directions."""
     _, X, _, weight, penalty = problem
     probs = value_and_gradient(*problem)[2]
     V = np.random.default_rng(0).normal(size=(4, 5))
@@ -112,7 +106,6 @@ def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
 
 
 def test_projection_keeps_what_is_free_and_ties_the_diagonal():
-    """Twice is once."""
     free = np.array([[True, False, True], [True, True, False]])
     V = np.arange(6.0).reshape(2, 3)
     projected = project(V, free, tied=True)

@@ -1,7 +1,5 @@
 """Temperature scaling: what is fitted, what is printed and saved, and degenerate data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
@@ -69,7 +67,6 @@ def test_linear_parameters_are_those_of_the_map(data):
 
 
 def test_saved_map_is_the_same_to_the_last_bit(data):
-    """With its standard error."""
     z, y = data
     calibrator = TemperatureScaling(from_logits=True).fit(z, y)
     loaded = TemperatureScaling.from_json(calibrator.to_json())
@@ -140,7 +137,6 @@ def test_logits_of_any_size_give_finite_answers():
 
 
 def test_huge_weights_count_as_their_ratios(data):
-    """No sum of weights is infinite."""
     z, y = data
     weight = np.random.default_rng(1).uniform(0.5, 1, len(y))
     plain = TemperatureScaling(from_logits=True).fit(z, y, sample_weight=weight)
@@ -150,7 +146,6 @@ def test_huge_weights_count_as_their_ratios(data):
 
 
 def test_thousand_classes_are_fitted():
-    """More classes than rows."""
     rng = np.random.default_rng(0)
     z = rng.normal(0, 2, (300, 1000))
     y = (softmax(z / 2, axis=1).cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(0, 999)

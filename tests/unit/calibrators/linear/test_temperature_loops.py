@@ -1,7 +1,5 @@
 """The inverse temperature is the root of the slope of the loss, from any start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -30,7 +28,6 @@ def loss(z, y, weight, beta):
 
 @pytest.mark.parametrize("m", [2, 3, 10])
 def test_derivatives_are_those_of_the_loss(m):
-    """Both against central differences."""
     data = sample(50, m)
     h = 1e-4
     below, at, above = (loss(*data, beta) for beta in (0.7 - h, 0.7, 0.7 + h))

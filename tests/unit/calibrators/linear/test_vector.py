@@ -1,7 +1,5 @@
 """Vector scaling: what is fitted, what is printed and saved, and degenerate data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
@@ -28,7 +26,6 @@ def fit_with_warning(match, X, y, **options):
 
 
 def test_vector_scaling_finds_the_weights_and_biases(data):
-    """Within four standard errors."""
     calibrator = VectorScaling(from_logits=True).fit(*data)
     assert (abs(calibrator.weights_ - W) < 4 * calibrator.weights_stderr_).all()
     assert (abs(calibrator.biases_ - B) < 4 * calibrator.biases_stderr_).all()
@@ -74,7 +71,6 @@ def test_reference_class_keeps_its_weight(data):
 
 
 def test_coefficients_have_the_names_of_the_classes(data):
-    """Weights first."""
     z, y = data
     names = np.array(["cat", "dog", "eel"])
     coefficients = VectorScaling(from_logits=True).fit(z, names[y]).coefficients()
@@ -153,7 +149,6 @@ def test_logits_of_any_size_give_finite_answers(data):
 
 @pytest.mark.parametrize("m", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_many_classes_are_fitted(m):
-    """With fewer labels than classes."""
     rng = np.random.default_rng(0)
     z, y = rng.normal(0, 2, (m // 5, m)), rng.integers(0, m, m // 5)
     with pytest.warns(DegenerateDataWarning, match="no label is"):

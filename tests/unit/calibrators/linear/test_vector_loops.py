@@ -1,7 +1,5 @@
 """Gradient and Hessian of vector scaling are those of its loss, and Newton's method ends at 0."""
 
-from __future__ import annotations
-
 import joblib
 import numpy as np
 import pytest
@@ -39,7 +37,6 @@ def differences(function, theta, h=1e-5):
 @pytest.mark.parametrize("m", [2, 3, 10])
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_derivatives_are_those_of_the_objective(m, ridge):
-    """Gradient and Hessian against central differences."""
     data = sample(40, m)
     theta = np.random.default_rng(1).normal(1, 0.5, 2 * m)
     point = objective(*data, theta, ridge)
@@ -52,7 +49,6 @@ def test_derivatives_are_those_of_the_objective(m, ridge):
 
 
 def test_blocks_of_rows_add_up(monkeypatch):
-    """Whatever their sizes."""
     data, theta = sample(100, 3), np.ones(6)
     whole = objective(*data, theta)
     monkeypatch.setattr(scaled_softmax, "PRODUCT", 20)
@@ -62,7 +58,6 @@ def test_blocks_of_rows_add_up(monkeypatch):
 
 
 def test_threads_change_no_bit(monkeypatch):
-    """Blocks are added in their order."""
     monkeypatch.setattr(scaled_softmax, "PRODUCT", 30)
     data, theta = sample(500, 3), np.ones(6)
     alone = minimise(*data, theta).point
@@ -98,7 +93,6 @@ def test_newton_step_solves_the_equations_of_the_hessian():
 
 
 def test_variances_are_those_of_the_pseudo_inverse():
-    """The biases sum to zero."""
     hessian = objective(*sample(200, 4), np.ones(8)).hessian
     np.testing.assert_allclose(variances(hessian), np.diag(np.linalg.pinv(hessian)), rtol=1e-8)
 
@@ -117,7 +111,6 @@ def test_parameters_that_are_not_determined_are_reported():
 
 
 def test_ridge_makes_the_optimum_of_separable_labels_unique():
-    """From any start."""
     z, _, weight = sample(50, 3)
     starts = [np.repeat([1.0, 0.0], 3), np.full(6, 5.0), np.array([0.1, 3, 0, 1, -2, 1])]
     ends = [minimise(z, z.argmax(axis=1), weight, start, 1e-6).point.theta for start in starts]

@@ -1,7 +1,5 @@
 """Spline calibration: the fit, its constraints, its modes, and what degenerate data give."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -288,16 +286,6 @@ def test_curve_of_a_class_has_its_name():
         fitted.curve()
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_weights_count_rows(mode):
-    """A row of weight two is that row twice, and one of weight zero is none."""
-    probs, labels = simulated(400)
-    weight = np.random.default_rng(1).integers(0, 3, 400)
-    weighted = SplineCalibrator(mode=mode).fit(probs, labels, sample_weight=weight)
-    repeated = SplineCalibrator(mode=mode).fit(probs.repeat(weight, axis=0), labels.repeat(weight))
-    np.testing.assert_array_equal(weighted.predict_proba(probs), repeated.predict_proba(probs))
-
-
 @pytest.mark.parametrize("factor", [1e-300, 1e300])
 def test_scale_of_weights_has_no_effect(factor):
     """Weights near the largest and the smallest numbers."""
@@ -311,7 +299,6 @@ def test_scale_of_weights_has_no_effect(factor):
 
 
 def test_constant_predictions_map_to_the_share_of_events():
-    """One step, whose chord is straight."""
     probs, labels = np.full((10, 2), [0.2, 0.8]), [1, 1, 1, 0, 0, 1, 1, 1, 0, 1]
     with pytest.warns(DegenerateDataWarning, match="1 distinct scores for 6 knots"):
         fitted = SplineCalibrator().fit(probs, labels)
@@ -360,7 +347,6 @@ def test_probabilities_of_zero_and_one_are_calibrated(mode, target):
 
 
 def test_a_thousand_classes():
-    """Fitted and mapped in every mode."""
     probs, labels = simulated(n=300, m=1000)
     for mode in ("top-1", "within-top-5", "top-7"):
         calibrated = SplineCalibrator(mode=mode).fit(probs, labels).predict_proba(probs)
@@ -398,7 +384,6 @@ def test_options_are_checked(options, message):
     ],
 )
 def test_fractiles_are_checked(t, message):
-    """In curve."""
     fitted = SplineCalibrator().fit(*simulated(100))
     with pytest.raises(InvalidInput, match=message):
         fitted.curve(t)
@@ -407,7 +392,6 @@ def test_fractiles_are_checked(t, message):
 
 
 def test_summary_prints_the_values_at_the_knots():
-    """They have no standard errors."""
     probs, labels = simulated(300, m=3)
     text = str(SplineCalibrator().fit(probs, labels).summary(n_resamples=19, rng=0))
     assert "Spline calibration" in text

@@ -1,7 +1,5 @@
 """Least-squares splines against scipy's, slopes against differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline

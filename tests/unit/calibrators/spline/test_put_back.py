@@ -1,7 +1,5 @@
 """Recalibrated scores put back into rows: nearest rows with the same order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -80,7 +78,6 @@ def test_rows_keep_order_and_sum(weights, g, kind, data):
 
 
 def test_largest_classes_is_a_stable_sort():
-    """Equal probabilities come in class order."""
     probs = np.random.default_rng(0).choice([0.0, 0.1, 0.2, 0.3], (200, 7))
     expected = np.argsort(-probs, axis=1, kind="stable")
     for r in range(1, 8):

@@ -1,7 +1,5 @@
 """Quadratic programmes meet the conditions of Karush, Kuhn and Tucker."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,7 +36,6 @@ def test_minimum_meets_the_conditions(seed, K, rows):
 
 
 def test_minimum_without_broken_constraints_is_free():
-    """They do not move it."""
     G, c, A, _ = problem(0, 4, 6)
     free = np.linalg.solve(G, c)
     np.testing.assert_allclose(quadratic_minimum(G, c, A, A @ free - 1), free, atol=1e-12)

@@ -1,7 +1,5 @@
 """The unbiased squared error over bins, row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The classwise ECE: its bins, degenerate data, print and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,6 @@ def test_classwise_ece_is_a_mean_over_classes():
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
 def test_classwise_ece_of_perfect_predictions_is_zero(binning):
-    """Every class in its bins."""
     assert classwise_ece(np.eye(4), [0, 1, 2, 3], binning=binning) == 0.0
 
 
@@ -48,7 +45,6 @@ def test_classwise_ece_refuses_other_binnings(binning):
 
 
 def test_classwise_ece_parameters_name_the_bins():
-    """The result shows what was used."""
     data = ct.datasets.generative_model("M1", n=20, m=3, rng=0)
     assert ClasswiseECE().bind(data).parameters == {"binning": "uniform", "bins": 15}
     assert ClasswiseECE(p=2).symbol == "classwise ECE_2"

@@ -1,7 +1,5 @@
 """The squared error over bins without bias."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

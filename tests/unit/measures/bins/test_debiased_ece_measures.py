@@ -1,7 +1,5 @@
 """The debiased ECE: its root, notes, degenerate data and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,13 +15,11 @@ def test_debiased_ece_takes_the_bias_from_the_square():
 
 
 def test_root_of_a_negative_estimate_is_zero():
-    """As in Kumar et al."""
     probs, labels = [0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1]
     assert debiased_ece(probs, labels, bins=2, root=True) == 0.0
 
 
 def test_debiased_ece_of_many_rows_is_close_to_the_square():
-    """The bias goes with 1/n."""
     data = ct.datasets.generative_model("M2", n=50_000, m=2, rng=0)
     assert debiased_ece(data) == pytest.approx(ece(data, p=2) ** 2, abs=1e-4)
     assert debiased_ece(data, root=True) == pytest.approx(ece(data, p=2), abs=1e-3)
@@ -40,7 +36,6 @@ def test_bins_with_one_row_are_left_out_and_noted():
 
 @pytest.mark.parametrize("m", [2, 3])
 def test_debiased_ece_of_one_observation_is_not_applicable(m):
-    """The message names what helps."""
     with pytest.raises(NotApplicable, match="use fewer bins, or the test 'ece'"):
         debiased_ece(np.eye(m)[:1], [0], lens="strong")
 
@@ -63,7 +58,6 @@ def test_root_gives_the_pvalue_of_the_square_where_it_is_positive():
 
 
 def test_symbols_tell_square_and_root_apart():
-    """The print has them."""
     assert DebiasedECE().symbol == "debiased ECE_2^2"
     assert DebiasedECE(root=True).symbol == "debiased ECE_2"
     assert DebiasedECE(root=True).description == "root of the debiased squared calibration error"

@@ -1,7 +1,5 @@
 """Sums over dyadic cells of all scales, and their variance."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

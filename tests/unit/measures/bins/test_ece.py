@@ -1,7 +1,5 @@
 """The ECE: its binnings, distances, degenerate data, print, null law and errors."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -10,7 +8,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.measures import ECE, REGISTRY, ece
+from caltest.measures import ECE, ece
 from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
@@ -58,7 +56,6 @@ def test_distances_of_two_classes_are_multiples_of_the_gap(predictions):
 
 
 def test_distance_as_a_function_gets_mean_prediction_and_mean_label():
-    """In this order."""
     seen = []
     ece([[0.6, 0.4], [0.2, 0.8]], [0, 0], bins=1, distance=lambda p, y: seen.append((p, y)) or 0.0)
     np.testing.assert_allclose(seen[0], [[0.4, 0.6], [1, 0]])
@@ -112,7 +109,6 @@ def test_sweep_takes_no_weights():
     ],
 )
 def test_ece_refuses_illegal_options(option, value):
-    """The message names the option."""
     with pytest.raises(InvalidInput, match=f"{option} must be"):
         ece([0.1, 0.9], [0, 1], **{option: value})
 
@@ -130,7 +126,6 @@ def test_ece_refuses_illegal_options(option, value):
     ],
 )
 def test_ece_parameters_name_bins_and_distance(options, m, shown):
-    """The result shows what was used."""
     data = ct.datasets.generative_model("M1", n=200, m=m, alpha=1.0, rng=0)
     parameters = ECE(**options).bind(data).parameters
     assert shown.items() <= parameters.items()
@@ -145,7 +140,6 @@ def test_sweep_shows_the_number_of_bins_of_the_observed_labels():
 
 
 def test_power_is_part_of_the_symbol():
-    """ECE_2 is not ECE."""
     assert [ECE(p=p).symbol for p in (1, 2, 1.5)] == ["ECE", "ECE_2", "ECE_1.5"]
 
 
@@ -178,18 +172,6 @@ def test_events_of_a_bin_have_the_variance_of_unequal_bernoulli_variables():
     counts = bound.redraw(resample_keys(0, 4000)).sum(axis=1)
     assert counts.var() == pytest.approx(1000 * 0.02 * 0.98, rel=0.1)
     assert counts.var() < 0.1 * 1000 * 0.5 * 0.5
-
-
-@pytest.mark.parametrize("key", ["ece", "mce", "debiased-ece", "classwise-ece"])
-def test_rows_of_weight_zero_take_no_part(key):
-    """Neither in the value nor in the redrawn labels."""
-    rng = np.random.default_rng(0)
-    probs, labels = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
-    weight = np.tile([1.0, 0.0], 20)
-    measure = REGISTRY[key](bins=2)
-    with_zeros = ct.Predictions(probs, labels, sample_weight=weight)
-    without = ct.Predictions(probs[::2], labels[::2], classes=[0, 1, 2])
-    assert measure.evaluate(with_zeros) == pytest.approx(measure.evaluate(without), rel=1e-12)
 
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance"])

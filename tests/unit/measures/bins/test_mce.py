@@ -1,7 +1,5 @@
 """The MCE: its bins, degenerate data, print and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,12 +15,10 @@ def test_mce_is_the_largest_gap():
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance", "sweep"])
 def test_mce_of_perfect_predictions_is_zero(binning):
-    """As the ECE."""
     assert mce(np.eye(2)[[0, 1] * 10], [0, 1] * 10, binning=binning) == 0.0
 
 
 def test_mce_ignores_bins_of_weight_zero():
-    """The wrong prediction has no weight."""
     data = ct.Predictions([0.0, 0.95, 1.0], [1, 1, 1], classes=[0, 1], sample_weight=[0, 1, 1])
     assert mce(data) == pytest.approx(0.025)
 
@@ -34,13 +30,11 @@ def test_mce_refuses_a_power():
 
 
 def test_mce_refuses_an_unknown_distance():
-    """The message names the near miss."""
     with pytest.raises(InvalidInput, match="did you mean 'sqeuclidean'"):
         mce([0.1], [0], distance="euclidean")
 
 
 def test_mce_parameters_name_bins_and_distance():
-    """The result shows what was used."""
     data = ct.datasets.generative_model("M1", n=20, m=2, rng=0)
     shown = {"binning": "uniform", "bins": 15, "distance": "total variation"}
     assert MCE().bind(data).parameters == shown

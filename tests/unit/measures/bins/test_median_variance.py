@@ -1,7 +1,5 @@
 """Median-variance bins against the plainest code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,7 +33,6 @@ def plain_bins(points, rows, min_size):
 @pytest.mark.parametrize("min_size", [1, 2, 5, 30])
 @pytest.mark.parametrize("seed", range(4))
 def test_bins_are_those_of_repeated_median_splits(seed, min_size):
-    """With and without ties."""
     points = np.random.default_rng(seed).dirichlet(np.ones(3), 100)
     if seed % 2:
         points = np.round(points, 1)
@@ -54,7 +51,6 @@ def test_limit_leaves_the_bins_that_vary_most_split():
 
 
 def test_equal_points_stay_together():
-    """No half is below the median."""
     cells, count = median_variance_bins(np.full((20, 3), 1 / 3), np.ones(20), 2.0, UNLIMITED)
     assert count == 1
     assert not cells.any()

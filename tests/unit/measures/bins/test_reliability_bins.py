@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -59,7 +57,6 @@ def test_limits_do_not_depend_on_the_scale_of_the_weights():
 
 
 def test_family_of_lenses_has_a_list():
-    """One entry for each class."""
     probs = np.random.default_rng(1).dirichlet(np.ones(3), 20)
     assert len(reliability_bins(probs, [0, 1] * 10, lens="classwise")) == 3
 
@@ -79,6 +76,5 @@ def test_more_than_two_classes_are_not_applicable():
     ],
 )
 def test_illegal_option_is_refused(options, message):
-    """The message names the option."""
     with pytest.raises(InvalidInput, match=message):
         reliability_bins(P, Y, **options)

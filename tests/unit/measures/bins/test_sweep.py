@@ -1,7 +1,5 @@
 """The monotone sweep against the plainest code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -53,6 +51,7 @@ def test_sweep_of_separated_labels_stops_where_the_plain_one_does(swaps):
     assert counts(labels[None], values)[0] == plain_count(labels, values)
 
 
+@pytest.mark.full
 def test_sweep_of_sorted_labels_is_fast():
     """No violation at all: as many bins as rows, without looking at each of them n times."""
     values = np.linspace(0.1, 0.9, 200_000)

@@ -1,7 +1,5 @@
 """T-Cal: its scales, degenerate data, print and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -29,12 +27,6 @@ def test_t_cal_needs_a_pair():
             t_cal(probs, labels)
 
 
-def test_t_cal_needs_one_dimension():
-    """The message names lenses."""
-    with pytest.raises(NotApplicable, match="use lens='confidence', 'classwise' or 'top-2'"):
-        t_cal(np.eye(3), [0, 1, 2])
-
-
 def test_t_cal_takes_no_weights():
     """The message names a test that does."""
     weighted = ct.Predictions([0.1, 0.2], [0, 1], sample_weight=[1, 2])
@@ -44,13 +36,11 @@ def test_t_cal_takes_no_weights():
 
 @pytest.mark.parametrize("scales", [0, -1, 2.5, "all"])
 def test_scales_must_be_a_positive_integer(scales):
-    """The message names the option."""
     with pytest.raises(InvalidInput, match="scales must be an integer of at least 1"):
         t_cal([0.1, 0.2], [0, 1], scales=scales)
 
 
 def test_certain_predictions_that_are_right_have_no_error():
-    """Nothing varies, and nothing is wrong."""
     assert t_cal(np.eye(2)[[0, 1] * 5], [0, 1] * 5) == 0.0
 
 

@@ -1,7 +1,5 @@
 """The combined test: its portfolio, its scale, and what it says."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 
@@ -71,7 +69,6 @@ def test_components_are_shared_draws_with_the_single_test():
 
 @pytest.mark.parametrize("m", [2, 3, 12])
 def test_weights_of_one_change_nothing(m):
-    """Ones are no weights."""
     data = ct.datasets.generative_model("M2", n=60, m=m, alpha=1.0, rng=2)
     weighted = ct.Predictions(
         data.probs, data.labels, classes=range(m), sample_weight=np.ones(data.n)
@@ -171,7 +168,6 @@ def test_features_of_few_rows_are_the_kernel():
 
 
 def test_belt_functions_are_orthonormal():
-    """Under the variance of the labels."""
     p = np.random.default_rng(1).uniform(0.05, 0.9, 80)
     functions = orthonormal(log_odds(p), p * (1 - p))
     assert_allclose(functions @ np.diag(p * (1 - p)) @ functions.T, np.eye(3), atol=1e-9)
@@ -192,7 +188,6 @@ def test_unknown_component_is_refused():
 
 
 def test_component_without_meaning_is_refused():
-    """KS needs two classes."""
     with pytest.raises(NotApplicable, match="one-dimensional"):
         ct.test_calibration(None, SURE, test="combined", components=["ks"])
 

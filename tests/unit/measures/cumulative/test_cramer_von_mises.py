@@ -1,14 +1,11 @@
 """The Cramer-von Mises error against sums that are written out, in every form of the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
 
-from caltest import NotApplicable, Predictions
+from caltest import Predictions
 from caltest import test_calibration as calibration_test
-from caltest.datasets import generative_model
 from caltest.measures import cramer_von_mises, ks_error
 
 
@@ -68,9 +65,3 @@ def test_interval_holds_the_error_of_a_model_that_is_not_calibrated():
     interval = result.confidence_interval()
     assert result.pvalue == 0.001
     assert 0.0 < interval.low < 0.04 / 3 < interval.high < 0.03
-
-
-def test_more_classes_are_not_applicable():
-    """The message names the measure."""
-    with pytest.raises(NotApplicable, match="Cramer-von Mises calibration error takes one-dim"):
-        cramer_von_mises(generative_model("M1", n=10, m=3, rng=0))

@@ -1,7 +1,5 @@
 """The KS error under every lens of two classes, its scaling and its limit law."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -37,17 +35,10 @@ def test_within_top_r_sums_the_largest():
 
 
 def test_family_gives_one_value_each():
-    """One for each class."""
     data = generative_model("M1", n=50, m=3, rng=0)
     values = ks_error(data, lens="classwise")
     assert values.shape == (3,)
     assert values[2] == ks_error(data, lens="classwise[2]")
-
-
-def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match=r"one-dimensional.*confidence"):
-        ks_error(generative_model("M1", n=10, m=3, rng=0))
 
 
 def test_limit_law_is_that_of_the_scaled_error():
@@ -69,12 +60,6 @@ def test_certain_predictions_have_no_scale(options):
     with pytest.raises(NotApplicable, match=r"no variance to scale by.*null='exact'"):
         KSError(**options).limit(data)
     assert ks_error(data) == pytest.approx(1 / 3)
-
-
-def test_rows_of_weight_zero_do_not_count():
-    """They are left out."""
-    data = Predictions([0.2, 0.9, 0.5], [1, 0, 1], sample_weight=[1, 0, 2])
-    assert ks_error(data) == pytest.approx(max(0.8, 0.8 + 2 * 0.5) / 3)
 
 
 def test_zero_is_not_negative():

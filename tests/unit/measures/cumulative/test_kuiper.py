@@ -1,10 +1,8 @@
 """The Kuiper error, its scaling and its limit law."""
 
-from __future__ import annotations
-
 import pytest
 
-from caltest import NotApplicable, Predictions
+from caltest import Predictions
 from caltest.datasets import generative_model
 from caltest.measures import ks_error, kuiper_error
 from caltest.measures.cumulative.cumulative import KuiperError
@@ -34,9 +32,3 @@ def test_limit_law_is_that_of_the_range():
         limit = KuiperError(scaled=scaled).limit(data)
         assert limit.statistic == pytest.approx(statistic, rel=1e-12)
         assert limit.pvalue == pytest.approx(range_sf(statistic), rel=1e-10)
-
-
-def test_more_classes_are_not_applicable():
-    """The message names the measure."""
-    with pytest.raises(NotApplicable, match="Kuiper calibration error takes one-dimensional"):
-        kuiper_error(generative_model("M1", n=10, m=3, rng=0))

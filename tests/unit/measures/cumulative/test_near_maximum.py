@@ -1,7 +1,5 @@
 """Places where the partial sums are near their maximum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,6 @@ MOST, LEAST = Tolerance(0.1), Tolerance(0.1, equivalence=True)
 
 
 def test_value_is_the_ks_error():
-    """Ties form one step there too."""
     data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
     tied = Predictions(np.round(data.probs[:, 1], 1), data.labels)
     for one in (data, tied):
@@ -23,7 +20,6 @@ def test_value_is_the_ks_error():
 
 
 def test_place_of_equivalence_is_that_of_the_definition():
-    """Written out for every threshold."""
     data = generative_model("M2", n=150, m=2, alpha=1.0, rng=1)
     p = np.sort(data.probs[:, 1])
     delta = (data.labels - data.probs[:, 1])[np.argsort(data.probs[:, 1])]

@@ -1,7 +1,5 @@
 """Bootstrap counts and the largest recentred partial sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The binomial test of a rating grade."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Tails of the number of defaults: independent, and given one factor."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -92,7 +90,6 @@ def test_far_tail_keeps_its_precision():
     [(0, 0.0, (1, 1)), (2, 0.0, (0, 1)), (5, 1.0, (1, 1)), (4, 1.0, (1, 0))],
 )
 def test_certain_defaults_have_tails_of_0_and_1(d, pd, tails):
-    """Where PD is 0 or 1."""
     assert certain_tails(d, 5, pd) == tails
 
 

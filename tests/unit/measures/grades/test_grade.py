@@ -1,7 +1,5 @@
 """Measures of one rating grade: the number of defaults, its PD, notes and degenerate grades."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,6 @@ def grade(pd, n, defaults, **options):
 
 @every_measure
 def test_value_is_the_number_of_defaults(measure):
-    """The estimate is the default rate."""
     bound = measure.bind(grade(0.1, 40, 6))
     assert bound.value() == 6
     assert bound.estimate(6) == 0.15
@@ -40,14 +37,6 @@ def test_weights_have_no_formula(measure):
     """The message names the test that takes them."""
     with pytest.raises(NotApplicable, match="takes no weights; use the test 'binomial' and null"):
         calibration_test(grade(0.1, 9, 1, sample_weight=np.ones(9)), test=measure)
-
-
-@every_measure
-def test_several_classes_need_a_lens(measure):
-    """The event is the second class under the lens."""
-    probs = np.full((6, 3), 1 / 3)
-    with pytest.raises(NotApplicable, match="one-dimensional predictions"):
-        measure.bind(Predictions(probs, [0, 1, 2, 0, 1, 2]))
 
 
 @every_measure
@@ -91,7 +80,6 @@ def test_exact_null_says_which_alternative_it_takes(alternative):
 
 
 def test_pd_of_equal_predictions_is_that_prediction():
-    """To the last bit."""
     assert Binomial().closed_form(grade(0.1, 1000, 100)).parameters["PD"] == 0.1
 
 
@@ -123,7 +111,6 @@ def test_one_sided_test_says_its_side(measure):
 
 @every_measure
 def test_two_sided_test_has_no_side(measure):
-    """Both directions speak against calibration."""
     both = calibration_test(grade(0.2, 400, 60), test=measure.key, alternative="two-sided")
     assert both.side == ""
     assert "alternative hypothesis: the predictions are not calibrated" in str(both)

@@ -1,7 +1,5 @@
 """The Hosmer-Lemeshow statistic by the plainest sums, its groups, and its degenerate cases."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -28,7 +26,6 @@ def plain(probs, labels, place=0, groups=10):
 
 @pytest.mark.parametrize("m", [2, 3, 5])
 def test_statistic_is_the_plain_sum(m):
-    """For two classes and for more."""
     rng = np.random.default_rng(m)
     probs, labels = rng.dirichlet(np.ones(m), 333), rng.integers(m, size=333)
     assert hosmer_lemeshow(probs, labels) == pytest.approx(plain(probs, labels), rel=1e-12)
@@ -44,7 +41,6 @@ def test_reference_class_orders_the_rows():
 
 
 def test_unknown_reference_is_refused():
-    """The message lists the classes."""
     probs = np.full((4, 3), 1 / 3)
     with pytest.raises(InvalidInput, match="reference must be one of the classes; got 'x'"):
         hosmer_lemeshow(probs, [0, 1, 2, 0], reference="x")
@@ -93,6 +89,5 @@ def test_weights_are_refused():
 
 @pytest.mark.parametrize("groups", [1, 0, 2.5])
 def test_too_few_groups_are_refused(groups):
-    """One group has no quantile."""
     with pytest.raises(InvalidInput, match="groups must be an integer of at least 2"):
         hosmer_lemeshow([0.2, 0.4], [0, 1], groups=groups)

@@ -1,7 +1,5 @@
 """The Jeffreys test of a rating grade."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -22,7 +20,6 @@ def test_pvalue_is_the_posterior_probability_of_at_most_pd():
 
 
 def test_two_sided_takes_the_smaller_posterior_tail():
-    """Too few defaults are found too."""
     pvalue = Jeffreys(alternative="two-sided").closed_form(grade(0.5, 20, 2)).pvalue
     assert pvalue == pytest.approx(2 * stats.beta.sf(0.5, 2.5, 18.5), rel=1e-12)
 

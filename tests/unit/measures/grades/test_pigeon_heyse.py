@@ -1,11 +1,8 @@
 """J^2 is the sum with the factor phi, and that of exact variances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from caltest import NotApplicable
 from caltest.measures import hosmer_lemeshow, pigeon_heyse
 
 
@@ -25,13 +22,6 @@ def test_factor_and_exact_variances_are_the_same():
 
 
 def test_equal_predictions_within_groups_give_hosmer_lemeshow():
-    """The factor is 1."""
     p, y = np.repeat([0.2, 0.5, 0.7], 40), np.arange(120) % 2
     expected = hosmer_lemeshow(p, y, groups=3)
     assert pigeon_heyse(p, y, groups=3) == pytest.approx(expected, rel=1e-12)
-
-
-def test_several_classes_are_refused():
-    """The paper has two."""
-    with pytest.raises(NotApplicable, match="one-dimensional predictions"):
-        pigeon_heyse(np.full((4, 3), 1 / 3), [0, 1, 2, 0])

@@ -1,7 +1,5 @@
 """Groups are those of R's cut and type 7 quantiles, computed exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -50,7 +48,6 @@ def test_expectations_are_sums_over_groups():
 
 
 def test_class_counts_are_bincounts():
-    """Of every resample and group."""
     labels = np.random.default_rng(0).integers(3, size=(4, 20)).astype(np.uint8)
     counts = class_counts(labels, np.array([0, 7, 20]), 3)
     for b, g, rows in [(b, g, s) for b in range(4) for g, s in enumerate([slice(7), slice(7, 20)])]:

@@ -1,7 +1,5 @@
 """The test of a rating grade with correlated defaults."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -60,7 +58,6 @@ def test_closed_form_tends_to_the_limit():
 
 @pytest.mark.parametrize("correlation", [-0.1, 1.0, "bank", True, None])
 def test_correlation_must_be_a_number_or_an_asset_class(correlation):
-    """The message lists the classes."""
     with pytest.raises(
         InvalidInput, match=r"correlation must lie in \[0, 1\) or be an asset class"
     ):

@@ -1,7 +1,5 @@
 """Bounds from all blocks of neighbouring groups against two loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Logarithms of binomial tails against SciPy, and where SciPy underflows."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The p-value of the confidence band against all blocks, and its errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -80,12 +78,10 @@ def test_yang_barber_is_below_the_others():
 
 
 def test_impossible_labels_are_infinite():
-    """An event at prediction 0."""
     assert confidence_band([0.0, 0.5], [1, 0]) == math.inf
 
 
 def test_one_prediction_gives_the_two_sided_binomial_test():
-    """Twice the smaller tail."""
     value = confidence_band([0.3] * 20, [1] * 12 + [0] * 8)
     assert 10**-value == pytest.approx(2 * binom.sf(11, 20, 0.3), rel=1e-12)
 
@@ -98,14 +94,12 @@ def test_one_prediction_gives_the_two_sided_binomial_test():
     ],
 )
 def test_band_is_not_applicable(data, options, message):
-    """The reason and the alternative."""
     with pytest.raises(NotApplicable, match=message):
         confidence_band(data, **options)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_too_many_distinct_predictions_are_not_applicable():
-    """Unless they are rounded."""
     x = np.linspace(0, 1, 50_001)
     with pytest.raises(NotApplicable, match=r"50001 groups .* use method='round'"):
         confidence_band(x, x > 0.5, method="standard")
@@ -122,6 +116,5 @@ def test_too_many_distinct_predictions_are_not_applicable():
     ],
 )
 def test_options_are_checked(options, message):
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match=message):
         confidence_band([0.5], [1], **options)

@@ -1,7 +1,5 @@
 """The confidence band: bounds of all blocks, where it leaves the diagonal, its p-value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import betaincinv
@@ -21,7 +19,6 @@ def sample(n=300, seed=0, power=2.0):
 
 
 def test_bounds_are_those_of_all_blocks():
-    """Quantiles of beta laws, two loops."""
     data = sample()
     band = confidence_band_curve(data, confidence=0.9)
     event, labels = data.probs[:, 1], data.labels
@@ -55,7 +52,6 @@ def test_p_value_is_the_level_at_which_the_diagonal_leaves_the_band(method, powe
 
 
 def test_intervals_are_where_the_diagonal_is_outside():
-    """On a fine grid, by `at`."""
     band = confidence_band_curve(sample(3000))
     assert band.below
     grid = np.linspace(0, 1, 10_001)
@@ -107,14 +103,12 @@ def test_many_rows_are_rounded():
 
 
 def test_family_gives_a_list():
-    """One band for each class."""
     bands = confidence_band_curve(generative_model("M1", n=60, m=3, rng=0), lens="classwise")
     assert [band.n for band in bands] == [60] * 3
 
 
 @pytest.mark.parametrize("options", [{"confidence": 95}, {"noncrossing": 1}])
 def test_options_are_checked(options):
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must "):
         confidence_band_curve([0.5], [1], **options)
 

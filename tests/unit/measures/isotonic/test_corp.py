@@ -1,13 +1,11 @@
 """The CORP miscalibration is that of the decomposition, for observed and redrawn labels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest import DegenerateDataWarning, InvalidInput, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import corp_miscalibration, score_decomposition
 from caltest.measures.isotonic.corp import CorpMiscalibration
@@ -18,7 +16,6 @@ BOTH = pytest.mark.parametrize("score", ["brier", "log-loss"])
 
 @BOTH
 def test_value_is_the_miscalibration_of_the_decomposition(score):
-    """With ties and weights."""
     rng = np.random.default_rng(0)
     data = Predictions(
         rng.choice([0.1, 0.2, 0.5, 0.9], 80), rng.integers(2, size=80), sample_weight=rng.random(80)
@@ -29,7 +26,6 @@ def test_value_is_the_miscalibration_of_the_decomposition(score):
 
 @BOTH
 def test_values_of_redrawn_labels_are_those_of_new_predictions(score):
-    """Each row is fitted anew."""
     data = generative_model("M1", n=50, m=2, alpha=1.0, rng=0)
     bound = CorpMiscalibration(score=score).bind(data)
     labels = bound.redraw(resample_keys(0, 4))
@@ -49,19 +45,11 @@ def test_infinite_log_loss_is_infinite():
 
 
 def test_parameters_name_the_score():
-    """They print."""
     data = Predictions([0.2, 0.7], [0, 1])
     assert CorpMiscalibration().bind(data).parameters == {"score": "Brier score"}
     assert CorpMiscalibration(score="log-loss").bind(data).parameters == {"score": "log loss"}
 
 
-def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match="the CORP measure takes one-dimensional"):
-        corp_miscalibration(generative_model("M1", n=10, m=3, rng=0))
-
-
 def test_score_is_checked():
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match="score must be one of 'brier', 'log-loss'; got"):
         corp_miscalibration([0.5], [1], score="spherical")

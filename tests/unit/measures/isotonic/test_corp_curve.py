@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -52,7 +50,6 @@ def test_band_is_that_of_plain_code():
 
 
 def test_band_does_not_depend_on_n_jobs():
-    """Threads draw the same labels."""
     first, second = (corp_band(P, Y, rng=1, n_resamples=199, n_jobs=k) for k in (1, 3))
     assert np.array_equal(first.lower, second.lower)
 
@@ -85,7 +82,6 @@ def test_family_of_lenses_has_a_list():
     ],
 )
 def test_illegal_option_is_refused(options, message):
-    """The message names the option."""
     with pytest.raises(InvalidInput, match=message):
         corp_band(P, Y, **options)
 

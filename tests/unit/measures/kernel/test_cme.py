@@ -1,7 +1,5 @@
 """The CME test: degenerate covariance matrices, its chi^2 limit, its notes and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -21,7 +19,6 @@ def test_cme_of_equal_deviations_is_cut_off():
 
 
 def test_cme_of_perfect_predictions_is_zero():
-    """All deviations vanish."""
     assert cme(np.eye(2)[[0, 1] * 10], [0, 1] * 10, kernel=KERNEL) == 0.0
 
 
@@ -70,7 +67,6 @@ def test_limit_is_noted_to_be_crude_where_n_is_not_large(n, noted):
 
 
 def test_limit_needs_deviations_that_vary():
-    """The message names the exact null."""
     with pytest.raises(NotApplicable, match=r"needs deviations that vary.*use null='exact'"):
         CME(kernel=KERNEL).limit(ct.Predictions(np.full(20, 0.3), np.ones(20, int)))
 

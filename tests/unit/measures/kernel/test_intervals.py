@@ -1,7 +1,5 @@
 """The jackknife standard error of the unbiased SKCE."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,6 @@ from caltest.measures.kernel.bounds import jackknife_error
 @pytest.mark.parametrize("kernel", [Exponential(bandwidth=0.5), Gaussian(bandwidth=0.5)])
 @pytest.mark.parametrize("m", [2, 3])
 def test_jackknife_is_that_of_estimates_without_one_row(kernel, m):
-    """On the line and by tiles."""
     data = generative_model("M2", n=30, m=m, rng=1)
     rest = [data.subset(np.delete(np.arange(30), i)) for i in range(30)]
     values = np.array([skce(part, kernel=kernel) for part in rest])
@@ -65,7 +62,6 @@ def test_second_moment_is_the_mean_square_over_all_pairs(kernel, m):
 
 
 def test_second_moment_of_blocks_is_that_of_their_pairs():
-    """And of no others."""
     data, kernel = generative_model("M2", n=23, m=3, rng=0), Exponential(bandwidth=0.5)
     measure = SKCE(estimator="block", block_size=5, kernel=kernel)
     h = pair_values(data, kernel)

@@ -1,7 +1,5 @@
 """The KCE: what it is of degenerate data, its print and its errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Test locations: where they come from, and sums in parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sums and moments at test locations, and Hotelling's statistic from moments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The MMCE: lenses, degenerate data, its print and its errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from caltest.measures import MMCE, mmce
 
 
 def test_mmce_of_perfect_predictions_is_zero():
-    """Right with confidence 1 throughout."""
     assert mmce(np.eye(3), [0, 1, 2]) == 0.0
 
 
@@ -42,7 +39,6 @@ def test_mmce_needs_two_classes():
 
 @pytest.mark.parametrize("width", [0, -1, "wide", np.nan])
 def test_mmce_needs_a_positive_width(width):
-    """The message names the argument."""
     with pytest.raises(InvalidInput, match="width must be a positive number"):
         mmce([0.1], [0], width=width)
 

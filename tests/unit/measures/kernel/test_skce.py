@@ -1,7 +1,5 @@
 """The SKCE: large data by tiles and threads, its options, its limit law, its errors."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 
@@ -217,7 +215,6 @@ def test_skce_leaves_its_input_alone():
 
 
 def test_skce_under_a_family_of_lenses_is_an_array():
-    """One value for each class."""
     predictions = generative_model("M2", n=50, m=4, rng=0)
     values = skce(predictions, lens="classwise")
     assert isinstance(values, np.ndarray)

@@ -1,7 +1,5 @@
 """The UCME: degenerate data and families of lenses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from caltest.measures import UCME, ucme
 
 
 def test_ucme_of_perfect_predictions_is_zero():
-    """All deviations vanish."""
     assert ucme(np.eye(3), [0, 1, 2]) == 0.0
 
 
@@ -23,7 +20,6 @@ def test_ucme_of_equal_predictions_warns():
 
 
 def test_ucme_of_one_observation_is_defined():
-    """One location, one deviation."""
     kernel = Exponential(1.0)
     value = ucme([[0.5, 0.3, 0.2]], [0], locations=([[0.5, 0.3, 0.2]], [2]), kernel=kernel)
     assert value == pytest.approx(0.04)

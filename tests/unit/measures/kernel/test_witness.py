@@ -1,7 +1,5 @@
 """The mean embedding of the errors against its definition, on the line, by tiles and at points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

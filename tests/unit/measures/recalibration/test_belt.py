@@ -1,7 +1,5 @@
 """The statistic of the calibration belt at its extremes, and its nulls."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -54,16 +52,6 @@ def test_steep_polynomial_is_fitted_on_all_rows():
     assert fit.statistic[0] == pytest.approx(again.statistic[0], rel=1e-12)
 
 
-def test_weights_count_rows():
-    """A weight of 3 is three rows, in units of the mean weight; a weight of 0 is none."""
-    data = predictions(60)
-    weight = np.random.default_rng(0).integers(0, 4, 60)
-    weighted = Predictions(data.probs, data.labels, sample_weight=weight)
-    rows = np.repeat(np.arange(60), weight)
-    expected = calibration_belt(data.subset(rows)) * np.sum(weight > 0) / weight.sum()
-    assert calibration_belt(weighted) == pytest.approx(expected, rel=1e-9)
-
-
 def test_one_class_and_separated_classes_have_a_supremum():
     """The likelihood of the fit approaches 1."""
     p = np.array([0.1, 0.2, 0.3, 0.7, 0.8])
@@ -110,18 +98,11 @@ def test_equal_sums_bring_a_note_on_the_development_sample():
 
 
 def test_infinite_statistic_has_the_least_p_value():
-    """It is not 0."""
     data = predictions(50)
     probs = np.vstack([data.probs, [[1.0, 0.0]]])
     limit = MEASURE.limit(Predictions(probs, np.append(data.labels, 1)))
     assert limit.statistic == math.inf
     assert 0 < limit.pvalue < 1e-300
-
-
-def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match="the calibration belt takes one-dimensional"):
-        calibration_belt(generative_model("M1", n=10, m=3, rng=0))
 
 
 def test_family_gives_an_array():

@@ -1,7 +1,5 @@
 """The calibration belt: its region, where it leaves the diagonal, and its errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -83,14 +81,12 @@ def test_intervals_end_where_the_line_between_points_is_zero():
 
 
 def test_arrays_of_a_belt_are_read_only():
-    """It is a frozen value."""
     belt = calibration_belt_curve(overconfident(100))
     for array in (belt.grid, belt.lower, belt.upper, belt.coefficients):
         assert not array.flags.writeable
 
 
 def test_certain_predictions_are_left_out_with_a_warning():
-    """The grid does not reach them."""
     data = overconfident(200)
     probs = np.append(data.probs[:, 1], [0.0, 1.0])
     with pytest.warns(DegenerateDataWarning, match="2 of 202 predictions are 0 or 1"):
@@ -108,7 +104,6 @@ def test_certain_predictions_are_left_out_with_a_warning():
     ],
 )
 def test_belt_that_does_not_exist_is_not_applicable(data, message):
-    """The reason and the alternative."""
     with pytest.raises(NotApplicable, match=message):
         calibration_belt_curve(data)
 
@@ -117,13 +112,11 @@ def test_belt_that_does_not_exist_is_not_applicable(data, message):
     "options", [{"confidence": 95}, {"points": 3}, {"max_degree": 5}, {"threshold": 0}]
 )
 def test_options_are_checked(options):
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must "):
         calibration_belt_curve([0.3, 0.6], [0, 1], **options)
 
 
 def test_family_gives_a_list():
-    """One belt for each class."""
     belts = calibration_belt_curve(generative_model("M1", n=200, m=3, rng=0), lens="classwise")
     assert [belt.n for belt in belts] == [200] * 3
 

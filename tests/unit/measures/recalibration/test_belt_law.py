@@ -1,7 +1,5 @@
 """The law of the statistic of the calibration belt against the formulas of givitiR."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -101,7 +99,6 @@ def test_far_tail_keeps_its_digits(first, degree):
 
 @pytest.mark.parametrize("level", [0.001, 0.5, 0.8, 0.95, 0.999])
 def test_quantile_inverts_the_tail(level):
-    """For all degrees."""
     for first in (1, 2):
         for degree in range(first, 5):
             t = selected_quantile(level, degree, first, 0.9)
@@ -109,5 +106,4 @@ def test_quantile_inverts_the_tail(level):
 
 
 def test_infinite_statistic_has_tail_zero():
-    """The caller makes it positive."""
     assert selected_sf(math.inf, 3, 1, 0.95) == 0.0

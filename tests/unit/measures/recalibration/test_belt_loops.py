@@ -1,7 +1,5 @@
 """Polynomials in the log odds: the sums, the fit and its likelihood region."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -84,6 +82,7 @@ def test_separated_labels_have_a_supremum():
     assert value == pytest.approx(-log_likelihood(np.array([0.0, 1.0]), z, y), rel=1e-9)
 
 
+@pytest.mark.full
 def test_outlier_does_not_stop_the_fit():
     """Labels know nothing of log odds that reach -250; the score of the fit is 0."""
     rng = np.random.default_rng(0)
@@ -103,7 +102,6 @@ def test_outlier_does_not_stop_the_fit():
 
 @pytest.mark.full
 def test_degree_rises_while_the_next_one_gains_enough():
-    """Forward selection in a few lines."""
     for seed in range(20):
         z, p, y = sample(seed=seed)
         _, sums, rows = prepared(z, p, y + 0)
@@ -117,8 +115,8 @@ def test_degree_rises_while_the_next_one_gains_enough():
         assert (gamma[0, degree + 1 :] == 0).all()
 
 
+@pytest.mark.full
 def test_fit_on_nodes_is_that_on_rows():
-    """For 20,000 rows, to twelve digits."""
     z, p, y = sample(20_000)
     basis, sums, rows = prepared(z, p, y)
     nodes, weights = interpolation_nodes(z, np.ones(z.size))

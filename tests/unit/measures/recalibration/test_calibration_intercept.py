@@ -1,7 +1,5 @@
 """The calibration intercept, with the slope fixed and estimated."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The calibration slope: its direction, and data that leave it undefined."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -23,7 +21,6 @@ def test_slope_undoes_a_change_of_the_log_odds(slope):
 
 
 def test_event_and_its_absence_have_the_same_slope():
-    """Classes exchanged."""
     data = generative_model("M2", n=100, m=2, alpha=1.0, rng=0)
     other = calibration_slope(data.probs[:, 0], 1 - data.labels)
     assert other == pytest.approx(calibration_slope(data), rel=1e-10)
@@ -47,7 +44,6 @@ def test_undefined_slope_has_a_value_and_a_warning(p, y, slope, message):
 
 
 def test_several_classes_need_a_lens():
-    """Classwise slopes are an array."""
     data = generative_model("M1", n=300, m=3, alpha=1.0, rng=0)
     with pytest.raises(NotApplicable, match="the calibration slope takes one-dimensional"):
         calibration_slope(data)

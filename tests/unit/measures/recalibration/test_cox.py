@@ -1,7 +1,5 @@
 """Likelihood ratios of recalibration: parts, classes, weights, and data without an estimate."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -85,18 +83,7 @@ def test_third_class_that_never_occurs_changes_nothing():
     assert "2 degrees" in Cox().limit(padded).null_text
 
 
-def test_weights_count_rows(three_classes):
-    """Doubled rows are rows of twice the weight, and rows of weight 0 are none."""
-    for data in (three_classes, generative_model("M2", n=60, m=2, alpha=1.0, rng=0)):
-        weight = np.arange(data.n) % 3
-        weighted = Predictions(data.probs, data.labels, sample_weight=weight)
-        repeated = data.subset(np.repeat(np.arange(data.n), weight))
-        unit = weight[weight > 0].mean()  # rows count in units of it
-        assert unit * cox(weighted) == pytest.approx(cox(repeated), rel=1e-9)
-
-
 def test_one_parameter_takes_two_classes(three_classes):
-    """The message names lenses."""
     with pytest.raises(NotApplicable, match=r"test of slope 1 .* takes one-dimensional.*classwise"):
         cox(three_classes, tested="slope")
 
@@ -114,7 +101,6 @@ def test_impossible_label_is_not_hidden(tested):
 
 
 def test_impossible_label_of_three_classes_is_not_hidden():
-    """As for two."""
     probs = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
     with pytest.warns(DegenerateDataWarning, match=r"contradicts the predictions|count as that"):
         assert cox(probs, [2, 1, 2]) == math.inf
@@ -158,6 +144,7 @@ def test_predictions_of_0_and_1_leave_the_fit_of_the_others(tested):
         assert "of the 300 rows with predictions inside (0, 1)" in one.notes + three.notes
 
 
+@pytest.mark.full
 def test_exact_pvalues_with_certain_predictions_are_valid():
     """At most 5 % at level 5 % of calibrated data sets, and more than 2 % of 300."""
     rejected = 0
@@ -215,7 +202,6 @@ def test_separated_labels_have_a_finite_ratio():
 
 
 def test_options_are_checked():
-    """The message names near misses."""
     with pytest.raises(InvalidInput, match="tested must be one of"):
         Cox(tested="intercepts")
     with pytest.raises(InvalidInput, match="slopes must be one of"):

@@ -1,7 +1,5 @@
 """The ratio of expected to observed events and its intervals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,12 +18,6 @@ def test_no_event_gives_infinity_or_one():
         assert expected_observed_ratio([0.2, 0.3], [0, 0]) == math.inf
     with pytest.warns(DegenerateDataWarning, match="taken as 1, since none was expected"):
         assert expected_observed_ratio([0.0, 0.0], [0, 0]) == 1.0
-
-
-def test_weights_count_rows():
-    """A ratio of weighted sums."""
-    data = Predictions([0.5, 0.25], [1, 1], sample_weight=[1, 2])
-    assert expected_observed_ratio(data) == pytest.approx(1 / 3)
 
 
 def test_limits_are_those_of_the_count():
@@ -66,7 +58,6 @@ def test_exact_limits_cover(method):
 
 
 def test_interval_that_has_no_meaning_is_refused():
-    """With the alternative."""
     with pytest.raises(NotApplicable, match="use method='poisson' or 'clopper-pearson'"):
         expected_observed_interval(P, np.zeros(20, int), method="log")
     with pytest.raises(NotApplicable, match="no event is expected; use"):
@@ -78,7 +69,6 @@ def test_interval_that_has_no_meaning_is_refused():
 
 
 def test_family_of_lenses_gives_a_list():
-    """One interval for each class."""
     probs = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
     intervals = expected_observed_interval(probs, [2, 0, 1], lens="classwise")
     assert [one.expected for one in intervals] == pytest.approx([1.1, 0.9, 1.0])

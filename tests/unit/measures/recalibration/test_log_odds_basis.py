@@ -1,7 +1,5 @@
 """Polynomials that are orthonormal, and nodes that have the sums of all rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -43,6 +41,7 @@ def test_basis_has_as_many_polynomials_as_there_are_values(distinct):
     assert shift.size == distinct
 
 
+@pytest.mark.full
 def test_basis_of_many_rows_finds_rare_values():
     """A part of the rows is enough unless it has too few distinct values."""
     z = np.zeros(50_000)

@@ -1,7 +1,5 @@
 """Calibration in the large on the scale of probabilities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -12,7 +10,6 @@ from caltest.measures.recalibration.expected_observed_ratio import MeanCalibrati
 
 
 def test_weights_make_weighted_means():
-    """A difference of weighted means."""
     p, y, w = np.array([0.9, 0.2, 0.4]), np.array([1, 1, 0]), np.array([1.0, 2.0, 0.5])
     value = mean_calibration(Predictions(p, y, sample_weight=w))
     assert value == pytest.approx(np.average(y, weights=w) - np.average(p, weights=w))
@@ -28,7 +25,6 @@ def test_limit_is_the_normal_test_of_the_number_of_events():
 
 
 def test_certain_predictions_have_no_limit():
-    """They have a value."""
     data = Predictions([0.0, 1.0], [0, 0])
     assert mean_calibration(data) == -0.5
     with pytest.raises(NotApplicable, match="no variance; use null='exact'"):

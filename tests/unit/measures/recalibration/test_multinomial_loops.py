@@ -1,7 +1,5 @@
 """Recalibration of several classes beside statsmodels and finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -71,7 +69,6 @@ def test_gain_is_that_of_statsmodels(reference):
 
 @pytest.mark.parametrize("reference", [-1, 2], ids=["common", "reference"])
 def test_curvature_is_the_derivative_of_the_expectations(reference):
-    """Central differences."""
     probs, _ = data()
     m = probs.shape[1]
     task = make_task(probs, np.linspace(0.5, 2, len(probs)), reference)

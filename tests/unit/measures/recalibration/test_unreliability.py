@@ -1,7 +1,5 @@
 """The unreliability index is the likelihood ratio, less its mean, for each row."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -24,7 +22,6 @@ def test_index_is_the_ratio_less_its_degrees_of_freedom(m, df):
 
 
 def test_constant_predictions_have_one_degree_of_freedom():
-    """As in `val.prob`."""
     data = Predictions(np.full(40, 0.5), np.arange(40) % 4 == 0)
     expected = (80 * (0.25 * math.log(0.5) + 0.75 * math.log(1.5)) - 1) / 40
     with pytest.warns(DegenerateDataWarning, match="no slope can be estimated"):

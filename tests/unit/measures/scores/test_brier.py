@@ -1,10 +1,7 @@
 """The Brier score by hand and at its extremes."""
 
-from __future__ import annotations
-
 import pytest
 
-from caltest import Predictions
 from caltest.measures import brier_score
 
 
@@ -16,14 +13,7 @@ def test_two_classes_are_halved_and_more_are_not():
 
 @pytest.mark.parametrize(("labels", "expected"), [([0, 1], 0.0), ([1, 0], 1.0)])
 def test_certain_predictions(labels, expected):
-    """Right 0, wrong 1."""
     assert brier_score([0.0, 1.0], labels) == expected
-
-
-def test_weights_average():
-    """A row of weight 0 does not count."""
-    data = Predictions([0.5, 0.0, 0.9], [1, 0, 0], sample_weight=[1, 3, 0])
-    assert brier_score(data) == pytest.approx(0.25 / 4)
 
 
 def test_lens_of_two_classes_is_halved():

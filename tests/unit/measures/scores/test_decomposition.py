@@ -1,7 +1,5 @@
 """Score decompositions at their extremes, under lenses, and their errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,13 +11,11 @@ from caltest.measures import ScoreDecomposition, score_decomposition
 
 
 def test_constant_forecast_of_the_share_is_all_uncertainty():
-    """Perfectly calibrated, without discrimination."""
     parts = score_decomposition([0.25] * 4, [0, 0, 1, 0])
     assert parts == ScoreDecomposition(0.1875, 0.0, 0.0, 0.1875)
 
 
 def test_perfect_forecast_has_full_discrimination():
-    """The score is 0."""
     assert score_decomposition([0.0, 1.0], [0, 1]) == ScoreDecomposition(0.0, 0.0, 0.25, 0.25)
 
 
@@ -32,7 +28,6 @@ def test_one_class_has_no_uncertainty(score):
 
 
 def test_infinite_log_loss_is_infinite_miscalibration():
-    """The other parts stay finite."""
     with pytest.warns(DegenerateDataWarning, match="probability 0 in 1 rows"):
         parts = score_decomposition([0.0, 0.5, 0.5], [1, 0, 1], score="log-loss")
     assert parts.score == parts.miscalibration == math.inf
@@ -40,7 +35,6 @@ def test_infinite_log_loss_is_infinite_miscalibration():
 
 
 def test_family_gives_a_list():
-    """One for each class."""
     data = generative_model("M1", n=50, m=3, rng=0)
     parts = score_decomposition(data, lens="classwise")
     assert parts[1] == score_decomposition(data, lens="classwise[1]")
@@ -57,13 +51,11 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_log_loss_by_bins_is_not_applicable():
-    """The message gives the alternative."""
     with pytest.raises(NotApplicable, match="Brier score only; use method='corp'"):
         score_decomposition([0.5], [1], score="log-loss", method="bins")
 
 
 def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
     with pytest.raises(NotApplicable, match="score decomposition takes one-dimensional"):
         score_decomposition(generative_model("M1", n=10, m=3, rng=0))
 
@@ -72,7 +64,6 @@ def test_more_classes_are_not_applicable():
     "options", [{"score": "spherical"}, {"method": "murphy"}, {"binning": "sweep"}, {"bins": 0}]
 )
 def test_options_are_checked(options):
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must be"):
         score_decomposition([0.5], [1], **options)
 
@@ -103,6 +94,5 @@ def test_groups_can_be_the_bins():
 
 
 def test_log_loss_has_no_decomposition_by_grades():
-    """The isotonic one takes it."""
     with pytest.raises(NotApplicable, match="method='grades' decomposes the Brier score only"):
         score_decomposition([0.2, 0.4], [0, 1], score="log-loss", method="grades")

@@ -1,7 +1,5 @@
 """The log loss where probabilities are 0."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -17,12 +15,10 @@ def test_probability_of_zero_gives_infinity_with_a_warning():
 
 
 def test_class_of_probability_zero_that_does_not_occur_is_harmless():
-    """0 times the log of 0."""
     assert log_loss([[0.5, 0.5, 0.0]], [0]) == pytest.approx(math.log(2))
 
 
 def test_eps_clips():
-    """To 1e-15, as scikit-learn once did."""
     assert log_loss([0.0, 0.5], [1, 1], eps=1e-15) == pytest.approx(
         (15 * math.log(10) + math.log(2)) / 2
     )

@@ -1,7 +1,5 @@
 """The overconfidence by hand, with ties, and where nothing is wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,12 +20,6 @@ def test_nothing_wrong_is_zero_with_a_warning():
         assert overconfidence([0.9, 0.2], [1, 0]) == 0.0
 
 
-def test_weights_average():
-    """A row of weight 0 does not count."""
-    data = Predictions([0.9, 0.8, 0.7], [0, 0, 0], sample_weight=[1, 3, 0])
-    assert overconfidence(data) == pytest.approx((0.9 + 3 * 0.8) / 4)
-
-
 @pytest.mark.parametrize("wrong", [1, 4, 20])
 def test_interval_of_equal_scores_is_that_of_a_beta_variable(wrong):
     """The share of the row not yet seen is Beta(1, wrong); the ends of all confidences bound it."""
@@ -39,6 +31,7 @@ def test_interval_of_equal_scores_is_that_of_a_beta_variable(wrong):
     assert ends.high == pytest.approx(0.9 + 0.08 * share, abs=0.003)
 
 
+@pytest.mark.full
 def test_interval_of_many_is_the_normal_one():
     """From 1000 rows on, on either side of which it changes little."""
     rng = np.random.default_rng(0)

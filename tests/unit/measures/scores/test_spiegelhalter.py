@@ -1,7 +1,5 @@
 """Spiegelhalter's z: sign, several classes, predictions without variance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,14 +18,12 @@ def test_overconfident_is_positive_and_underconfident_negative():
 
 
 def test_third_class_that_never_occurs_changes_nothing():
-    """The multi-class form contains Spiegelhalter's."""
     data = generative_model("M3", n=50, m=2, rng=0)
     padded = Predictions(np.column_stack([data.probs, np.zeros(50)]), data.labels)
     assert spiegelhalter_z(padded) == pytest.approx(spiegelhalter_z(data), rel=1e-12)
 
 
 def test_classes_relabelled_have_the_same_value():
-    """Columns and labels permuted alike."""
     data = generative_model("M2", n=60, m=4, rng=0)
     order = np.array([2, 0, 3, 1])
     permuted = Predictions(data.probs[:, order], np.argsort(order)[data.labels])
@@ -43,7 +39,6 @@ def test_uniform_predictions_have_no_variance(m):
 
 
 def test_limit_law_is_not_applicable_without_variance():
-    """The message gives the alternative."""
     data = Predictions([0.0, 0.5, 1.0], [0, 1, 1])
     with pytest.raises(NotApplicable, match=r"no variance under calibration.*null='exact'"):
         SpiegelhalterZ().limit(data)

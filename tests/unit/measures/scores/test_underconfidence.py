@@ -1,7 +1,5 @@
 """The underconfidence by hand, with ties, and where nothing is right."""
 
-from __future__ import annotations
-
 import pytest
 
 from caltest import DegenerateDataWarning, Predictions
@@ -19,9 +17,3 @@ def test_nothing_right_is_zero_with_a_warning():
     data = Predictions([0.9, 0.2], [0, 1], sample_weight=[0.1, 0.2])
     with pytest.warns(DegenerateDataWarning, match="no prediction is right"):
         assert underconfidence(data) == 0.0
-
-
-def test_weights_average():
-    """A row of weight 0 does not count."""
-    data = Predictions([0.9, 0.8, 0.7], [1, 1, 1], sample_weight=[1, 3, 0])
-    assert underconfidence(data) == pytest.approx((0.1 + 3 * 0.2) / 4)

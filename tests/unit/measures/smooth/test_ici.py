@@ -1,7 +1,5 @@
 """The integrated calibration index: by rows and by moments, under lenses, at its extremes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from statsmodels.nonparametric.smoothers_lowess import lowess
@@ -51,13 +49,11 @@ def test_constant_predictions_have_one_error(measure):
 
 @pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
 def test_one_row_is_its_own_loess(measure):
-    """The error is |y - p|."""
     assert measure([0.25], [1]) == 0.75
 
 
 @pytest.mark.parametrize("measure", FAMILY.values(), ids=FAMILY)
 def test_right_certain_predictions_have_no_error(measure):
-    """Predictions of 0 and 1."""
     assert measure([0.0, 1.0] * 10, [0, 1] * 10) == 0
 
 
@@ -82,7 +78,6 @@ def test_row_order_does_not_matter_among_ties():
 
 
 def test_lens_is_applied_first():
-    """The confidence of three classes."""
     rng = np.random.default_rng(0)
     probs, labels = rng.dirichlet(np.ones(3), 90), rng.integers(3, size=90)
     right = probs.argmax(axis=1) == labels
@@ -92,14 +87,21 @@ def test_lens_is_applied_first():
 
 @pytest.mark.parametrize("span", [0.0, 1.5, -1, "wide"])
 def test_span_is_a_share_of_the_rows(span):
-    """Above 0 and at most 1."""
     with pytest.raises(InvalidInput, match="span must be"):
         ici([0.2, 0.4], [0, 1], span=span)
 
 
 def test_weights_and_several_classes_are_refused():
-    """With what to do."""
     with pytest.raises(NotApplicable, match="sample weights; use the test 'smooth-ece'"):
         ici(Predictions([0.2, 0.4], [0, 1], sample_weight=[1.0, 2.0]))
     with pytest.raises(NotApplicable, match="one-dimensional predictions"):
         ici(np.full((4, 3), 1 / 3), [0, 1, 2, 0])
+
+
+@pytest.mark.parametrize(("measure", "summary"), [(e50, np.median), (emax, np.max)])
+def test_other_summaries_of_four_rows_by_hand(measure, summary):
+    """A span of one half fits two rows: with far neighbours, each row is its own loess."""
+    p, y = np.array([0.1, 0.3, 0.6, 1.0]), np.array([0, 1, 1, 1])
+    errors = np.abs(y - p)  # .1, .7, .4, 0
+    assert measure(p, y, span=0.5) == pytest.approx(summary(errors))
+    assert e90(p, y, span=0.5) == pytest.approx(np.quantile(errors, 0.9))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import kde_ece
 from caltest.measures.smooth.kde_ece import triweight_cosines
@@ -30,6 +29,7 @@ def by_definition(score, event, bandwidth):
     return np.trapezoid(np.abs(t * kernel.mean(0) - event @ kernel / len(score)), t)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bandwidth", [None, 0.01, 0.1])
 def test_value_is_the_integral_of_the_definition(bandwidth):
     """To seven digits; by default the bandwidth is s (2 n)^(-1/5)."""
@@ -50,15 +50,6 @@ def test_value_is_that_of_the_authors_code():
         assert kde_ece(score, event, bandwidth=bandwidth) == pytest.approx(theirs, rel=5e-4)
 
 
-def test_weights_count_rows():
-    """At the same bandwidth a row of weight two is that row twice."""
-    score, event = simulated(80)
-    weight = np.random.default_rng(1).integers(0, 3, 80)
-    data = ct.Predictions(score, event, sample_weight=weight)
-    repeated = kde_ece(score.repeat(weight), event.repeat(weight), bandwidth=0.05)
-    assert kde_ece(data, bandwidth=0.05) == pytest.approx(repeated, rel=1e-12)
-
-
 def test_one_score_gives_its_gap():
     """The bandwidth is then the smallest that is resolved."""
     assert kde_ece(np.full(10, 0.3), [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]) == pytest.approx(0.2, abs=1e-3)
@@ -75,7 +66,6 @@ def test_calibrated_predictions_have_less_and_less():
 
 
 def test_kernel_has_the_cosines_of_its_integral():
-    """By quadrature."""
     t = np.linspace(-0.3, 0.3, 100_001)
     k = np.array([0, 1, 5, 40])
     expected = [np.trapezoid(triweight(t, 0.3) * np.cos(i * np.pi * t), t) for i in k]

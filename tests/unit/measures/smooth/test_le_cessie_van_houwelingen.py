@@ -1,7 +1,5 @@
 """The unweighted sum of squares: its two variances, the design, and its degenerate cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,6 @@ Y = (RNG.random(200) < P).astype(int)
 
 
 def test_external_form_is_spiegelhalters_z():
-    """With weights too."""
     weighted = Predictions(P, Y, sample_weight=RNG.random(200))
     for data in (Predictions(P, Y), weighted):
         assert le_cessie_van_houwelingen(data) == pytest.approx(spiegelhalter_z(data), rel=1e-12)
@@ -41,7 +38,6 @@ def test_log_odds_stand_for_a_single_feature():
 
 
 def test_certain_predictions_have_no_part_in_the_variance():
-    """Their log odds are infinite."""
     longer = np.append(P, [0.0, 1.0]), np.append(Y, [0, 1])
     expected = le_cessie_van_houwelingen(P, Y, internal=True)
     assert le_cessie_van_houwelingen(*longer, internal=True) == pytest.approx(expected, rel=1e-9)
@@ -64,6 +60,5 @@ def test_design_of_other_rows_is_refused():
 
 
 def test_design_without_internal_is_refused():
-    """It would have no effect."""
     with pytest.raises(InvalidInput, match="design has no effect without internal=True"):
         le_cessie_van_houwelingen(P, Y, design=X)

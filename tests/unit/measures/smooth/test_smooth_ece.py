@@ -1,7 +1,5 @@
 """The smooth ECE: options, extremes, large data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -54,6 +52,7 @@ def test_certain_predictions_have_a_value(method):
     assert 0.4 < smooth_ece([0.0, 1.0], [1, 0], method=method) < 0.5
 
 
+@pytest.mark.full
 def test_small_fixed_point_is_within_the_resolution():
     """Scores of 1e-5: the value at the smallest bandwidth stands for the fixed point."""
     rng = np.random.default_rng(0)
@@ -74,22 +73,14 @@ def test_bandwidth_may_be_small_or_large(bandwidth):
 
 
 def test_bandwidth_that_is_not_resolved_is_refused():
-    """The message gives the limit."""
     with pytest.raises(NotApplicable, match=r"no bandwidth below 3.1e-05"):
         smooth_ece([0.5], [1], bandwidth=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"bandwidth": 0}, {"bandwidth": "auto"}, {"method": "fast"}])
 def test_options_are_checked(options):
-    """A message of three parts."""
     with pytest.raises(InvalidInput, match=f"{next(iter(options))} must be"):
         smooth_ece([0.5], [1], **options)
-
-
-def test_more_classes_are_not_applicable():
-    """The message names lenses that help."""
-    with pytest.raises(NotApplicable, match="smooth ECE takes one-dimensional"):
-        smooth_ece(generative_model("M1", n=10, m=3, rng=0))
 
 
 def test_values_of_redrawn_labels_are_those_of_new_predictions():
@@ -100,9 +91,3 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions():
         labels = bound.redraw(resample_keys(0, 4))
         expected = [smooth_ece(bound.event, row, method=method) for row in labels]
         np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
-
-
-def test_rows_of_weight_zero_do_not_count():
-    """They are left out."""
-    data = Predictions([0.2, 0.9, 0.5], [1, 0, 1], sample_weight=[1, 0, 2])
-    assert smooth_ece(data) == pytest.approx((0.8 + 1.0) / 3)

@@ -1,7 +1,5 @@
 """Smoothing with the reflected Gaussian kernel equals the sum over its reflections."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -45,6 +43,7 @@ def coefficients_on_grid(p, r, size):
     return grid_coefficients(nodes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("s", [0.02, 0.1, 0.5, 2.0])
 def test_both_integrals_equal_the_sum_over_reflections(points, s):
     """A fine trapezoidal rule over kernels that are added up one by one."""
@@ -101,7 +100,6 @@ def test_integral_between_roots_splits_in_stretches_of_noise():
 
 
 def test_residual_sums_are_signed_and_absolute():
-    """Of w (y - p)."""
     labels, score = np.array([1, 0], np.uint8), np.array([0.25, 0.5])
     assert residual_sums(labels, np.array([1.0, 2.0]), score) == (-0.25, 1.75)
 
