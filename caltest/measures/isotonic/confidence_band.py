@@ -14,8 +14,7 @@ from caltest.checks.options import check_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
+from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic.band_loops import (
     exact_lower_bounds,
     group_events,
@@ -29,6 +28,8 @@ from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats, Labels
+from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units.units import Observed
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -56,6 +57,7 @@ class ConfidenceBand(Measure):
     key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
     symbol: ClassVar[str] = "-log10 p"
+    forms: ClassVar[tuple[str, ...]] = ("rows",)
     interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "exact", "consistency")
     needs_rows: ClassVar[str] = "its limits are those of all blocks of distinct predictions"
@@ -78,26 +80,30 @@ class ConfidenceBand(Measure):
             method = "round" if rounds else "standard"
         return method, (self.digits or DIGITS) if method == "round" else None
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
-        check_no_weights(predictions.sample_weight)
-        return SortedUnits(predictions, "the confidence band", self.blocks)
+    def blocks(self, units: Units) -> BandBlocks:
+        """Return the blocks of units."""
+        if units.is_weighted:
+            raise NotApplicable(
+                "the confidence band counts observations and takes no sample weights",
+                "use test='corp'",
+            )
+        return BandBlocks(units.ordered("the confidence band"), self)
 
-    def blocks(self, units: Ordered) -> BandBlocks:
-        """Return the blocks of rows or cells."""
-        return BandBlocks(units, self)
+    def statistic(self, units: Units) -> Statistic:
+        return self.blocks(units).statistic()
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the smallest level at which the diagonal leaves the band."""
-        bound = self.bind(predictions, n_jobs)
-        value = bound.value(n_jobs)
+        blocks = self.blocks(RowUnits(predictions))
+        value = blocks.value()
         return Outcome(
             statistic_name=self.symbol,
             statistic=value,
             pvalue=min(1.0, 10.0**-value),
             estimate=value,
             alternative="greater",
-            null_text=BOUNDS[bound.fit.method],
-            parameters=bound.parameters,
+            null_text=BOUNDS[blocks.method],
+            parameters=blocks.parameters,
             notes=("the band that it inverts holds any non-decreasing P(Y = 1 | p)",),
             is_bound=True,
         )
@@ -129,9 +135,9 @@ class Side:
 class BandBlocks(Fit):
     """Rows or cells, grouped for lower and for upper bounds, and -log10 of their p-value."""
 
-    def __init__(self, units: Ordered, options: ConfidenceBand) -> None:
+    def __init__(self, units: Units, options: ConfidenceBand) -> None:
         super().__init__(units)
-        self.scale, self.steps = 1.0, step_ends(units.event)
+        self.scale, self.steps = 1.0, step_ends(units.mean)
         self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
         self.parameters = {"method": self.method}
         if self.method == "round":
@@ -156,17 +162,17 @@ class BandBlocks(Fit):
         sizes = np.add.reduceat(self.units.size, start)
         return Side(ends, sizes, self.units.most[at] if last else self.units.least[start])
 
-    def values(self, labels: Counts) -> Floats:
-        return self.log_pvalues(labels) / -math.log(10.0)
+    def values(self, observed: Observed) -> Floats:
+        return self.log_pvalues(observed) / -math.log(10.0)
 
-    def log_pvalues(self, labels: Counts) -> Floats:
+    def log_pvalues(self, observed: Observed) -> Floats:
         """Return log p for each row of labels, (B,); beyond 0 where p would be above 1."""
         if self.method == "yang-barber":
-            return np.array([self._hoeffding_log_pvalue(row) for row in labels])
-        events = group_events(labels, self.lower.ends)
+            return np.array([self._hoeffding_log_pvalue(row) for row in observed])
+        events = group_events(observed, self.lower.ends)
         high = smallest_tails(events, self.lower.sizes, self.lower.x)
         if self.upper is not self.lower:
-            events = group_events(labels, self.upper.ends)
+            events = group_events(observed, self.upper.ends)
         sizes = self.upper.sizes[::-1]
         others = np.ascontiguousarray((self.upper.sizes - events)[:, ::-1])
         low = smallest_tails(others, sizes.copy(), 1.0 - self.upper.x[::-1])
@@ -404,11 +410,11 @@ def confidence_band_curve(
 def _band(
     predictions: Predictions, measure: ConfidenceBand, level: float, *, noncrossing: bool
 ) -> ConfidenceBandCurve:
-    rows = measure.bind(predictions)
-    blocks: BandBlocks = rows.fit
+    blocks = measure.blocks(RowUnits(predictions))
+    rows = blocks.units
     x, lower, upper = blocks.limits(level)
     if noncrossing:
-        distinct = rows.event[blocks.steps]
+        distinct = rows.mean[blocks.steps]
         fitted = blocks.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     log_pvalue = float(blocks.log_pvalues(rows.observed[None])[0])
@@ -435,11 +441,7 @@ def band_limits_of_cells(
     lower bounds and at its smallest for the upper ones; so the limits are valid, and a cell wider
     at most.
     """
-    check_no_weights(cells.weights)
-    measure = ConfidenceBand(method="round", digits=digits)
-    units = CellUnits(cells, measure.blocks)
-    limits: tuple[Floats, Floats, Floats] = units.fit.limits(level)
-    return limits
+    return ConfidenceBand(method="round", digits=digits).blocks(CellUnits(cells)).limits(level)
 
 
 def _above(x: Floats, lower: Floats) -> Intervals:
@@ -454,15 +456,6 @@ def _above(x: Floats, lower: Floats) -> Intervals:
         else:
             pairs.append((float(start), stop))
     return tuple(pairs)
-
-
-def check_no_weights(weights: object) -> None:
-    """Raise NotApplicable where there are sample weights."""
-    if weights is not None:
-        raise NotApplicable(
-            "the confidence band counts observations and takes no sample weights",
-            "use test='corp'",
-        )
 
 
 def check_digits(digits: object, name: str = "digits") -> int | None:

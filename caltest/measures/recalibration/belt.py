@@ -18,10 +18,9 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome
 from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
-from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
 from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import Floats
+from caltest.units import RowUnits, Statistic, Units
 
 __all__ = [
     "CalibrationBelt",
@@ -51,6 +50,7 @@ class CalibrationBelt(Measure):
     key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
     symbol: ClassVar[str] = "LR"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
@@ -73,20 +73,17 @@ class CalibrationBelt(Measure):
         """How the degree is selected."""
         return Selection(2 if self.internal else 1, self.max_degree, self.threshold)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
-        return RowLogOdds(predictions, NAME, self._fit)
+    def model(self, units: Units) -> Belt:
+        """Return the polynomials of units."""
+        return Belt(units.counted(NAME), self)
 
-    def bind_cells(self, cells: Cells) -> CellLogOdds:
-        return CellLogOdds(cells, self._fit)
-
-    def _fit(self, units: LogOdds) -> Belt:
-        return Belt(units, self)
+    def statistic(self, units: Units) -> Statistic:
+        return self.model(units).statistic()
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
-        bound = self.bind(predictions, n_jobs)
-        model: Belt = bound.fit
-        fit = model.fit(bound.observed[None])
+        model = self.model(RowUnits(predictions))
+        fit = model.fit(model.units.observed[None])
         model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
         return Outcome(
@@ -96,19 +93,19 @@ class CalibrationBelt(Measure):
             estimate=statistic,
             alternative="greater",
             null_text="likelihood ratio given the selected degree",
-            parameters={"degree": degree, **bound.parameters},
-            notes=bound.notes,
-            degenerate=bound.degenerate,
+            parameters={"degree": degree, **model.parameters},
+            notes=model.notes,
+            degenerate=model.degenerate,
         )
 
 
 class Belt(BeltModel):
     """The likelihood ratio of a polynomial in the log odds, its degree selected for the labels."""
 
-    def __init__(self, units: LogOdds, measure: CalibrationBelt) -> None:
+    def __init__(self, units: Units, measure: CalibrationBelt) -> None:
         super().__init__(units, measure.selection)
         self.parameters = {"sample": "development" if measure.internal else "external"}
-        excess = float(units.weight @ (units.observed - units.expected))
+        excess = float(units.scale @ (units.observed - units.shift))
         if not measure.internal and abs(excess) < FITTED_HERE:
             self.notes = (MAYBE_FITTED,)
 
@@ -317,10 +314,10 @@ def _belt(
             "the limiting distribution of the calibration belt takes no sample weights",
             "use test='calibration-belt' with null='exact'",
         )
-    units = RowLogOdds(predictions, NAME, lambda units: Belt(units, measure))
-    for message in units.degenerate:
+    model, selection = measure.model(RowUnits(predictions)), measure.selection
+    labels = model.units.observed
+    for message in model.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=5)
-    model, labels, selection = units.fit, units.observed, measure.selection
     fit = model.fit(labels[None])
     model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])

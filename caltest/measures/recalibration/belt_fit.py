@@ -12,7 +12,6 @@ import scipy
 from caltest.checks.options import check_flag, check_integer, check_level
 from caltest.errors import NotApplicable, invalid
 from caltest.measures.cells import Counts
-from caltest.measures.fits import Fit
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
     STEPS,
@@ -25,7 +24,7 @@ from caltest.measures.recalibration.binary_fit import (
     solve,
     support,
 )
-from caltest.measures.recalibration.fits import AT_MEANS, LogOdds
+from caltest.measures.recalibration.fits import LogOdds
 from caltest.measures.recalibration.log_odds_basis import (
     NODES,
     basis_values,
@@ -36,6 +35,7 @@ from caltest.measures.recalibration.log_odds_basis import (
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
+from caltest.units import Units
 
 TINY = float(np.finfo(float).tiny)
 LARGEST_DEGREE = 4
@@ -77,29 +77,27 @@ class BeltFit:
     attained: Flags
 
 
-class BeltModel(Fit):
+class BeltModel(LogOdds):
     """Polynomials in the log odds of rows or cells; the labels enter through a few sums.
 
     Predictions of 0 and 1 have no log odds. They are left out of the fit, and a label that
     contradicts one makes the statistic infinite, as the likelihood of the predictions is 0.
     """
 
-    caution = AT_MEANS
-
-    def __init__(self, units: LogOdds, selection: Selection) -> None:
+    def __init__(self, units: Units, selection: Selection) -> None:
         super().__init__(units)
-        self.selection, self.scale = selection, SUPREMUM * units.scale
-        self.degenerate = _left_out(units.outside, units.rows)
-        self._expected = np.ascontiguousarray(units.expected)
+        self.selection, self.scale = selection, SUPREMUM * self.scale
+        self.degenerate = _left_out(self.outside, units.rows)
+        self._expected = np.ascontiguousarray(units.shift)
         with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
-            self.z: Floats = np.log(units.probs[:, 1]) - np.log(units.probs[:, 0])
-        self._weight, self._all = units.mass, (self.z, units.weight)
-        if units.certain.size:
-            inside = np.ones(self.z.size, np.bool_)
-            inside[units.certain] = False
-            # Units that are left out have weight 0 in the sums.
-            self._all = np.where(inside, self.z, 0.0), np.where(inside, units.weight, 0.0)
-            self.z, self._weight = self.z[inside], self._weight[inside]
+            z = np.log(units.probs[:, 1]) - np.log(units.probs[:, 0])
+        weight = np.ascontiguousarray(units.scale)
+        self.z: Floats = self.inside(z)
+        self._weight = np.ascontiguousarray(self.inside(units.mass))
+        if self.certain.size:  # units that are left out have weight 0 in the sums
+            z[self.certain], weight = 0.0, weight.copy()
+            weight[self.certain] = 0.0
+        self._all = z, weight
         if not self.z.size:
             return
         self.shift, self.norm = polynomial_basis(self.z, self._weight, self.selection.last)
@@ -149,8 +147,8 @@ class BeltModel(Fit):
             fit = BeltFit(*none, np.zeros(size, np.bool_))
         else:
             fit = self._select(self.sums(labels))
-        if self.units.certain.size:
-            fit.statistic[self.units.contradicted(labels)] = np.inf
+        if self.certain.size:
+            fit.statistic[self.contradicted(labels)] = np.inf
         return fit
 
     def _select(self, sums: Floats) -> BeltFit:

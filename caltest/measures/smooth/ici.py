@@ -14,13 +14,12 @@ from caltest.checks.options import check_positive
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits
+from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import Floats, Ints
-from caltest.units.units import check_one_dimension
+from caltest.units import CellUnits, Statistic, Units
+from caltest.units.units import Observed
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
@@ -42,6 +41,7 @@ class LoessMeasure(Measure):
 
     span: float = SPAN
 
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
 
     def __post_init__(self) -> None:
@@ -51,23 +51,13 @@ class LoessMeasure(Measure):
     def functional(self, loess: Loess, deviations: Floats) -> Floats:
         """Return the values (B,) for the deviations loess - p at the knots, (B, knots)."""
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
-        check_one_dimension(predictions, f"the {self.symbol}")
-        self._check_weights(predictions.sample_weight)
-        return SortedUnits(predictions, self.symbol, self._fit)
-
-    def bind_cells(self, cells: Cells) -> CellUnits:
-        self._check_weights(cells.weights)
-        return CellUnits(cells, self._fit)
-
-    def _fit(self, units: Ordered) -> Loess:
-        return Loess(units, self)
-
-    def _check_weights(self, weights: object) -> None:
-        if weights is not None:
+    def statistic(self, units: Units) -> Statistic:
+        units = units.ordered(f"the {self.symbol}")
+        if units.is_weighted:
             raise NotApplicable(
                 f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
             )
+        return Loess(units, self).statistic()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         few = method == "plug-in" and n < FEW_OBSERVATIONS
@@ -79,11 +69,11 @@ class Loess(Fit):
 
     caution = "a loess of the mean prediction of each cell"
 
-    def __init__(self, units: Ordered, measure: LoessMeasure) -> None:
+    def __init__(self, units: Units, measure: LoessMeasure) -> None:
         super().__init__(units)
         self.measure = measure
         self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
-        x, spread = units.event, float(units.most[-1] - units.least[0])
+        x, spread = units.mean, float(units.most[-1] - units.least[0])
         self.knots = lowess.find_knots(x, STEP * spread)
         self.start = np.searchsorted(x, self.knots)
         # The weights of rows do not depend on the unit, but their squares would underflow.
@@ -105,21 +95,21 @@ class Loess(Fit):
             self._frames = lowess.cell_frames(self._x, self._cells)
             self._weights = self._moment_weights(knots, radii, edges)
 
-    def values(self, labels: Counts) -> Floats:
-        return self.measure.functional(self, self.fits(labels) - self.knots)
+    def values(self, observed: Observed) -> Floats:
+        return self.measure.functional(self, self.fits(observed) - self.knots)
 
-    def fits(self, labels: Counts) -> Floats:
+    def fits(self, observed: Observed) -> Floats:
         """Return the loess at the knots, (B, knots)."""
-        features = labels.astype(np.float64) if self._by_rows else self._moments(labels)
+        features = observed.astype(np.float64) if self._by_rows else self._moments(observed)
         return np.asarray(features @ self._weights.T)
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
         units = self.units
-        if units.has_sizes:
+        if isinstance(units, CellUnits):
             totals = [errors @ units.size for errors in self._errors(deviations)]
             return np.asarray(totals, dtype=np.float64) / float(units.rows)
-        return np.asarray(lowess.mean_errors(units.event, self.knots, self.start, deviations))
+        return np.asarray(lowess.mean_errors(units.mean, self.knots, self.start, deviations))
 
     def quantile(self, deviations: Floats, share: float) -> Floats:
         """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
@@ -127,14 +117,14 @@ class Loess(Fit):
 
     def _errors(self, deviations: Floats) -> Iterator[Floats]:
         """Yield the absolute errors of the units, for one row of labels after the other."""
-        errors = np.empty((1, self.units.event.size))
+        errors = np.empty((1, self.units.mean.size))
         for b in range(len(deviations)):
             row = deviations[b : b + 1]
-            lowess.row_errors(self.units.event, self.knots, self.start, row, errors)
+            lowess.row_errors(self.units.mean, self.knots, self.start, row, errors)
             yield errors[0]
 
     def _quantile(self, errors: Floats, share: float) -> float:
-        if not self.units.has_sizes:
+        if not isinstance(self.units, CellUnits):
             return float(np.quantile(errors, share, overwrite_input=True))
         place = share * (self.units.rows - 1)
         order = np.argsort(errors)
@@ -143,9 +133,9 @@ class Loess(Fit):
         low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
         return float(low + place % 1.0 * (high - low))
 
-    def _moments(self, labels: Counts) -> Floats:
-        moments = lowess.cell_moments(self._x, labels, self._cells, *self._frames)
-        return np.asarray(moments.reshape(len(labels), -1))
+    def _moments(self, observed: Observed) -> Floats:
+        moments = lowess.cell_moments(self._x, observed, self._cells, *self._frames)
+        return np.asarray(moments.reshape(len(observed), -1))
 
     def _moment_weights(self, knots: Floats, radii: Floats, edges: Ints) -> Floats:
         counts = self._moments(np.ascontiguousarray(self.units.size)[None])
