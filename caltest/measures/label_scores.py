@@ -27,6 +27,11 @@ def sum_unit(sd: float, weight: Floats) -> float:
     return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
 
 
+def event_table(probs: Floats) -> Floats:
+    """Return the number of events of each label of two classes, (n, 2)."""
+    return np.tile(np.arange(2.0), (len(probs), 1))
+
+
 def event_terms(predictions: Predictions, **options: bool) -> RowTerms:
     """Return the terms of the number of events; with sample weights of their sum."""
     table = np.column_stack([np.zeros(predictions.n), row_weights(predictions)])

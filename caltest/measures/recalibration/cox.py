@@ -26,7 +26,7 @@ from caltest.measures.recalibration.fits import (
     Coefficient,
     Excess,
     Ratio,
-    chi2_limit,
+    limit_of,
     ratio_of,
     score_statistics,
 )
@@ -171,7 +171,7 @@ class Cox(OfCoefficient):
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
         ratio = self.ratio(RowUnits(predictions))
-        return chi2_limit(ratio, ratio.estimate(ratio.value()))
+        return limit_of(ratio, ratio.estimate(ratio.value()))
 
     @property
     def interval_instead(self) -> str | None:
@@ -470,7 +470,7 @@ class Unreliability(Measure):
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
         excess = Excess(ratio_of(RowUnits(predictions).counted(), "both", "common", None))
-        return chi2_limit(excess.ratio, excess.value())
+        return limit_of(excess.ratio, excess.value())
 
 
 def unreliability(

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-import scipy
 
 from caltest.checks import check_class, check_unused
 from caltest.errors import NotApplicable
 from caltest.measures.fits import Fit
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.recalibration.binary_fit import (
     SAME,
     SMALLEST_PROBABILITY,
@@ -322,21 +321,12 @@ def check_binary(slopes: str, reference: object) -> None:
     check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
 
 
-def chi2_limit(ratio: Ratio, estimate: float) -> Outcome:
+def limit_of(ratio: Ratio, estimate: float) -> Outcome:
     """Return the chi^2 limit of a likelihood ratio."""
     if ratio.df == 0:
         raise NotApplicable(NO_SLOPE, "use test='calibration-in-the-large'")
-    statistic = ratio.value()
-    return Outcome(
-        statistic_name="LR",
-        statistic=statistic,
-        pvalue=float(scipy.special.chdtrc(ratio.df, statistic)),
-        estimate=estimate,
-        alternative="greater",
-        null_text=f"chi^2 limit with {ratio.df} degree{'s' if ratio.df > 1 else ''} of freedom",
-        parameters=ratio.parameters,
-        degenerate=ratio.degenerate,
-    )
+    described = {"parameters": ratio.parameters, "degenerate": ratio.degenerate}
+    return chi2_limit("LR", ratio.value(), ratio.df, estimate, **described)
 
 
 def score_statistics(
