@@ -91,8 +91,9 @@ class MeanCalibration(MeanScore):
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""
-        found, units = self.statistic(RowUnits(predictions)), RowUnits(predictions)
-        value, sd = float(found.observed[0]), float(np.sqrt(units.variance)[0] / units.total[0])
+        units = RowUnits(predictions)
+        value = float(self.statistic(units).observed[0])
+        sd = float(np.sqrt(units.variance)[0] / units.total[0])
         if sd == 0:
             raise NotApplicable(
                 "all predictions are 0 or 1, so that the labels have no variance",
