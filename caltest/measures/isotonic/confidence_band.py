@@ -27,7 +27,7 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.sources import Cells
-from caltest.types import Flags, Floats, Labels
+from caltest.types import Flags, Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed
 
@@ -113,23 +113,62 @@ class ConfidenceBand(Measure):
 class Side:
     """Groups of units whose blocks bound the probability from one side.
 
+    The upper bounds are one minus the lower bounds of the other label, in descending order: such a
+    side is turned round.
+
     Attributes
     ----------
     ends : (units,) array of bool
-        Whether a unit is the last of its group.
-    sizes, x : (M,) array
-        Number of rows, and the prediction that stands for the group: the largest for lower bounds,
+        Whether a unit is the last of its group, in ascending order of the predictions.
+    x : (M,) array
+        The prediction that stands for each group, in ascending order: the largest for lower bounds,
         the smallest for upper bounds.
+    sizes, along : (M,) array
+        The number of rows of each group, and x, or one minus it, in the order of the side.
+    turned : bool
+        Whether it is that of the upper bounds.
     """
 
     ends: Flags
-    sizes: Floats
     x: Floats
+    sizes: Floats
+    along: Floats
+    turned: bool
+
+    @classmethod
+    def of(cls, units: Units, ends: Flags, *, turned: bool, last: bool) -> Side:
+        """Return the side of groups that end there, each at its last or first prediction."""
+        at = np.flatnonzero(ends)
+        start = np.append(0, at[:-1] + 1)
+        x = units.most[at] if last else units.least[start]
+        sizes = np.add.reduceat(units.size, start)
+        if turned:
+            return cls(ends, x, sizes[::-1].copy(), 1.0 - x[::-1], turned)
+        return cls(ends, x, sizes, x, turned)
 
     @property
     def log_blocks(self) -> float:
         """The logarithm of M^2 + M, twice the number of blocks: they have two sides."""
         return math.log(self.x.size) + math.log(self.x.size + 1)
+
+    def events(self, observed: Observed) -> Floats:
+        """Return the events (B, M) of each row of what is observed, of a turned side the others."""
+        events = group_events(observed, self.ends)
+        return np.ascontiguousarray(self.sizes - events[:, ::-1]) if self.turned else events
+
+    def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:
+        """Return the isotonic fit at each distinct prediction, and where it rises."""
+        weight = np.broadcast_to(1.0, observed.size)
+        mass, events, last = pool_steps(observed, weight, self.ends)
+        block_of = np.searchsorted(last, np.flatnonzero(self.ends))
+        fitted, change = (events / mass)[block_of], np.diff(block_of) > 0
+        if self.turned:
+            return 1.0 - fitted[::-1], np.append(change, True)[::-1].copy()
+        return fitted, np.append(True, change)
+
+    def in_order(self, bounds: Floats) -> Floats:
+        """Return bounds of the probability of the event in ascending order of the predictions."""
+        return 1.0 - bounds[::-1] if self.turned else bounds
 
 
 class BandBlocks(Fit):
@@ -140,13 +179,14 @@ class BandBlocks(Fit):
         self.scale, self.steps = 1.0, step_ends(units.mean)
         self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
         self.parameters = {"method": self.method}
+        lower = upper = self.steps
         if self.method == "round":
             scale = 10.0 ** (self.digits or 0)
             self.parameters["digits"] = self.digits
-            self.lower = self._side(step_ends(np.ceil(units.most * scale)), last=True)
-            self.upper = self._side(step_ends(np.floor(units.least * scale)), last=False)
-        else:
-            self.lower = self.upper = self._side(self.steps, last=True)
+            lower = step_ends(np.ceil(units.most * scale))
+            upper = step_ends(np.floor(units.least * scale))
+        self.lower = Side.of(units, lower, turned=False, last=True)
+        self.upper = Side.of(units, upper, turned=True, last=self.method != "round")
         groups = max(self.lower.x.size, self.upper.x.size)
         if groups > MOST_GROUPS and self.method != "yang-barber":
             remedy = "fewer digits" if self.digits else "method='round'"
@@ -156,72 +196,38 @@ class BandBlocks(Fit):
                 f"use {remedy}",
             )
 
-    def _side(self, ends: Flags, *, last: bool) -> Side:
-        at = np.flatnonzero(ends)
-        start = np.append(0, at[:-1] + 1)
-        sizes = np.add.reduceat(self.units.size, start)
-        return Side(ends, sizes, self.units.most[at] if last else self.units.least[start])
-
     def values(self, observed: Observed) -> Floats:
         return self.log_pvalues(observed) / -math.log(10.0)
 
     def log_pvalues(self, observed: Observed) -> Floats:
-        """Return log p for each row of labels, (B,); beyond 0 where p would be above 1."""
+        """Return log p for each row of what is observed, (B,); beyond 0 where p would exceed 1."""
+        sides = (self._log_pvalues(side, observed) for side in (self.lower, self.upper))
+        return np.minimum(*sides)
+
+    def _log_pvalues(self, side: Side, observed: Observed) -> Floats:
         if self.method == "yang-barber":
-            return np.array([self._hoeffding_log_pvalue(row) for row in observed])
-        events = group_events(observed, self.lower.ends)
-        high = smallest_tails(events, self.lower.sizes, self.lower.x)
-        if self.upper is not self.lower:
-            events = group_events(observed, self.upper.ends)
-        sizes = self.upper.sizes[::-1]
-        others = np.ascontiguousarray((self.upper.sizes - events)[:, ::-1])
-        low = smallest_tails(others, sizes.copy(), 1.0 - self.upper.x[::-1])
-        return np.minimum(self.lower.log_blocks - high, self.upper.log_blocks - low)
-
-    def _hoeffding_log_pvalue(self, labels: Labels) -> float:
-        fitted, starts, stops = self.isotonic(labels)
-        side = self.lower
-        high = hoeffding_excess(fitted, side.sizes, starts, side.x)
-        sizes, x = side.sizes[::-1].copy(), 1.0 - side.x[::-1]
-        low = hoeffding_excess(1.0 - fitted[::-1], sizes, stops[::-1].copy(), x)
-        return side.log_blocks - max(high, low)
-
-    def isotonic(self, labels: Labels) -> tuple[Floats, Flags, Flags]:
-        """Return the isotonic fit at each distinct prediction, and the ends of its blocks."""
-        weight = np.broadcast_to(1.0, labels.size)
-        mass, events, last = pool_steps(labels, weight, self.steps)
-        block_of = np.searchsorted(last, np.flatnonzero(self.steps))
-        change = np.diff(block_of) > 0
-        starts, stops = np.append(True, change), np.append(change, True)
-        return (events / mass)[block_of], starts, stops
+            fits = (side.isotonic(row) for row in observed)
+            found = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
+        else:
+            found = smallest_tails(side.events(observed), side.sizes, side.along)
+        return side.log_blocks - np.asarray(found)
 
     def limits(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return predictions with both bounds; they hold to the right and to the left."""
-        lower, upper = self.bounds(level)
+        lower, upper = (self._bounds(side, level) for side in (self.lower, self.upper))
         x = np.union1d(self.lower.x, self.upper.x)
         left = np.searchsorted(self.lower.x, x, side="right")
         right = np.searchsorted(self.upper.x, x, side="left")
         return x, np.append(0.0, lower)[left], np.append(upper, 1.0)[right]
 
-    def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return the lower bounds at the x of the lower groups, the upper ones likewise."""
-        error = math.log1p(-level)
+    def _bounds(self, side: Side, level: float) -> Floats:
+        """Return the bounds of a side in ascending order of the predictions."""
+        observed, constant = self.units.observed, side.log_blocks - math.log1p(-level)
         if self.method == "yang-barber":
-            return self._hoeffding_bounds(self.lower.log_blocks - error)
-        events = group_events(self.units.observed[None], self.lower.ends)[0]
-        lower = exact_lower_bounds(events, self.lower.sizes, error - self.lower.log_blocks)
-        events = group_events(self.units.observed[None], self.upper.ends)[0]
-        sizes = self.upper.sizes[::-1].copy()
-        others = sizes - events[::-1]
-        upper = exact_lower_bounds(others, sizes, error - self.upper.log_blocks)
-        return lower, 1.0 - upper[::-1]
-
-    def _hoeffding_bounds(self, constant: float) -> tuple[Floats, Floats]:
-        fitted, starts, stops = self.isotonic(self.units.observed)
-        sizes = self.lower.sizes
-        lower = hoeffding_lower_bounds(fitted, sizes, starts, constant)
-        turned = (1.0 - fitted[::-1], sizes[::-1].copy(), stops[::-1].copy())
-        return lower, 1.0 - hoeffding_lower_bounds(*turned, constant)[::-1]
+            fitted, starts = side.isotonic(observed)
+            return side.in_order(hoeffding_lower_bounds(fitted, side.sizes, starts, constant))
+        events = side.events(observed[np.newaxis])[0]
+        return side.in_order(exact_lower_bounds(events, side.sizes, -constant))
 
 
 def confidence_band(
@@ -415,7 +421,8 @@ def _band(
     x, lower, upper = blocks.limits(level)
     if noncrossing:
         distinct = rows.mean[blocks.steps]
-        fitted = blocks.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
+        every = Side.of(rows, blocks.steps, turned=False, last=True)
+        fitted = every.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     log_pvalue = float(blocks.log_pvalues(rows.observed[None])[0])
     return ConfidenceBandCurve(

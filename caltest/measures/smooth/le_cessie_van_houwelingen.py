@@ -67,9 +67,9 @@ class LeCessieVanHouwelingen(Measure):
         v, sd = units.mean * (1.0 - units.mean), self._sd(units.predictions)
 
         def z(deviation: Floats) -> Floats:
-            return (
-                deviation / sd if sd else np.where(deviation, np.copysign(np.inf, deviation), 0.0)
-            )
+            if sd:
+                return deviation / sd
+            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
 
         never = f"{CONSTANT}; z is 0 where it has its mean, else infinite"
         return replace(
