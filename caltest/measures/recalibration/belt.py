@@ -16,8 +16,8 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
-from caltest.measures.outcome import Outcome
-from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
+from caltest.measures.outcome import Outcome, positive
+from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
 from caltest.predictions import Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
@@ -32,11 +32,6 @@ __all__ = [
 Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"
-MAYBE_FITTED = (
-    "observed and expected events are equal; if the model was fitted to these data, pass "
-    "internal=True"
-)
-FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +70,7 @@ class CalibrationBelt(Measure):
 
     def model(self, units: Units) -> Belt:
         """Return the polynomials of units."""
-        return Belt(units.counted(NAME), self)
+        return Belt(units.counted(NAME), self.selection)
 
     def statistic(self, units: Units) -> Statistic:
         return self.model(units).statistic()
@@ -83,8 +78,7 @@ class CalibrationBelt(Measure):
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
         model = self.model(RowUnits(predictions))
-        fit = model.fit(model.units.observed[None])
-        model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
+        fit = model.fitted("use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
         return Outcome(
             statistic_name=self.symbol,
@@ -97,17 +91,6 @@ class CalibrationBelt(Measure):
             notes=model.notes,
             degenerate=model.degenerate,
         )
-
-
-class Belt(BeltModel):
-    """The likelihood ratio of a polynomial in the log odds, its degree selected for the labels."""
-
-    def __init__(self, units: Units, measure: CalibrationBelt) -> None:
-        super().__init__(units, measure.selection)
-        self.parameters = {"sample": "development" if measure.internal else "external"}
-        excess = float(units.scale @ (units.observed - units.shift))
-        if not measure.internal and abs(excess) < FITTED_HERE:
-            self.notes = (MAYBE_FITTED,)
 
 
 def calibration_belt(
@@ -315,17 +298,13 @@ def _belt(
             "use test='calibration-belt' with null='exact'",
         )
     model, selection = measure.model(RowUnits(predictions)), measure.selection
-    labels = model.units.observed
     for message in model.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=5)
-    fit = model.fit(labels[None])
-    model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
+    fit = model.fitted("the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
     at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)
     grid = scipy.special.expit(at)
-    edges = np.array(
-        [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
-    )
+    edges = np.array([model.bounds(fit, at, selection.quantile(level, degree)) for level in levels])
     lower, upper = edges[:, :, 0], edges[:, :, 1]
     return CalibrationBeltCurve(
         grid=grid,
@@ -337,7 +316,7 @@ def _belt(
         degree=degree,
         coefficients=model.coefficients(fit),
         statistic=statistic,
-        pvalue=selection.sf(statistic, degree),
+        pvalue=positive(selection.sf(statistic, degree)),
         n=predictions.n,
         internal=measure.internal,
     )
