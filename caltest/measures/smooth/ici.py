@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -42,14 +42,11 @@ class LoessMeasure(Measure):
     span: float = SPAN
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
+    functional: ClassVar[Callable[[Loess, Floats], Floats]]  # of the deviations at the knots
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
 
     def __post_init__(self) -> None:
         check_fraction(self.span, "span")
-
-    @abstractmethod
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        """Return the values (B,) for the deviations loess - p at the knots, (B, knots)."""
 
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.symbol}")
@@ -57,7 +54,7 @@ class LoessMeasure(Measure):
             raise NotApplicable(
                 f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
             )
-        return Loess(units, self).statistic()
+        return Loess(units, self.span, type(self).functional).statistic()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         few = method == "plug-in" and n < FEW_OBSERVATIONS
@@ -69,17 +66,19 @@ class Loess(Fit):
 
     caution = "a loess of the mean prediction of each cell"
 
-    def __init__(self, units: Units, measure: LoessMeasure) -> None:
+    def __init__(
+        self, units: Units, span: float, functional: Callable[[Loess, Floats], Floats]
+    ) -> None:
         super().__init__(units)
-        self.measure = measure
-        self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
+        self.functional = functional
+        self.parameters = {"smoother": "loess of degree 1", "span": span}
         x, spread = units.mean, float(units.most[-1] - units.least[0])
         self.knots = lowess.find_knots(x, STEP * spread)
         self.start = np.searchsorted(x, self.knots)
         # The weights of rows do not depend on the unit, but their squares would underflow.
         unit = spread if 0 < spread < SMALLEST else 1.0
         self._x, knots = x / unit if unit < 1 else x, self.knots / unit
-        nearest = min(max(2, int(measure.span * units.rows + 1e-7)), units.rows)
+        nearest = min(max(2, int(span * units.rows + 1e-7)), units.rows)
         before = np.append(0.0, np.cumsum(units.size))
         radii = lowess.find_radii(self._x, before, knots, nearest)
         edges = lowess.window_edges(
@@ -96,7 +95,7 @@ class Loess(Fit):
             self._weights = self._moment_weights(knots, radii, edges)
 
     def values(self, observed: Observed) -> Floats:
-        return self.measure.functional(self, self.fits(observed) - self.knots)
+        return self.functional(self, self.fits(observed) - self.knots)
 
     def fits(self, observed: Observed) -> Floats:
         """Return the loess at the knots, (B, knots)."""
@@ -111,7 +110,11 @@ class Loess(Fit):
             return np.asarray(totals, dtype=np.float64) / float(units.rows)
         return np.asarray(lowess.mean_errors(units.mean, self.knots, self.start, deviations))
 
-    def quantile(self, deviations: Floats, share: float) -> Floats:
+    def largest(self, deviations: Floats) -> Floats:
+        """Return the largest of the absolute errors, (B,): knots are rows, linear in between."""
+        return np.asarray(np.abs(deviations).max(axis=1))
+
+    def quantile(self, deviations: Floats, *, share: float) -> Floats:
         """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
         return np.array([self._quantile(errors, share) for errors in self._errors(deviations)])
 
@@ -160,9 +163,7 @@ class ICI(LoessMeasure):
     key: ClassVar[str] = "ici"
     title: ClassVar[str] = "integrated calibration index"
     symbol: ClassVar[str] = "ICI"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        return loess.mean(deviations)
+    functional = Loess.mean
 
     def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
         gap = np.arange(2.0) - predictions.probs[:, 1:]
@@ -240,9 +241,7 @@ class E50(LoessMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
     symbol: ClassVar[str] = "E50"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        return loess.quantile(deviations, 0.5)
+    functional = partial(Loess.quantile, share=0.5)
 
 
 def e50(
@@ -305,9 +304,7 @@ class E90(LoessMeasure):
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "E90"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        return loess.quantile(deviations, 0.9)
+    functional = partial(Loess.quantile, share=0.9)
 
 
 def e90(
@@ -372,10 +369,7 @@ class Emax(LoessMeasure):
     title: ClassVar[str] = "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "Emax"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        # The error is linear between knots, and knots are rows: the largest stands at a knot.
-        return np.asarray(np.abs(deviations).max(axis=1))
+    functional = Loess.largest
 
 
 def emax(
