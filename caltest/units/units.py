@@ -36,7 +36,7 @@ class Units(ABC):
         The weight of the rows.
     observed : (U,) array
         What was observed.
-    size, counts : (U,) array
+    size, row_counts : (U,) array
         The largest that can be observed, and the number of rows.
     least, most : (U,) array
         The smallest and the largest prediction of the event.
@@ -54,7 +54,7 @@ class Units(ABC):
     mass: Floats
     observed: Observed
     size: Floats
-    counts: AnyArray
+    row_counts: AnyArray
     least: Floats
     most: Floats
     start: Ints
@@ -171,7 +171,7 @@ class RowUnits(Units):
         return self.in_order(probs[:, 1] if self.predictions.m == 2 else probs)
 
     @cached_property
-    def probs(self) -> Floats:  # type: ignore[override]
+    def probs(self) -> Floats:
         return self.in_order(self.predictions.probs)
 
     @property
@@ -184,7 +184,7 @@ class RowUnits(Units):
     def size(self) -> Floats:  # type: ignore[override]
         return np.broadcast_to(1.0, self.scale.size)
 
-    counts = size
+    row_counts = size
 
     @cached_property
     def scale(self) -> Floats:  # type: ignore[override]
@@ -258,7 +258,7 @@ class SortedRowUnits(RowUnits):
         return self._columns[0]
 
     @property
-    def observed(self) -> Observed:  # type: ignore[override]
+    def observed(self) -> Observed:
         return self._columns[1]
 
     @property
@@ -287,7 +287,7 @@ class CellUnits(Units):
         self.start = np.array([0, len(cells)]) if start is None else start
         self.is_alone = start is None
         self.mean, self.shift, self.rows = cells.mean, cells.expected, cells.rows
-        self.least, self.most, self.counts = cells.least, cells.most, cells.counts
+        self.least, self.most, self.row_counts = cells.least, cells.most, cells.counts
         self.mass = self.size = cells.n.astype(np.float64)
         self.scale = np.ones(len(cells))
         self.observed = cells.events.astype(np.float64)

@@ -125,7 +125,7 @@ class GradeMeasure(Measure):
         self, d: int, n: int, pd: float, tails: Tails, *, notes: tuple[str, ...], **described: Any
     ) -> Outcome:
         """Return the test of d defaults of n obligors by the tails of a distribution."""
-        given = {
+        given: dict[str, Any] = {
             "statistic_name": "defaults",
             "statistic": float(d),
             "null_text": f"{self.distribution_text}, {self.alternative}",

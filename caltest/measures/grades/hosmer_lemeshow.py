@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -114,17 +113,17 @@ class GroupedMeasure(Measure):
         sample = "development" if self.internal else "external"
         parameters = {**found.parameters, "df": df, "sample": sample}
         notes = (*found.notes, *self._which(bound, df), *bound.sparse())
-        described = {"parameters": parameters, "notes": notes, "degenerate": found.degenerate}
-        return chi2_limit(self.symbol, float(found.observed[0]), df, **described)
+        described: dict[str, Any] = {"notes": notes, "degenerate": found.degenerate}
+        return chi2_limit(
+            self.symbol, float(found.observed[0]), df, parameters=parameters, **described
+        )
 
-    def _which(self, bound: RiskGroups, df: int) -> Iterator[str]:
-        """Say what the degrees of freedom are for, and whether they are too many."""
+    def _which(self, bound: RiskGroups, df: int) -> tuple[str, ...]:
+        """Return notes on what the degrees of freedom are for, and whether they are too many."""
         if self.internal:
-            yield DEVELOPMENT.format(df=df)
-            return
-        yield EXTERNAL.format(df=df)
-        if bound.mean < SHARE_OF_DF * df:
-            yield CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df)
+            return (DEVELOPMENT.format(df=df),)
+        too_many = CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df)
+        return EXTERNAL.format(df=df), *(too_many,) * (bound.mean < SHARE_OF_DF * df)
 
 
 class RiskGroups(UnitSums):

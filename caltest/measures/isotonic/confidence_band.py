@@ -207,10 +207,10 @@ class BandBlocks(Fit):
     def _log_pvalues(self, side: Side, observed: Observed) -> Floats:
         if self.method == "yang-barber":
             fits = (side.isotonic(row) for row in observed)
-            found = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
-        else:
-            found = smallest_tails(side.events(observed), side.sizes, side.along)
-        return side.log_blocks - np.asarray(found)
+            excess = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
+            return np.asarray(side.log_blocks - np.array(excess))
+        found = smallest_tails(side.events(observed), side.sizes, side.along)
+        return np.asarray(side.log_blocks - found)
 
     def limits(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return predictions with both bounds; they hold to the right and to the left."""

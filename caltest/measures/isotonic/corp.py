@@ -21,7 +21,7 @@ from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats, Hashes, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed
+from caltest.units.units import Observed, score_order
 
 __all__ = [
     "CorpBand",
@@ -361,7 +361,7 @@ def _band(
     predictions: Predictions, level: float, n_resamples: int, seed: int, n_jobs: int | None
 ) -> CorpBand:
     units = RowUnits(predictions).ordered("the band of " + NAME)
-    rows, redrawing = _places(units.mean), predictions.redrawing.taken(units.order)
+    rows, redrawing = _places(units.mean), predictions.redrawing.taken(score_order(predictions))
     keys = resample_keys(seed, n_resamples)
 
     def fits(some: Hashes) -> Floats:

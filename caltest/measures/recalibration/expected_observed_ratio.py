@@ -188,7 +188,8 @@ class ExpectedObservedRatio(Measure):
 
         def ratio(events: Floats) -> Floats:
             share, out = events / units.total, np.full(events.shape, none)
-            return np.divide(expected, share, out, where=share > 0)
+            np.divide(expected, share, out, where=share > 0)
+            return out
 
         value = "infinite" if expected else "taken as 1, since none was expected"
         never = (f"no event was observed: E/O is {value}",)

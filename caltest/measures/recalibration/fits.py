@@ -65,7 +65,7 @@ class LogOdds(Fit):
     def __init__(self, units: Units) -> None:
         super().__init__(units)
         self.certain, self._impossible = impossible_labels(units)
-        self.outside = int(units.counts[self.certain].sum())
+        self.outside = int(units.row_counts[self.certain].sum())
 
     def inside(self, values: Observed, axis: int = 0) -> Observed:
         """Return the values of the units that have log odds."""

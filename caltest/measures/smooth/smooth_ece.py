@@ -182,7 +182,7 @@ class OnGrid(Smoothed):
 
     def observed(self) -> Floats:
         if isinstance(self.units, CellUnits):
-            return super().observed()
+            return np.asarray(super().observed())
         # The observed labels of rows need no order.
         p = cast("RowUnits", self.units).predictions
         event, share = np.ascontiguousarray(p.probs[:, 1]), over_sum(row_weights(p), self.total)
