@@ -122,8 +122,9 @@ class GroupedMeasure(Measure):
         """Return notes on what the degrees of freedom are for, and whether they are too many."""
         if self.internal:
             return (DEVELOPMENT.format(df=df),)
-        too_many = CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df)
-        return EXTERNAL.format(df=df), *(too_many,) * (bound.mean < SHARE_OF_DF * df)
+        conservative = CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df)
+        notes = (EXTERNAL.format(df=df), conservative)
+        return notes if bound.mean < SHARE_OF_DF * df else notes[:1]
 
 
 class RiskGroups(UnitSums):
