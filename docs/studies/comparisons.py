@@ -26,8 +26,7 @@ from sklearn.isotonic import IsotonicRegression
 import caltest as ct
 from caltest.calibrators import REGISTRY
 from caltest.comparison.outcomes import fisher_pvalue
-from caltest.comparison.scores import flipped_sums, redrawn_pvalue
-from caltest.comparison.scores import SCORES
+from caltest.comparison.scores import SCORES, flipped_sums, redrawn_pvalue
 
 N_RESAMPLES = 199
 DRAWS = 999  # of the comparison of models
