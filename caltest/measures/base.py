@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["BoundMeasure", "Measure"]
 
 
-FROM_STATISTIC = ("bind_cells", "bind_groups", "residual_statistics")  # in every measure with one
+# What a measure with a statistic has for each form of units that this takes.
+FROM_STATISTIC = {"bind_cells": "cells", "bind_groups": "groups", "residual_statistics": "clusters"}
 REGISTRY: dict[str, type[Measure]] = {}  # filled by the package, in the order of its lines
 
 TESTS, METHOD = "use one of the tests {tests}", "use method={measure.intervals[0]!r}"
@@ -132,6 +133,7 @@ class Measure(ABC):
         "is a statistic that grows with n and estimates no quantity that an interval could hold"
     )
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells", "groups", "clusters")  # see `takes`
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -139,7 +141,7 @@ class Measure(ABC):
 
         One that has a `statistic` of units has what follows from it.
         """
-        if capability in FROM_STATISTIC and cls.statistic is not Measure.statistic:
+        if cls.statistic is not Measure.statistic and FROM_STATISTIC.get(capability) in cls.forms:
             return True
         return getattr(cls, capability) is not getattr(Measure, capability)
 
@@ -174,8 +176,11 @@ class Measure(ABC):
         raise declines(self, "statistic")
 
     def takes(self, form: str) -> bool:
-        """Tell whether the statistic takes units of this form: "rows", "cells" or "clusters"."""
-        return self.offers("statistic")
+        """Tell whether the statistic takes units of this form: "rows", "cells", "groups", ...
+
+        Those are of very many groups of cells, and "clusters" are of rows that depend.
+        """
+        return self.offers("statistic") and form in self.forms
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
@@ -202,7 +207,7 @@ class Measure(ABC):
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         """Do all that depends on the predictions alone, for cells of very many groups."""
-        if self.takes("cells"):
+        if self.takes("groups"):
             return BoundGroups(self, many)
         raise declines(self, "bind_groups")
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.predictions import Predictions
-from caltest.types import Floats, Labels
-from caltest.units.units import rounding_scale, row_weights
-
-Sums = Callable[[Labels, Floats, Floats], Floats]
+from caltest.types import Floats
+from caltest.units.units import row_weights
 
 
 def sum_unit(sd: float, weight: Floats) -> float:
@@ -25,6 +21,11 @@ def sum_unit(sd: float, weight: Floats) -> float:
     The sum of a few rare events is in units that are small beside each of them.
     """
     return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
+
+
+def event_table(probs: Floats) -> Floats:
+    """Return the number of events of each label of two classes, (n, 2)."""
+    return np.tile(np.arange(2.0), (len(probs), 1))
 
 
 def event_terms(predictions: Predictions, **options: bool) -> RowTerms:
@@ -71,18 +72,3 @@ class MeanScore(LabelScore):
         weight, probs = row_weights(predictions), predictions.probs
         own = np.where(probs > 0, self.score_table(predictions), 0.0) * probs
         return float(own.sum() / weight.sum())
-
-
-class BinaryScore(BoundMeasure):
-    """The weighted mean of a score of two classes, computed as it is summed."""
-
-    def __init__(self, predictions: Predictions, sums: Sums) -> None:
-        super().__init__(predictions)
-        self._event = predictions.probs[:, 1]
-        self._weight = row_weights(predictions)
-        self._total = float(self._weight.sum())
-        self._sums = sums
-        self.scale = rounding_scale(predictions.n)
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return np.asarray(self._sums(labels, self._event, self._weight) / self._total)

@@ -49,6 +49,9 @@ class RowStatistic(BoundMeasure):
     def value(self, n_jobs: int | None = None) -> float:
         return float(self.statistic.observed[0])
 
+    def estimate(self, value: float) -> float:
+        return estimate_of(self.statistic, value)
+
 
 class CellStatistic(BoundCells):
     """A statistic of cells as a function of their numbers of events."""
@@ -65,11 +68,14 @@ class CellStatistic(BoundCells):
     @property
     def calibrated(self) -> float:
         if self.statistic.score_table is None:
-            return super().calibrated
+            return self.statistic.calibrated
         return float(self.values(self.cells.expected[np.newaxis])[0])
 
     def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
         return self.statistic.values(labels)[:, 0]
+
+    def estimate(self, value: float) -> float:
+        return estimate_of(self.statistic, value)
 
     def error(self) -> float | None:
         error = self.statistic.error
@@ -138,6 +144,11 @@ class FlippedStatistic(ResidualStatistic):
         by_cluster = units.by_row, units.in_order(clusters), count
         sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
         return lambda signs: value(sums(signs))[:, 0]
+
+
+def estimate_of(statistic: Statistic, value: float) -> float:
+    """Return the calibration error that an observed value stands for."""
+    return value if statistic.estimate is None else float(statistic.estimate(value))
 
 
 def gaps_of_rows(units: Units, norm: Norm) -> Gaps:

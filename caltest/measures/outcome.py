@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
@@ -125,6 +126,21 @@ def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]
         alternative="two-sided",
         null_text="normal limit, two-sided",
         parameters=parameters,
+    )
+
+
+def chi2_limit(
+    name: str, statistic: float, df: int, estimate: float | None = None, **described: Any
+) -> Outcome:
+    """Return the test of a statistic that is about chi^2, by default its own estimate."""
+    return Outcome(
+        statistic_name=name,
+        statistic=statistic,
+        pvalue=float(scipy.special.chdtrc(df, statistic)),
+        estimate=statistic if estimate is None else estimate,
+        alternative="greater",
+        null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
+        **described,
     )
 
 

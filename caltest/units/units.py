@@ -36,6 +36,10 @@ class Units(ABC):
         The weight of the rows.
     observed : (U,) array
         What was observed.
+    size, row_counts : (U,) array
+        The largest that can be observed, and the number of rows.
+    least, most : (U,) array
+        The smallest and the largest prediction of the event.
     start : (G + 1,) array
         Where the units of each group begin, and where those of the last end.
     rows : int
@@ -49,6 +53,10 @@ class Units(ABC):
     shift: Floats
     mass: Floats
     observed: Observed
+    size: Floats
+    row_counts: AnyArray
+    least: Floats
+    most: Floats
     start: Ints
     rows: int
     is_alone: bool = True
@@ -68,10 +76,14 @@ class Units(ABC):
             If there are more than two classes; the message names the measure.
         """
 
-    @property
     @abstractmethod
+    def counted(self, measure: str = "") -> Units:
+        """Return the units with a positive weight; the message is that of `ordered`, if any."""
+
+    @property
     def probs(self) -> Floats:
-        """The probabilities (U, m) of all classes, of those that are not sorted."""
+        """The probabilities (U, m) of all classes."""
+        return np.column_stack([1.0 - self.mean, self.mean])
 
     @property
     @abstractmethod
@@ -124,7 +136,7 @@ class Units(ABC):
 class RowUnits(Units):
     """The rows of predictions, in one group.
 
-    Attributes
+    Parameters
     ----------
     predictions : Predictions
         The predictions.
@@ -132,12 +144,12 @@ class RowUnits(Units):
         The numbers of the rows, None for all as they are.
     """
 
-    def __init__(self, predictions: Predictions) -> None:
-        self.predictions = predictions
+    def __init__(self, predictions: Predictions, order: Order | None = None) -> None:
+        self.predictions, self._order = predictions, order
 
     @property
     def order(self) -> Order | None:
-        return None
+        return self._order
 
     def in_order(self, values: AnyArray) -> AnyArray:
         """Return values of all rows, (n,), of the units."""
@@ -146,24 +158,37 @@ class RowUnits(Units):
     @property
     def by_row(self) -> Floats:
         """The residual of each row, where `residuals` are in another order among equals, (U,)."""
-        return np.asarray(self.scale * (self.in_order(self.predictions.labels) - self.mean))
+        labels = self.in_order(self.predictions.labels)
+        if self.mean.ndim == 1:
+            return np.asarray(self.scale * (labels - self.mean))
+        gaps = -self.mean
+        gaps[np.arange(labels.size), labels] += 1.0
+        return np.asarray(gaps * self.scale[:, np.newaxis])
 
     @cached_property
     def mean(self) -> Floats:  # type: ignore[override]
         probs = self.predictions.probs
-        return probs[:, 1] if self.predictions.m == 2 else probs
+        return self.in_order(probs[:, 1] if self.predictions.m == 2 else probs)
 
-    @property
+    @cached_property
     def probs(self) -> Floats:
-        return self.predictions.probs
+        return self.in_order(self.predictions.probs)
 
     @property
     def shift(self) -> Floats:  # type: ignore[override]
         return self.mean
 
+    least = most = shift
+
+    @property
+    def size(self) -> Floats:  # type: ignore[override]
+        return np.broadcast_to(1.0, self.scale.size)
+
+    row_counts = size
+
     @cached_property
     def scale(self) -> Floats:  # type: ignore[override]
-        return row_weights(self.predictions)
+        return self.in_order(row_weights(self.predictions))
 
     @property
     def mass(self) -> Floats:  # type: ignore[override]
@@ -175,7 +200,7 @@ class RowUnits(Units):
 
     @property
     def heaviest(self) -> float:
-        return float(self.scale.max())
+        return float(row_weights(self.predictions).max())
 
     @cached_property
     def observed(self) -> Observed:
@@ -187,15 +212,20 @@ class RowUnits(Units):
 
     @property
     def rows(self) -> int:  # type: ignore[override]
-        return self.predictions.n
+        return self.predictions.n if self._order is None else self._order.size
 
     @property
     def ends(self) -> Flags:
         return step_ends(self.mean)
 
+    @cached_property
+    def total(self) -> Floats:
+        return np.array([float(row_weights(self.predictions).sum())])
+
     @property
     def variance(self) -> Floats:
-        return np.array([sum_variance(self.mean, self.scale)])
+        event = np.ascontiguousarray(self.predictions.probs[:, 1])
+        return np.array([sum_variance(event, row_weights(self.predictions))])
 
     @property
     def rounding(self) -> float:
@@ -205,13 +235,35 @@ class RowUnits(Units):
         check_one_dimension(self.predictions, measure)
         return SortedRowUnits(self.predictions)
 
+    def counted(self, measure: str = "") -> RowUnits:
+        if measure:
+            check_one_dimension(self.predictions, measure)
+        weight = self.predictions.sample_weight
+        if weight is None or weight.all():
+            return self
+        return RowUnits(self.predictions, np.flatnonzero(weight))
+
 
 class SortedRowUnits(RowUnits):
     """Rows of two classes in ascending order of P(class 1); those without weight are left out."""
 
-    def __init__(self, predictions: Predictions) -> None:
-        super().__init__(predictions)
-        self.mean, self.observed, self.scale = sorted_columns(predictions)
+    probs = Units.probs
+
+    @cached_property
+    def _columns(self) -> tuple[Floats, Events, Floats]:
+        return sorted_columns(self.predictions)
+
+    @property
+    def mean(self) -> Floats:  # type: ignore[override]
+        return self._columns[0]
+
+    @property
+    def observed(self) -> Observed:
+        return self._columns[1]
+
+    @property
+    def scale(self) -> Floats:  # type: ignore[override]
+        return self._columns[2]
 
     @cached_property
     def order(self) -> Order:
@@ -235,17 +287,14 @@ class CellUnits(Units):
         self.start = np.array([0, len(cells)]) if start is None else start
         self.is_alone = start is None
         self.mean, self.shift, self.rows = cells.mean, cells.expected, cells.rows
-        self.mass = cells.n.astype(np.float64)
+        self.least, self.most, self.row_counts = cells.least, cells.most, cells.counts
+        self.mass = self.size = cells.n.astype(np.float64)
         self.scale = np.ones(len(cells))
         self.observed = cells.events.astype(np.float64)
 
     @property
     def ends(self) -> Flags:
         return np.ones(len(self.cells), np.bool_)
-
-    @property
-    def probs(self) -> Floats:
-        return np.column_stack([1.0 - self.mean, self.mean])
 
     @property
     def is_weighted(self) -> bool:
@@ -264,6 +313,9 @@ class CellUnits(Units):
         return np.maximum(1.0, 0.1 * np.sqrt(self.sums(self.cells.counts)))
 
     def ordered(self, measure: str) -> CellUnits:
+        return self
+
+    def counted(self, measure: str = "") -> CellUnits:
         return self
 
     def some(self, groups: Flags) -> tuple[CellUnits, Flags]:

@@ -24,7 +24,7 @@ def belt_rates(n, sets, m=2, **lens):
     measure = CalibrationBelt()
     data = generative_model("M1", n=n, m=m, alpha=1.0, rng=0)
     bound = measure.bind(data)
-    fit = bound.fit.fit(bound.redraw(resample_keys(1, sets)))
+    fit = bound.statistic.sums.fit(bound.redraw(resample_keys(1, sets)))
     pairs = list(zip(fit.statistic, fit.degree, strict=True))
     law = sum(measure.selection.sf(t, d) <= LEVEL for t, d in pairs)
     naive = sum(chdtrc(2, t) <= LEVEL for t, _ in pairs)
@@ -51,7 +51,7 @@ def test_internal_belt_law_holds_its_level_for_fitted_predictions(sets):
     for seed in range(sets):
         drawn = data.simulate(seed)
         bound = external.bind(drawn)
-        model = bound.fit
+        model = bound.statistic.sums
         fit = model.fit(drawn.labels[None].astype(np.uint8))
         beta = model.coefficients(fit)
         fitted = expit(beta[0] + beta[1] * logit(drawn.probs[:, 1]))
@@ -63,7 +63,7 @@ def test_internal_belt_law_holds_its_level_for_fitted_predictions(sets):
 def test_score_is_standard_normal_under_calibration():
     """The sums from which the fit is made have mean 0 and the curvature as their variance."""
     bound = CalibrationBelt().bind(generative_model("M1", n=500, m=2, alpha=1.0, rng=0))
-    model = bound.fit
+    model = bound.statistic.sums
     sums = model.sums(bound.redraw(resample_keys(0, 20_000)))
     h = bound.predictions.probs.prod(axis=1).sum()
     np.testing.assert_allclose(np.cov(sums.T) / h, np.eye(5), atol=0.05)

@@ -24,7 +24,7 @@ from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
 from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
 from caltest.units import CellUnits, Norm, RowUnits, UnitSums
-from caltest.units.units import Observed
+from caltest.units.units import Observed, row_weights
 
 if TYPE_CHECKING:
     from caltest.measures.bins.ece import BinErrors
@@ -269,8 +269,9 @@ class BinnedRows(RowUnits):
         if self.measure.binning == "uniform":
             sums = uniform_sums(event, p.labels, weight, self.measure.bins)
             return sums[sums[:, 0] > 0].T
-        every = (1.0, event, p.labels, self.scale)
-        return np.stack([self.bin_sums(self.scale * values) for values in every])
+        weight = row_weights(p)  # as the rows are given
+        every = (1.0, event, p.labels, weight)
+        return np.stack([self.bin_sums(weight * values) for values in every])
 
     def counts(self) -> list[Counts]:
         """Return for each class events, expected events and rows of each bin; of two, the second.

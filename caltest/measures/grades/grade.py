@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy
@@ -16,84 +16,46 @@ from caltest import checks
 from caltest.checks.arrays import listing
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
-from caltest.measures.label_scores import BinaryScore, event_terms
+from caltest.measures.label_scores import event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.class_sums import binary_event_sums
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
-from caltest.types import Floats, Labels
+from caltest.types import Floats
+from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension
 
 __all__ = ["Binomial", "Jeffreys", "Normal", "Vasicek"]
 
 ALTERNATIVES = ("greater", "two-sided")
-
-
 SIDES = {"greater": "the PD is too low: more defaults than predicted"}
-
-
 OTHER_SIDE = (
     "there are fewer defaults than predicted (lower tail {tail:.2g}), so that the PD may be too "
     "high; this test does not look for that, alternative='two-sided' does"
 )
-
-
 RARE = 0.05  # a lower tail that is told
-
-
 CERTAIN = (
     "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
     "observed, and the least positive number where it is impossible"
 )
-
-
 MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
     "each, under which the number of defaults varies more"
 )
-
-
 OWN = {"grade-rate": "rates that the test does not reject"}
-
-
 LEAST, LARGEST = -50.0, 36.0  # log odds of the rates that are looked at: 2e-22, and 1 - 2e-16
-
-
 AS_THEY_ARE = "; null='exact' takes them as they are"
-
-
 Tails = tuple[float, float]
-
-
 NODES, WEIGHTS = leggauss(16)
-
-
 FARTHEST = 38.0  # the normal density underflows beyond
-
-
 STEPS = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0])
-
-
-class BoundGrade(BinaryScore):
-    """The number of defaults, class 1 under the lens; with sample weights their sum."""
-
-    def __init__(self, predictions: Predictions, measure: GradeMeasure) -> None:
-        check_one_dimension(predictions, measure.title)
-        super().__init__(predictions, binary_event_sums)
-        self.pd = float(self._event @ self._weight / self._total)
-        self.parameters = {"PD": self.pd, "alternative": measure.alternative}
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        return self._sums(labels, self._event, self._weight)
-
-    def estimate(self, value: float) -> float:
-        return value / self._total
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradeMeasure(Measure):
     """The number of defaults with the alternative that its test is for."""
 
+    forms: ClassVar[tuple[str, ...]] = ("rows",)
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     sides: ClassVar[Mapping[str, str]] = SIDES
 
@@ -128,8 +90,19 @@ class GradeMeasure(Measure):
         """Return the parameters of the null distribution."""
         return {"PD": pd}
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundGrade:
-        return BoundGrade(predictions, self)
+    def statistic(self, units: Units) -> Statistic:
+        """Return the number of defaults, class 1 under the lens; with weights their sum."""
+        check_one_dimension(cast("RowUnits", units).predictions, self.title)
+        total = units.total[0]
+        pd = float(units.mean @ units.scale / total)
+        return Statistic(
+            units=units,
+            sums=ScoreSums(units, event_table, fused=binary_event_sums),
+            value=np.asarray,
+            scale=units.rounding,
+            estimate=lambda defaults: defaults / total,
+            parameters={"PD": pd, "alternative": self.alternative},
+        )
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the defaults of each row, times the weights."""
@@ -146,16 +119,24 @@ class GradeMeasure(Measure):
         certain = pd in {0.0, 1.0}
         tails = certain_tails(d, n, pd) if certain else self.tails(d, n, pd)
         degenerate = (CERTAIN.format(pd=pd),) if certain else ()
+        return self.outcome(d, n, pd, tails, notes=notes, degenerate=degenerate)
+
+    def outcome(
+        self, d: int, n: int, pd: float, tails: Tails, *, notes: tuple[str, ...], **described: Any
+    ) -> Outcome:
+        """Return the test of d defaults of n obligors by the tails of a distribution."""
+        given: dict[str, Any] = {
+            "statistic_name": "defaults",
+            "statistic": float(d),
+            "null_text": f"{self.distribution_text}, {self.alternative}",
+        }
         return Outcome(
-            statistic_name="defaults",
-            statistic=float(d),
             pvalue=pvalue_of(tails, self.alternative),
             estimate=d / n,
             alternative=self.alternative,
-            null_text=f"{self.distribution_text}, {self.alternative}",
             parameters=self.settings(pd),
             notes=(*notes, *other_side(tails, self.alternative)),
-            degenerate=degenerate,
+            **(given | described),
         )
 
     @property
@@ -266,12 +247,9 @@ def factor_tails(d: int, n: int, pd: float, correlation: float) -> Tails:
     z, weight = _factor(d, n, pd, correlation)
     mass = weight * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
     x = (scipy.special.ndtri(pd) + math.sqrt(correlation) * z) / math.sqrt(1.0 - correlation)
-    upper = (
-        float(mass @ scipy.special.betainc(d, n - d + 1, scipy.special.ndtr(x))) if d > 0 else 1.0
-    )
-    lower = (
-        float(mass @ scipy.special.betainc(n - d, d + 1, scipy.special.ndtr(-x))) if d < n else 1.0
-    )
+    high, low = scipy.special.ndtr(x), scipy.special.ndtr(-x)
+    upper = float(mass @ scipy.special.betainc(d, n - d + 1, high)) if d > 0 else 1.0
+    lower = float(mass @ scipy.special.betainc(n - d, d + 1, low)) if d < n else 1.0
     return min(upper, 1.0), min(lower, 1.0)
 
 
@@ -283,20 +261,14 @@ def factor_limit_tails(d: int, n: int, pd: float, correlation: float) -> Tails:
     return float(scipy.special.ndtr(-z)), float(scipy.special.ndtr(z))
 
 
-def _factor(
-    d: int, n: int, pd: float, correlation: float
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], ...]:
+def _factor(d: int, n: int, pd: float, correlation: float) -> tuple[Floats, Floats]:
     """Return nodes and weights for the factor."""
     rate = (d + 0.5) / (n + 1.0)
     x = float(scipy.special.ndtri(rate))
-    slope = (
-        math.sqrt(correlation / (1.0 - correlation))
-        * math.exp(-0.5 * x**2)
-        / math.sqrt(2.0 * math.pi)
-    )
-    centre = (math.sqrt(1.0 - correlation) * x - float(scipy.special.ndtri(pd))) / math.sqrt(
-        correlation
-    )
+    slope = math.sqrt(correlation / (1.0 - correlation)) * math.exp(-0.5 * x**2)
+    slope /= math.sqrt(2.0 * math.pi)
+    centre = math.sqrt(1.0 - correlation) * x - float(scipy.special.ndtri(pd))
+    centre /= math.sqrt(correlation)
     width = math.sqrt(rate * (1.0 - rate) / (n + 1.0)) / slope
     cuts = np.concatenate([np.linspace(-FARTHEST, FARTHEST, 77), [centre]])
     cuts = np.concatenate([cuts, centre + width * STEPS, centre - width * STEPS])
@@ -352,19 +324,11 @@ class Jeffreys(GradeMeasure):
         return jeffreys_tails(d, n, pd)
 
 
-FEWEST_EXPECTED = 10.0
-
-
-FEWEST_OBSERVED = 10
-
-
+FEWEST_EXPECTED, FEWEST_OBSERVED = 10.0, 10
 FEW_EXPECTED_NOTE = (
     "fewer than ten {kind} are expected, {count:.3g}: the normal limit can reject calibrated "
-    "grades "
-    "too often; the test 'binomial' does not"
+    "grades too often; the test 'binomial' does not"
 )
-
-
 SHORT = (
     f"with fewer than {FEWEST_OBSERVED} defaults or survivors the normal limit is rough, and the "
     "interval can be too short; that of the test 'binomial' is not"
@@ -415,20 +379,10 @@ class Normal(GradeMeasure):
                 "use the test 'binomial'",
             )
         fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
-        sparse = (
-            (FEW_EXPECTED_NOTE.format(count=fewest, kind=kind),) if fewest < FEWEST_EXPECTED else ()
-        )
-        tails = self.tails(d, n, pd)
-        return Outcome(
-            statistic_name="z",
-            statistic=normal_score(d, n, pd),
-            pvalue=pvalue_of(tails, self.alternative),
-            estimate=d / n,
-            alternative=self.alternative,
-            null_text=f"{self.distribution_text}, {self.alternative}",
-            parameters=self.settings(pd),
-            notes=(*notes, *sparse, *other_side(tails, self.alternative)),
-        )
+        note = FEW_EXPECTED_NOTE.format(count=fewest, kind=kind)
+        sparse = (note,) if fewest < FEWEST_EXPECTED else ()
+        described = {"statistic_name": "z", "statistic": normal_score(d, n, pd)}
+        return self.outcome(d, n, pd, self.tails(d, n, pd), notes=(*notes, *sparse), **described)
 
     def grade_interval(self, d: int, n: int, *, level: float) -> Ends:
         """Bound the rate by Wilson's interval, with a note where it is rough; no rows needed."""
@@ -515,21 +469,11 @@ class Vasicek(GradeMeasure):
         if pd in {0.0, 1.0} or correlation == 0:
             raise NotApplicable(
                 "the limit of an infinite grade needs a PD between 0 and 1 and a positive "
-                "correlation, and they are "
-                f"{pd:g} and {correlation:g}",
+                f"correlation, and they are {pd:g} and {correlation:g}",
                 "use null='closed-form'",
             )
-        tails = factor_limit_tails(d, n, pd, correlation)
-        return Outcome(
-            statistic_name="defaults",
-            statistic=float(d),
-            pvalue=pvalue_of(tails, self.alternative),
-            estimate=d / n,
-            alternative=self.alternative,
-            null_text=f"limit of an infinite grade, {self.alternative}",
-            parameters=self.settings(pd),
-            notes=(*notes, *other_side(tails, self.alternative)),
-        )
+        tails, text = factor_limit_tails(d, n, pd, correlation), "limit of an infinite grade"
+        return self.outcome(d, n, pd, tails, notes=notes, null_text=f"{text}, {self.alternative}")
 
 
 def check_correlation(

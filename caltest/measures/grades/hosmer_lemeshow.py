@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
-import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.outcome import Outcome
-from caltest.measures.residual_sums import check_size, residuals
+from caltest.measures.outcome import Outcome, chi2_limit
+from caltest.measures.residual_sums import check_size
 from caltest.numerics.bins import event_counts
-from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
-from caltest.types import Floats, Ints, Labels, Order
+from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
 from caltest.units.units import Observed
@@ -33,6 +31,17 @@ CAUTION = "groups end where cells do, up to 2^-16 beyond the quantiles"
 EXPECTED_FOR_LIMIT, LEAST_FOR_LIMIT = 5, 1  # expected counts: the usual rules for the chi^2 limit
 
 
+DEVELOPMENT = (
+    "df = {df} is for the sample that the model was fitted to; for other data, internal=False"
+)
+EXTERNAL = (
+    "df = {df} is for data that the model was not fitted to; for its development sample, "
+    "internal=True"
+)
+CONSERVATIVE = (
+    "predictions vary within groups, so that under calibration {symbol} has the mean {mean:.4g}, "
+    "below df = {df}: the chi^2 limit is conservative; use null='exact'"
+)
 SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
 
 
@@ -104,38 +113,18 @@ class GroupedMeasure(Measure):
         sample = "development" if self.internal else "external"
         parameters = {**found.parameters, "df": df, "sample": sample}
         notes = (*found.notes, *self._which(bound, df), *bound.sparse())
-        value = float(found.observed[0])
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=value,
-            pvalue=float(scipy.special.chdtrc(df, value)),
-            estimate=value,
-            alternative="greater",
-            null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
-            parameters=parameters,
-            notes=notes,
-            degenerate=found.degenerate,
+        described: dict[str, Any] = {"notes": notes, "degenerate": found.degenerate}
+        return chi2_limit(
+            self.symbol, float(found.observed[0]), df, parameters=parameters, **described
         )
 
     def _which(self, bound: RiskGroups, df: int) -> tuple[str, ...]:
         """Return notes on what the degrees of freedom are for, and whether they are too many."""
         if self.internal:
-            note = (
-                f"df = {df} is for the sample that the model was fitted to; for other data, "
-                "internal=False"
-            )
-            return (note,)
-        note = (
-            f"df = {df} is for data that the model was not fitted to; for its development sample, "
-            "internal=True"
-        )
-        if bound.mean >= SHARE_OF_DF * df:
-            return (note,)
-        conservative = (
-            f"predictions vary within groups, so that under calibration {self.symbol} has the mean "
-            f"{bound.mean:.4g}, below df = {df}: the chi^2 limit is conservative; use null='exact'"
-        )
-        return note, conservative
+            return (DEVELOPMENT.format(df=df),)
+        conservative = CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df)
+        notes = (EXTERNAL.format(df=df), conservative)
+        return notes if bound.mean < SHARE_OF_DF * df else notes[:1]
 
 
 class RiskGroups(UnitSums):
@@ -187,9 +176,9 @@ class RiskGroups(UnitSums):
         return cls(units, start, expected, spread, variance)
 
     @classmethod
-    def of_classes(cls, units: RowsAlongScore, wanted: int) -> RiskGroups:
-        """Return groups of several classes along a score."""
-        start, p = group_starts(units.ordered_score, wanted), units.mean
+    def of_classes(cls, units: RowUnits, start: Ints) -> RiskGroups:
+        """Return groups of several classes, of rows in their order."""
+        p = units.mean
         expected, spread = (np.add.reduceat(x, start[:-1]) for x in (p, p * (1.0 - p)))
         return cls(units, start, expected, spread.ravel(), expected.ravel())
 
@@ -245,25 +234,6 @@ class RiskGroups(UnitSums):
             "data that the model was not fitted to, or fewer groups"
         )
         return (note,)
-
-
-class RowsAlongScore(RowUnits):
-    """Rows of several classes in ascending order of a score (n,)."""
-
-    def __init__(self, predictions: Predictions, score: Floats) -> None:
-        super().__init__(predictions)
-        self._order = np.argsort(score, kind="stable")
-        self.ordered_score = score[self._order]
-        self.mean = self.in_order(predictions.probs)
-        self.observed = self.in_order(predictions.labels).astype(label_dtype(predictions.m))
-
-    @property
-    def order(self) -> Order:
-        return self._order
-
-    @property
-    def by_row(self) -> Floats:
-        return self.in_order(residuals(self.predictions))
 
 
 def cell_group_starts(units: CellUnits, wanted: int) -> Ints:
@@ -358,10 +328,10 @@ class HosmerLemeshow(GroupedMeasure):
 
     def statistic(self, units: Units) -> Statistic:
         found = super().statistic(units)
-        if not isinstance(found.units, RowsAlongScore):
+        if units.mean.ndim == 1:
             return found
-        classes = found.units.predictions.classes
-        reference = {"reference": classes[self._place(found.units)].item()}
+        rows = cast("RowUnits", units)
+        reference = {"reference": rows.predictions.classes[self._place(rows)].item()}
         return replace(found, parameters={**found.parameters, **reference})
 
     def risk_groups(self, units: Units) -> RiskGroups:
@@ -371,7 +341,9 @@ class HosmerLemeshow(GroupedMeasure):
             return RiskGroups.of_event(units, self.groups, pooled=True)
         rows = cast("RowUnits", units)
         score = 1.0 - rows.probs[:, self._place(rows)]
-        return RiskGroups.of_classes(RowsAlongScore(rows.predictions, score), self.groups)
+        order = np.argsort(score, kind="stable")
+        start = group_starts(score[order], self.groups)
+        return RiskGroups.of_classes(RowUnits(rows.predictions, order), start)
 
     def _place(self, rows: RowUnits) -> int:
         given, classes = self.reference, rows.predictions.classes
@@ -383,15 +355,7 @@ class HosmerLemeshow(GroupedMeasure):
         if not df:
             raise NotApplicable("the PD of every grade is 0 or 1")
         notes = (SPARSE_GRADES.format(count=sparse, size=pd.size),) if sparse else ()
-        return Outcome(
-            statistic_name="chi^2",
-            statistic=chi2,
-            pvalue=float(scipy.special.chdtrc(df, chi2)),
-            estimate=chi2,
-            alternative="greater",
-            null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
-            notes=notes,
-        )
+        return chi2_limit("chi^2", chi2, df, notes=notes)
 
 
 def hosmer_lemeshow(

@@ -14,8 +14,7 @@ from caltest.checks.options import check_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
+from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic.band_loops import (
     exact_lower_bounds,
     group_events,
@@ -28,7 +27,9 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.sources import Cells
-from caltest.types import Flags, Floats, Labels
+from caltest.types import Flags, Floats
+from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units.units import Observed
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 
@@ -56,6 +57,7 @@ class ConfidenceBand(Measure):
     key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
     symbol: ClassVar[str] = "-log10 p"
+    forms: ClassVar[tuple[str, ...]] = ("rows",)
     interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form", "exact", "consistency")
     needs_rows: ClassVar[str] = "its limits are those of all blocks of distinct predictions"
@@ -78,26 +80,30 @@ class ConfidenceBand(Measure):
             method = "round" if rounds else "standard"
         return method, (self.digits or DIGITS) if method == "round" else None
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
-        check_no_weights(predictions.sample_weight)
-        return SortedUnits(predictions, "the confidence band", self.blocks)
+    def blocks(self, units: Units) -> BandBlocks:
+        """Return the blocks of units."""
+        if units.is_weighted:
+            raise NotApplicable(
+                "the confidence band counts observations and takes no sample weights",
+                "use test='corp'",
+            )
+        return BandBlocks(units.ordered("the confidence band"), self)
 
-    def blocks(self, units: Ordered) -> BandBlocks:
-        """Return the blocks of rows or cells."""
-        return BandBlocks(units, self)
+    def statistic(self, units: Units) -> Statistic:
+        return self.blocks(units).statistic()
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the smallest level at which the diagonal leaves the band."""
-        bound = self.bind(predictions, n_jobs)
-        value = bound.value(n_jobs)
+        blocks = self.blocks(RowUnits(predictions))
+        value = blocks.value()
         return Outcome(
             statistic_name=self.symbol,
             statistic=value,
             pvalue=min(1.0, 10.0**-value),
             estimate=value,
             alternative="greater",
-            null_text=BOUNDS[bound.fit.method],
-            parameters=bound.parameters,
+            null_text=BOUNDS[blocks.method],
+            parameters=blocks.parameters,
             notes=("the band that it inverts holds any non-decreasing P(Y = 1 | p)",),
             is_bound=True,
         )
@@ -107,40 +113,80 @@ class ConfidenceBand(Measure):
 class Side:
     """Groups of units whose blocks bound the probability from one side.
 
+    The upper bounds are one minus the lower bounds of the other label, in descending order: such a
+    side is turned round.
+
     Attributes
     ----------
     ends : (units,) array of bool
-        Whether a unit is the last of its group.
-    sizes, x : (M,) array
-        Number of rows, and the prediction that stands for the group: the largest for lower bounds,
+        Whether a unit is the last of its group, in ascending order of the predictions.
+    x : (M,) array
+        The prediction that stands for each group, in ascending order: the largest for lower bounds,
         the smallest for upper bounds.
+    sizes, along : (M,) array
+        The number of rows of each group, and x, or one minus it, in the order of the side.
+    turned : bool
+        Whether it is that of the upper bounds.
     """
 
     ends: Flags
-    sizes: Floats
     x: Floats
+    sizes: Floats
+    along: Floats
+    turned: bool
+
+    @classmethod
+    def of(cls, units: Units, ends: Flags, *, turned: bool, last: bool) -> Side:
+        """Return the side of groups that end there, each at its last or first prediction."""
+        at = np.flatnonzero(ends)
+        start = np.append(0, at[:-1] + 1)
+        x = units.most[at] if last else units.least[start]
+        sizes = np.add.reduceat(units.size, start)
+        if turned:
+            return cls(ends, x, sizes[::-1].copy(), 1.0 - x[::-1], turned)
+        return cls(ends, x, sizes, x, turned)
 
     @property
     def log_blocks(self) -> float:
         """The logarithm of M^2 + M, twice the number of blocks: they have two sides."""
         return math.log(self.x.size) + math.log(self.x.size + 1)
 
+    def events(self, observed: Observed) -> Floats:
+        """Return the events (B, M) of each row of what is observed, of a turned side the others."""
+        events = group_events(observed, self.ends)
+        return np.ascontiguousarray(self.sizes - events[:, ::-1]) if self.turned else events
+
+    def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:
+        """Return the isotonic fit at each distinct prediction, and where it rises."""
+        weight = np.broadcast_to(1.0, observed.size)
+        mass, events, last = pool_steps(observed, weight, self.ends)
+        block_of = np.searchsorted(last, np.flatnonzero(self.ends))
+        fitted, change = (events / mass)[block_of], np.diff(block_of) > 0
+        if self.turned:
+            return 1.0 - fitted[::-1], np.append(change, True)[::-1].copy()
+        return fitted, np.append(True, change)
+
+    def in_order(self, bounds: Floats) -> Floats:
+        """Return bounds of the probability of the event in ascending order of the predictions."""
+        return 1.0 - bounds[::-1] if self.turned else bounds
+
 
 class BandBlocks(Fit):
     """Rows or cells, grouped for lower and for upper bounds, and -log10 of their p-value."""
 
-    def __init__(self, units: Ordered, options: ConfidenceBand) -> None:
+    def __init__(self, units: Units, options: ConfidenceBand) -> None:
         super().__init__(units)
-        self.scale, self.steps = 1.0, step_ends(units.event)
+        self.scale, self.steps = 1.0, step_ends(units.mean)
         self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
         self.parameters = {"method": self.method}
+        lower = upper = self.steps
         if self.method == "round":
             scale = 10.0 ** (self.digits or 0)
             self.parameters["digits"] = self.digits
-            self.lower = self._side(step_ends(np.ceil(units.most * scale)), last=True)
-            self.upper = self._side(step_ends(np.floor(units.least * scale)), last=False)
-        else:
-            self.lower = self.upper = self._side(self.steps, last=True)
+            lower = step_ends(np.ceil(units.most * scale))
+            upper = step_ends(np.floor(units.least * scale))
+        self.lower = Side.of(units, lower, turned=False, last=True)
+        self.upper = Side.of(units, upper, turned=True, last=self.method != "round")
         groups = max(self.lower.x.size, self.upper.x.size)
         if groups > MOST_GROUPS and self.method != "yang-barber":
             remedy = "fewer digits" if self.digits else "method='round'"
@@ -150,72 +196,38 @@ class BandBlocks(Fit):
                 f"use {remedy}",
             )
 
-    def _side(self, ends: Flags, *, last: bool) -> Side:
-        at = np.flatnonzero(ends)
-        start = np.append(0, at[:-1] + 1)
-        sizes = np.add.reduceat(self.units.size, start)
-        return Side(ends, sizes, self.units.most[at] if last else self.units.least[start])
+    def values(self, observed: Observed) -> Floats:
+        return self.log_pvalues(observed) / -math.log(10.0)
 
-    def values(self, labels: Counts) -> Floats:
-        return self.log_pvalues(labels) / -math.log(10.0)
+    def log_pvalues(self, observed: Observed) -> Floats:
+        """Return log p for each row of what is observed, (B,); beyond 0 where p would exceed 1."""
+        sides = (self._log_pvalues(side, observed) for side in (self.lower, self.upper))
+        return np.minimum(*sides)
 
-    def log_pvalues(self, labels: Counts) -> Floats:
-        """Return log p for each row of labels, (B,); beyond 0 where p would be above 1."""
+    def _log_pvalues(self, side: Side, observed: Observed) -> Floats:
         if self.method == "yang-barber":
-            return np.array([self._hoeffding_log_pvalue(row) for row in labels])
-        events = group_events(labels, self.lower.ends)
-        high = smallest_tails(events, self.lower.sizes, self.lower.x)
-        if self.upper is not self.lower:
-            events = group_events(labels, self.upper.ends)
-        sizes = self.upper.sizes[::-1]
-        others = np.ascontiguousarray((self.upper.sizes - events)[:, ::-1])
-        low = smallest_tails(others, sizes.copy(), 1.0 - self.upper.x[::-1])
-        return np.minimum(self.lower.log_blocks - high, self.upper.log_blocks - low)
-
-    def _hoeffding_log_pvalue(self, labels: Labels) -> float:
-        fitted, starts, stops = self.isotonic(labels)
-        side = self.lower
-        high = hoeffding_excess(fitted, side.sizes, starts, side.x)
-        sizes, x = side.sizes[::-1].copy(), 1.0 - side.x[::-1]
-        low = hoeffding_excess(1.0 - fitted[::-1], sizes, stops[::-1].copy(), x)
-        return side.log_blocks - max(high, low)
-
-    def isotonic(self, labels: Labels) -> tuple[Floats, Flags, Flags]:
-        """Return the isotonic fit at each distinct prediction, and the ends of its blocks."""
-        weight = np.broadcast_to(1.0, labels.size)
-        mass, events, last = pool_steps(labels, weight, self.steps)
-        block_of = np.searchsorted(last, np.flatnonzero(self.steps))
-        change = np.diff(block_of) > 0
-        starts, stops = np.append(True, change), np.append(change, True)
-        return (events / mass)[block_of], starts, stops
+            fits = (side.isotonic(row) for row in observed)
+            excess = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
+            return np.asarray(side.log_blocks - np.array(excess))
+        found = smallest_tails(side.events(observed), side.sizes, side.along)
+        return np.asarray(side.log_blocks - found)
 
     def limits(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return predictions with both bounds; they hold to the right and to the left."""
-        lower, upper = self.bounds(level)
+        lower, upper = (self._bounds(side, level) for side in (self.lower, self.upper))
         x = np.union1d(self.lower.x, self.upper.x)
         left = np.searchsorted(self.lower.x, x, side="right")
         right = np.searchsorted(self.upper.x, x, side="left")
         return x, np.append(0.0, lower)[left], np.append(upper, 1.0)[right]
 
-    def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return the lower bounds at the x of the lower groups, the upper ones likewise."""
-        error = math.log1p(-level)
+    def _bounds(self, side: Side, level: float) -> Floats:
+        """Return the bounds of a side in ascending order of the predictions."""
+        observed, constant = self.units.observed, side.log_blocks - math.log1p(-level)
         if self.method == "yang-barber":
-            return self._hoeffding_bounds(self.lower.log_blocks - error)
-        events = group_events(self.units.observed[None], self.lower.ends)[0]
-        lower = exact_lower_bounds(events, self.lower.sizes, error - self.lower.log_blocks)
-        events = group_events(self.units.observed[None], self.upper.ends)[0]
-        sizes = self.upper.sizes[::-1].copy()
-        others = sizes - events[::-1]
-        upper = exact_lower_bounds(others, sizes, error - self.upper.log_blocks)
-        return lower, 1.0 - upper[::-1]
-
-    def _hoeffding_bounds(self, constant: float) -> tuple[Floats, Floats]:
-        fitted, starts, stops = self.isotonic(self.units.observed)
-        sizes = self.lower.sizes
-        lower = hoeffding_lower_bounds(fitted, sizes, starts, constant)
-        turned = (1.0 - fitted[::-1], sizes[::-1].copy(), stops[::-1].copy())
-        return lower, 1.0 - hoeffding_lower_bounds(*turned, constant)[::-1]
+            fitted, starts = side.isotonic(observed)
+            return side.in_order(hoeffding_lower_bounds(fitted, side.sizes, starts, constant))
+        events = side.events(observed[np.newaxis])[0]
+        return side.in_order(exact_lower_bounds(events, side.sizes, -constant))
 
 
 def confidence_band(
@@ -404,12 +416,13 @@ def confidence_band_curve(
 def _band(
     predictions: Predictions, measure: ConfidenceBand, level: float, *, noncrossing: bool
 ) -> ConfidenceBandCurve:
-    rows = measure.bind(predictions)
-    blocks: BandBlocks = rows.fit
+    blocks = measure.blocks(RowUnits(predictions))
+    rows = blocks.units
     x, lower, upper = blocks.limits(level)
     if noncrossing:
-        distinct = rows.event[blocks.steps]
-        fitted = blocks.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
+        distinct = rows.mean[blocks.steps]
+        every = Side.of(rows, blocks.steps, turned=False, last=True)
+        fitted = every.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     log_pvalue = float(blocks.log_pvalues(rows.observed[None])[0])
     return ConfidenceBandCurve(
@@ -435,11 +448,7 @@ def band_limits_of_cells(
     lower bounds and at its smallest for the upper ones; so the limits are valid, and a cell wider
     at most.
     """
-    check_no_weights(cells.weights)
-    measure = ConfidenceBand(method="round", digits=digits)
-    units = CellUnits(cells, measure.blocks)
-    limits: tuple[Floats, Floats, Floats] = units.fit.limits(level)
-    return limits
+    return ConfidenceBand(method="round", digits=digits).blocks(CellUnits(cells)).limits(level)
 
 
 def _above(x: Floats, lower: Floats) -> Intervals:
@@ -454,15 +463,6 @@ def _above(x: Floats, lower: Floats) -> Intervals:
         else:
             pairs.append((float(start), stop))
     return tuple(pairs)
-
-
-def check_no_weights(weights: object) -> None:
-    """Raise NotApplicable where there are sample weights."""
-    if weights is not None:
-        raise NotApplicable(
-            "the confidence band counts observations and takes no sample weights",
-            "use test='corp'",
-        )
 
 
 def check_digits(digits: object, name: str = "digits") -> int | None:

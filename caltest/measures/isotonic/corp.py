@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -13,19 +12,16 @@ import numpy as np
 from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, ReadOnly, SortedUnits, by_member
-from caltest.measures.one_dimension import sorted_rows
-from caltest.numerics.class_sums import label_sums
+from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit
-from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
 from caltest.sources import Cells
-from caltest.types import Events, Flags, Floats, Hashes, Ints, Labels
-from caltest.units.units import score_order
+from caltest.types import Flags, Floats, Hashes, Ints, Labels
+from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units.units import Observed, score_order
 
 __all__ = [
     "CorpBand",
@@ -43,6 +39,10 @@ BATCH = 32  # resamples drawn from one seed, so that the band does not depend on
 LEAST_RESAMPLES = 99
 SCORES = ("brier", "log-loss")
 PRINTED = {"brier": "Brier score", "log-loss": "log loss"}
+IMPOSSIBLE = (
+    "the log loss is infinite, and so is its miscalibration: the observed class has probability 0 "
+    "in {rows} rows"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,7 @@ class CorpMiscalibration(Measure):
     title: ClassVar[str] = "CORP miscalibration"
     symbol: ClassVar[str] = "MCB"
     is_squared: ClassVar[bool] = True
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
     def __post_init__(self) -> None:
         checks.check_choice(self.score, SCORES, "score")
@@ -73,76 +74,35 @@ class CorpMiscalibration(Measure):
     def plot_kind(self, m: int) -> str:
         return "corp"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
-        return SortedUnits(predictions, "the CORP measure", self._of_rows)
-
-    def bind_cells(self, cells: Cells) -> CellUnits:
-        return CellUnits(cells, self._of_cells)
-
-    def _of_rows(self, rows: SortedUnits) -> Corp:
-        columns = np.column_stack([1.0 - rows.event, rows.event])
-        degenerate: tuple[str, ...] = ()
-        if self.score == "brier":
-            table = np.square(columns[:, ::-1])
-        else:
-            with np.errstate(divide="ignore"):  # a log of 0 is reported
-                table = -np.log(columns)
-            impossible = int(np.count_nonzero(rows.event == 1 - rows.observed))
-            message = (
-                "the log loss is infinite, and so is its miscalibration: the observed class has "
-                f"probability 0 in {impossible} rows"
-            )
-            degenerate = (message,) if impossible else ()
-        score = partial(label_sums, table * rows.weight[:, None])
-        return Corp(rows, self.score, step_ends(rows.event), score, degenerate)
-
-    def _of_cells(self, cells: CellUnits) -> Corp:
-        scored, total = REGISTRY[self.score]().bind_cells(cells.cells), cells.total
-        every = np.ones(cells.size.size, dtype=np.bool_)
-
-        def score(labels: Counts) -> Floats:
-            return scored.values(labels) * total
-
-        return Corp(cells, self.score, every, score, scored.degenerate)
+    def statistic(self, units: Units) -> Statistic:
+        return Corp(units.ordered("the CORP measure"), self.score).statistic()
 
 
 class Corp(Fit):
-    """A sum of scores less that of the isotonic fit to rows or cells, over their weight.
-
-    Parameters
-    ----------
-    units : SortedUnits or CellUnits
-        Rows or cells.
-    name : str
-        Which score.
-    ends : (units,) array of bool
-        Whether a unit is the last with its prediction.
-    score : callable
-        The sum of the scores for each row of labels.
-    degenerate : tuple of str
-        What it leaves undefined.
-    """
+    """A sum of scores less that of the isotonic fit to units, over their weight."""
 
     caution = "the isotonic fit has no steps within cells"
 
-    def __init__(
-        self,
-        units: Ordered,
-        name: str,
-        ends: Flags,
-        score: Callable[[Counts], Floats],
-        degenerate: tuple[str, ...],
-    ) -> None:
+    def __init__(self, units: Units, name: str) -> None:
         super().__init__(units)
-        self._ends, self._score, self.degenerate = ends, score, degenerate
-        self._logarithmic = name == "log-loss"
-        self.parameters = {"score": PRINTED[name]}
+        scored = REGISTRY[name]().statistic(units)
+        self._logarithmic, self._scores = name == "log-loss", scored.sums
+        self.parameters, self.degenerate = {"score": PRINTED[name]}, scored.degenerate
+        if self.degenerate and isinstance(units, RowUnits):
+            impossible = int(np.count_nonzero(units.mean == 1 - units.observed))
+            self.degenerate = (IMPOSSIBLE.format(rows=impossible),)
 
-    def values(self, labels: Counts) -> Floats:
-        shares, mass = self.units.shares(labels), self.units.mass
-        fitted = recalibrated_scores(shares, mass, self._ends, self._logarithmic)
+    def values(self, observed: Observed) -> Floats:
+        shares = shares_of(self.units, observed)
+        fitted = recalibrated_scores(shares, self.units.mass, self.units.ends, self._logarithmic)
         # In exact arithmetic it is not negative.
-        return np.maximum(self._score(labels) - fitted, 0.0) / float(self.units.total)
+        excess = np.maximum(self._scores.redrawn(observed)[:, 0] - fitted, 0.0)
+        return np.asarray(excess / self.units.total)
+
+
+def shares_of(units: Units, observed: Observed) -> Observed:
+    """Return the shares of events among the rows of units, of rows their labels."""
+    return observed / units.size if isinstance(units, CellUnits) else observed
 
 
 def corp_miscalibration(
@@ -315,24 +275,19 @@ def corp_curve(
 
 
 def _curve(predictions: Predictions) -> CorpCurve:
-    event, labels, weight = sorted_rows(predictions, NAME)
-    return _fitted((labels, weight, step_ends(event)), event, event, predictions.n)
+    return _fitted(RowUnits(predictions).ordered(NAME))
 
 
 def curve_of_cells(cells: Cells) -> CorpCurve:
     """Fit the curve to cells, whose predictions count as equal; see `corp_curve`."""
-    size = cells.n.astype(np.float64)
-    every = np.ones(len(cells), dtype=np.bool_)
-    return _fitted((cells.events / size, size, every), cells.least, cells.most, cells.rows)
+    return _fitted(CellUnits(cells))
 
 
-def _fitted(
-    steps: tuple[Events | Floats, Floats, Flags], least: Floats, most: Floats, n: int
-) -> CorpCurve:
-    """Fit what `pool_steps` takes, with the smallest and the largest prediction of each share."""
-    mass, events, last = pool_steps(*steps)
+def _fitted(units: Units) -> CorpCurve:
+    shares = shares_of(units, units.observed)
+    mass, events, last = pool_steps(shares, units.mass, units.ends)
     first = np.append(0, last[:-1] + 1)
-    return CorpCurve(least[first], most[last], events / mass, mass, n)
+    return CorpCurve(units.least[first], units.most[last], events / mass, mass, units.rows)
 
 
 def corp_band(
@@ -405,18 +360,17 @@ def corp_band(
 def _band(
     predictions: Predictions, level: float, n_resamples: int, seed: int, n_jobs: int | None
 ) -> CorpBand:
-    event, _, weight = sorted_rows(predictions, "the band of " + NAME)
-    rows, ends = _places(event), step_ends(event)
-    redrawing = predictions.redrawing.taken(score_order(predictions))
+    units = RowUnits(predictions).ordered("the band of " + NAME)
+    rows, redrawing = _places(units.mean), predictions.redrawing.taken(score_order(predictions))
     keys = resample_keys(seed, n_resamples)
 
     def fits(some: Hashes) -> Floats:
-        return np.asarray(fits_at(redrawing.labels(some), weight, ends, rows))
+        return np.asarray(fits_at(redrawing.labels(some), units.mass, units.ends, rows))
 
     batches = [(keys[i : i + BATCH],) for i in range(0, n_resamples, BATCH)]
     drawn = np.concatenate(list(map_threads(fits, batches, n_jobs)))
     lower, upper = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
-    return CorpBand(event[rows], lower, upper, level, predictions.n, n_resamples, seed)
+    return CorpBand(units.mean[rows], lower, upper, level, predictions.n, n_resamples, seed)
 
 
 def _places(event: Floats) -> Ints:

@@ -16,12 +16,11 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
-from caltest.measures.outcome import Outcome
-from caltest.measures.recalibration.belt_fit import BeltModel, Selection, check_belt
-from caltest.measures.recalibration.fits import CellLogOdds, LogOdds, RowLogOdds
+from caltest.measures.outcome import Outcome, positive
+from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
 from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import Floats
+from caltest.units import RowUnits, Statistic, Units
 
 __all__ = [
     "CalibrationBelt",
@@ -33,11 +32,6 @@ __all__ = [
 Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"
-MAYBE_FITTED = (
-    "observed and expected events are equal; if the model was fitted to these data, pass "
-    "internal=True"
-)
-FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +45,7 @@ class CalibrationBelt(Measure):
     key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
     symbol: ClassVar[str] = "LR"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
@@ -73,21 +68,17 @@ class CalibrationBelt(Measure):
         """How the degree is selected."""
         return Selection(2 if self.internal else 1, self.max_degree, self.threshold)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
-        return RowLogOdds(predictions, NAME, self._fit)
+    def model(self, units: Units) -> Belt:
+        """Return the polynomials of units."""
+        return Belt(units.counted(NAME), self.selection)
 
-    def bind_cells(self, cells: Cells) -> CellLogOdds:
-        return CellLogOdds(cells, self._fit)
-
-    def _fit(self, units: LogOdds) -> Belt:
-        return Belt(units, self)
+    def statistic(self, units: Units) -> Statistic:
+        return self.model(units).statistic()
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
-        bound = self.bind(predictions, n_jobs)
-        model: Belt = bound.fit
-        fit = model.fit(bound.observed[None])
-        model.check_fitted(fit, "use another test" if self.internal else "use null='exact'")
+        model = self.model(RowUnits(predictions))
+        fit = model.fitted("use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
         return Outcome(
             statistic_name=self.symbol,
@@ -96,21 +87,10 @@ class CalibrationBelt(Measure):
             estimate=statistic,
             alternative="greater",
             null_text="likelihood ratio given the selected degree",
-            parameters={"degree": degree, **bound.parameters},
-            notes=bound.notes,
-            degenerate=bound.degenerate,
+            parameters={"degree": degree, **model.parameters},
+            notes=model.notes,
+            degenerate=model.degenerate,
         )
-
-
-class Belt(BeltModel):
-    """The likelihood ratio of a polynomial in the log odds, its degree selected for the labels."""
-
-    def __init__(self, units: LogOdds, measure: CalibrationBelt) -> None:
-        super().__init__(units, measure.selection)
-        self.parameters = {"sample": "development" if measure.internal else "external"}
-        excess = float(units.weight @ (units.observed - units.expected))
-        if not measure.internal and abs(excess) < FITTED_HERE:
-            self.notes = (MAYBE_FITTED,)
 
 
 def calibration_belt(
@@ -317,18 +297,14 @@ def _belt(
             "the limiting distribution of the calibration belt takes no sample weights",
             "use test='calibration-belt' with null='exact'",
         )
-    units = RowLogOdds(predictions, NAME, lambda units: Belt(units, measure))
-    for message in units.degenerate:
+    model, selection = measure.model(RowUnits(predictions)), measure.selection
+    for message in model.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=5)
-    model, labels, selection = units.fit, units.observed, measure.selection
-    fit = model.fit(labels[None])
-    model.check_fitted(fit, "the belt has no substitute, the test has null='exact'")
+    fit = model.fitted("the belt has no substitute, the test has null='exact'")
     statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
     at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)
     grid = scipy.special.expit(at)
-    edges = np.array(
-        [model.bounds(labels, fit, at, selection.quantile(level, degree)) for level in levels]
-    )
+    edges = np.array([model.bounds(fit, at, selection.quantile(level, degree)) for level in levels])
     lower, upper = edges[:, :, 0], edges[:, :, 1]
     return CalibrationBeltCurve(
         grid=grid,
@@ -340,7 +316,7 @@ def _belt(
         degree=degree,
         coefficients=model.coefficients(fit),
         statistic=statistic,
-        pvalue=selection.sf(statistic, degree),
+        pvalue=positive(selection.sf(statistic, degree)),
         n=predictions.n,
         internal=measure.internal,
     )

@@ -11,8 +11,6 @@ import scipy
 
 from caltest.checks.options import check_flag, check_integer, check_level
 from caltest.errors import NotApplicable, invalid
-from caltest.measures.cells import Counts
-from caltest.measures.fits import Fit
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
     STEPS,
@@ -25,7 +23,7 @@ from caltest.measures.recalibration.binary_fit import (
     solve,
     support,
 )
-from caltest.measures.recalibration.fits import AT_MEANS, LogOdds
+from caltest.measures.recalibration.fits import LogOdds
 from caltest.measures.recalibration.log_odds_basis import (
     NODES,
     basis_values,
@@ -36,8 +34,14 @@ from caltest.measures.recalibration.log_odds_basis import (
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
+from caltest.units import Units
+from caltest.units.units import Observed
 
-TINY = float(np.finfo(float).tiny)
+MAYBE_FITTED = (
+    "observed and expected events are equal; if the model was fitted to these data, pass "
+    "internal=True"
+)
+FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 LARGEST_DEGREE = 4
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
@@ -59,12 +63,27 @@ class Selection:
         return float(scipy.special.chdtri(1, 1.0 - self.threshold))
 
     def sf(self, statistic: float, degree: int) -> float:
-        """Return the p-value of a statistic, given the degree that was selected; never 0."""
-        return max(selected_sf(statistic, degree, self.first, self.threshold), TINY)
+        """Return the probability of a larger statistic, given the degree that was selected."""
+        steps = degree - self.first
+        if statistic <= steps * self.cut:
+            return 1.0
+        if math.isinf(statistic):
+            return 0.0
+        q = 1.0 - self.threshold
+        tail = float(_scaled_tail(np.array([statistic]), steps, self.first, self.cut, q)[0])
+        return min(1.0, math.exp(-statistic / 2.0) * tail / q**steps)
 
     def quantile(self, level: float, degree: int) -> float:
         """Return the value that the statistic exceeds with probability 1 - level."""
-        return selected_quantile(level, degree, self.first, self.threshold)
+        low = (degree - self.first) * self.cut
+        high = low + 10.0
+        while self.sf(high, degree) > 1.0 - level:
+            high *= 2.0
+
+        def excess(t: float) -> float:
+            return self.sf(t, degree) - (1.0 - level)
+
+        return float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
 
 
 @dataclass(frozen=True)
@@ -77,32 +96,30 @@ class BeltFit:
     attained: Flags
 
 
-class BeltModel(Fit):
-    """Polynomials in the log odds of rows or cells; the labels enter through a few sums.
+class Belt(LogOdds):
+    """Polynomials in the log odds of units, the degree selected for what is observed.
 
-    Predictions of 0 and 1 have no log odds. They are left out of the fit, and a label that
-    contradicts one makes the statistic infinite, as the likelihood of the predictions is 0.
+    What is observed enters through a few sums. Predictions of 0 and 1 have no log odds. They are
+    left out of the fit, and a label that contradicts one makes the statistic infinite, as the
+    likelihood of the predictions is 0.
     """
 
-    caution = AT_MEANS
-
-    def __init__(self, units: LogOdds, selection: Selection) -> None:
+    def __init__(self, units: Units, selection: Selection) -> None:
         super().__init__(units)
-        self.selection, self.scale = selection, SUPREMUM * units.scale
-        self.degenerate = _left_out(units.outside, units.rows)
-        self._expected = np.ascontiguousarray(units.expected)
-        with np.errstate(divide="ignore", invalid="ignore"):  # the log odds of 0 and 1
-            self.z: Floats = np.log(units.probs[:, 1]) - np.log(units.probs[:, 0])
-        self._weight, self._all = units.mass, (self.z, units.weight)
-        if units.certain.size:
-            inside = np.ones(self.z.size, np.bool_)
-            inside[units.certain] = False
-            # Units that are left out have weight 0 in the sums.
-            self._all = np.where(inside, self.z, 0.0), np.where(inside, units.weight, 0.0)
-            self.z, self._weight = self.z[inside], self._weight[inside]
+        self.selection, self.scale = selection, SUPREMUM * self.scale
+        self.degenerate = _left_out(self.outside, units.rows)
+        self.parameters = {"sample": "development" if selection.first > 1 else "external"}
+        excess = float(units.scale @ (units.observed - units.shift))
+        if selection.first == 1 and abs(excess) < FITTED_HERE:
+            self.notes = (MAYBE_FITTED,)
+        probs, self._expected, self._event_weight, self._weight = (
+            np.ascontiguousarray(self.inside(values))
+            for values in (units.probs, units.shift, units.scale, units.mass)
+        )
+        self.z: Floats = np.log(probs[:, 1]) - np.log(probs[:, 0])
         if not self.z.size:
             return
-        self.shift, self.norm = polynomial_basis(self.z, self._weight, self.selection.last)
+        self.shift, self.norm = polynomial_basis(self.z, self._weight, selection.last)
         nodes = interpolation_nodes(self.z, self._weight)
         self._nodes: Support | None = None
         if nodes is not None:
@@ -116,8 +133,8 @@ class BeltModel(Fit):
     def _support_at(self, z: Floats, weight: Floats) -> Support:
         return support(z, weight, basis_values(z, self.shift, self.norm).T)
 
-    def check_fitted(self, fit: BeltFit, remedy: str) -> None:
-        """Raise NotApplicable where the first row of labels has no unique polynomial."""
+    def fitted(self, remedy: str) -> BeltFit:
+        """Return the fit to what was observed; NotApplicable where no polynomial is unique."""
         need = self.selection.first + 1
         rank = self.shift.size if self.z.size else 0
         if rank < need:
@@ -126,31 +143,33 @@ class BeltModel(Fit):
                 f"0 and 1, and there {'is' if rank == 1 else 'are'} {rank}",
                 remedy,
             )
+        fit = self.fit(self.units.observed[np.newaxis])
         if not fit.attained[0]:
             raise NotApplicable(
                 "a polynomial in the log odds separates the classes, so that the calibration belt "
                 "has no fit",
                 remedy,
             )
+        return fit
 
-    def values(self, labels: Counts) -> Floats:
-        return self.fit(labels).statistic
+    def values(self, observed: Observed) -> Floats:
+        return self.fit(observed).statistic
 
-    def sums(self, labels: Counts) -> Floats:
-        """Return what the fit needs of each row of labels (B, n)."""
-        z, w = self._all
-        return polynomial_sums(labels, self._expected, z, w, self.shift, self.norm)
+    def sums(self, observed: Observed) -> Floats:
+        """Return what the fit needs of each row of what is observed, (B, U)."""
+        rows = self._expected, self.z, self._event_weight
+        return polynomial_sums(self.inside(observed, 1), *rows, self.shift, self.norm)
 
-    def fit(self, labels: Counts) -> BeltFit:
-        """Select a polynomial for each row of labels (B, n)."""
-        if not self.z.size:
-            size = len(labels)
+    def fit(self, observed: Observed) -> BeltFit:
+        """Select a polynomial for each row of what is observed, (B, U)."""
+        if self.z.size:
+            fit = self._select(self.sums(observed))
+        else:
+            size = len(observed)
             none = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, 1))
             fit = BeltFit(*none, np.zeros(size, np.bool_))
-        else:
-            fit = self._select(self.sums(labels))
-        if self.units.certain.size:
-            fit.statistic[self.units.contradicted(labels)] = np.inf
+        if self.certain.size:
+            fit.statistic[self.contradicted(observed)] = np.inf
         return fit
 
     def _select(self, sums: Floats) -> BeltFit:
@@ -183,12 +202,12 @@ class BeltModel(Fit):
         powers[1] += 1.0
         return np.asarray(powers)
 
-    def bounds(self, labels: Labels, fit: BeltFit, at: Floats, drop: float) -> Floats:
-        """Return the probabilities (points, 2) between which the fit lies at given log odds."""
+    def bounds(self, fit: BeltFit, at: Floats, drop: float) -> Floats:
+        """Return the probabilities (points, 2) between which a fit lies at given log odds."""
         k = int(fit.degree[0]) + 1
         rows = self._support(fit.gamma[0])
         basis = np.ascontiguousarray(basis_values(at, self.shift[:k], self.norm[:k]))
-        sums = self.sums(labels[None])[0, :k]
+        sums = self.sums(self.units.observed[np.newaxis])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
 
@@ -349,43 +368,6 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
         if reach <= ENOUGH:
             break
     return inner(gamma, f)
-
-
-def selected_sf(t: float, degree: int, first: int, threshold: float) -> float:
-    """Return P(statistic > t) given the selected degree.
-
-    Parameters
-    ----------
-    t : float
-        The statistic, at least 0.
-    degree, first : int
-        The selected degree, and that at which the selection starts: 1 for external data, 2 for the
-        development sample.
-    threshold : float
-        Confidence level of the likelihood-ratio tests of the selection.
-    """
-    steps = degree - first
-    cut = float(scipy.special.chdtri(1, 1.0 - threshold))
-    if t <= steps * cut:
-        return 1.0
-    if math.isinf(t):
-        return 0.0
-    q = 1.0 - threshold
-    scaled = float(_scaled_tail(np.array([t]), steps, first, cut, q)[0])
-    return min(1.0, math.exp(-t / 2.0) * scaled / q**steps)
-
-
-def selected_quantile(level: float, degree: int, first: int, threshold: float) -> float:
-    """Return the t with P(statistic <= t) = level."""
-    low = (degree - first) * float(scipy.special.chdtri(1, 1.0 - threshold))
-    high = low + 10.0
-    while selected_sf(high, degree, first, threshold) > 1.0 - level:
-        high *= 2.0
-
-    def excess(t: float) -> float:
-        return selected_sf(t, degree, first, threshold) - (1.0 - level)
-
-    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
 
 
 def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Floats:

@@ -25,7 +25,6 @@ from caltest.measures.recalibration.fits import (
     OUTSIDE,
     SLOPE,
     Coefficient,
-    LogOdds,
     inside_rows,
 )
 from caltest.numerics.tails import student_isf
@@ -45,7 +44,7 @@ OWN, CELLS = 64, 64  # rows that keep a weight of their own; cells of the others
 STEPS, LONGEST, CLOSE = 25, 1.5, 1e-4  # of Newton's method, in standard deviations of log odds
 
 
-def coefficient_bounds(units: LogOdds, symbol: str, *, level: float) -> Ends:
+def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
     r"""Bound the coefficient of rows or cells by its profile likelihood and the sandwich error.
 
     The likelihood knows how little a few events tell, and takes the regression as true; the
@@ -69,17 +68,15 @@ def coefficient_bounds(units: LogOdds, symbol: str, *, level: float) -> Ends:
     White (1982), Maximum likelihood estimation of misspecified models, Econometrica 50; the
     division by 1 - h is HC3 of MacKinnon, White (1985), J. Econometrics 29; see `profile_bounds`.
     """
-    fit: Coefficient = units.fit
     if not fit.x.size:
         raise NotApplicable(
             f"{OUTSIDE}, and there is no other row to estimate the {symbol} from",
             "use the p-value of the exact null",
         )
-    outcomes = _outcomes(units, fit)
-    ends = _bounds(outcomes, fit, symbol, level)
-    if not units.outside:
+    ends = _bounds(_outcomes(fit), fit, symbol, level)
+    if not fit.outside:
         return ends
-    return replace(ends, notes=(*ends.notes, f"of {inside_rows(units.rows - units.outside)}"))
+    return replace(ends, notes=(*ends.notes, f"of {inside_rows(fit.units.rows - fit.outside)}"))
 
 
 class Outcomes(NamedTuple):
@@ -91,12 +88,13 @@ class Outcomes(NamedTuple):
     size: Floats
 
 
-def _outcomes(units: LogOdds, fit: Coefficient) -> Outcomes:
+def _outcomes(fit: Coefficient) -> Outcomes:
     """Return the rows without and with the event of each unit that has log odds."""
+    units = fit.units
     events = fit.inside(units.observed)
     size = np.stack([fit.inside(units.size) - events, events], axis=1).ravel()
     some = size > 0
-    x, weight = (np.repeat(values, 2)[some] for values in (fit.x, fit.inside(units.weight)))
+    x, weight = (np.repeat(values, 2)[some] for values in (fit.x, fit.inside(units.scale)))
     labels = np.tile(np.array([0, 1], np.uint8), events.size)[some]
     return Outcomes(x, labels, weight, size[some])
 
@@ -104,7 +102,7 @@ def _outcomes(units: LogOdds, fit: Coefficient) -> Outcomes:
 def _bounds(outcomes: Outcomes, fit: Coefficient, symbol: str, level: float) -> Ends:
     """Return the ends of the likelihood, or those of the other two where they reach farther."""
     x, labels, weight, size = outcomes
-    column, found = fit.column, fit.observed
+    column, found = fit.column, fit.estimates
     n, parameters = int(size.sum()), 1 if column == INTERCEPT_ALONE else 2
     alone, intercept, slope = found
     estimate = found[column]

@@ -23,14 +23,10 @@ from caltest.measures.recalibration.fits import (
     INTERCEPT_ALONE,
     SLOPE,
     SLOPES,
-    BinaryRatio,
-    CellLogOdds,
     Coefficient,
     Excess,
-    LogOdds,
-    RowLogOdds,
-    check_binary,
-    chi2_limit,
+    Ratio,
+    limit_of,
     ratio_of,
     score_statistics,
 )
@@ -39,6 +35,7 @@ from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
+from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import check_one_dimension
 
 __all__ = [
@@ -60,6 +57,7 @@ PARTS = 4  # of the rows, at either end: a line in the log odds shows in no smal
 class OfCoefficient(Measure):
     """A measure whose estimate is a coefficient of the recalibration of two classes."""
 
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     own_intervals: ClassVar[Mapping[str, str]] = PROFILE
     dependent: ClassVar[str] = ""  # what is added to its name where rows depend
     # The estimate is no error that grows from 0.
@@ -84,18 +82,22 @@ class OfCoefficient(Measure):
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
         """Bound the coefficient by likelihood and sandwich error; see `coefficient_bounds`."""
-        units = RowLogOdds(predictions, "the calibration intercept", self._coefficient)
-        return coefficient_bounds(units, self.estimate_symbol, level=level)
+        units = RowUnits(predictions).counted("the calibration intercept")
+        return coefficient_bounds(self.coefficient(units), self.estimate_symbol, level=level)
 
     def cell_interval(self, cells: Cells, *, level: float) -> Ends:
         """Bound it from cells, as for rows at the mean predictions of their cells."""
         if cells.weights is not None:
             raise NotApplicable(*NO_WEIGHTS)
-        units = CellLogOdds(cells, self._coefficient)
-        return coefficient_bounds(units, self.estimate_symbol, level=level)
+        fit = self.coefficient(CellUnits(cells))
+        return coefficient_bounds(fit, self.estimate_symbol, level=level)
 
-    def _coefficient(self, units: LogOdds) -> Coefficient:
+    def coefficient(self, units: Units) -> Coefficient:
+        """Return the fit of the coefficient to units."""
         return Coefficient(units, max(self.column, INTERCEPT_ALONE))
+
+    def statistic(self, units: Units) -> Statistic:
+        return self.coefficient(units.counted(f"the {self.title}")).statistic()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,28 +152,26 @@ class Cox(OfCoefficient):
                 "with sample weights the likelihood ratio is no function of the number of events",
                 "use null='exact'",
             )
-        bound = self.bind(predictions)
+        value = self.bind(predictions).value()
         terms = event_terms(predictions, by_likelihood=True)
-        return terms if math.isfinite(bound.value()) else replace(terms, observed=math.inf)
+        return terms if math.isfinite(value) else replace(terms, observed=math.inf)
 
     @property
     def column(self) -> int:
         return {"both": BOTH, "intercept": INTERCEPT_ALONE, "slope": SLOPE}[self.tested]
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
+    def ratio(self, units: Units) -> Ratio:
+        """Return the likelihood ratio of units."""
         named = f"the test of {HYPOTHESES[self.tested]}" if self.tested != "both" else ""
-        ratio = ratio_of(predictions, self.tested, self.slopes, self.reference)
-        return RowLogOdds(predictions, named, ratio)
+        return ratio_of(units.counted(named), self.tested, self.slopes, self.reference)
 
-    def bind_cells(self, cells: Cells) -> CellLogOdds:
-        check_binary(self.slopes, self.reference)
-        return CellLogOdds(cells, lambda units: BinaryRatio(units, self.tested))
+    def statistic(self, units: Units) -> Statistic:
+        return self.ratio(units).statistic()
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
-        bound = self.bind(predictions, n_jobs)
-        ratio = bound.value(n_jobs)
-        return chi2_limit(bound.fit, ratio, bound.estimate(ratio))
+        ratio = self.ratio(RowUnits(predictions))
+        return limit_of(ratio, ratio.estimate(ratio.value()))
 
     @property
     def interval_instead(self) -> str | None:
@@ -297,15 +297,10 @@ class CalibrationIntercept(OfCoefficient):
     def column(self) -> int:
         return INTERCEPT_ALONE if self.slope == "fixed" else INTERCEPT
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
-        bound = RowLogOdds(predictions, f"the {self.title}", self._coefficient)
-        bound.parameters = {"slope": self.slope}
-        return bound
-
-    def bind_cells(self, cells: Cells) -> CellLogOdds:
-        bound = CellLogOdds(cells, self._coefficient)
-        bound.parameters = {"slope": self.slope}
-        return bound
+    def coefficient(self, units: Units) -> Coefficient:
+        fit = super().coefficient(units)
+        fit.parameters = {"slope": self.slope}
+        return fit
 
 
 def calibration_intercept(
@@ -384,12 +379,6 @@ class CalibrationSlope(OfCoefficient):
     symbol: ClassVar[str] = "slope"
     column: ClassVar[int] = SLOPE
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
-        return RowLogOdds(predictions, f"the {self.title}", self._coefficient)
-
-    def bind_cells(self, cells: Cells) -> CellLogOdds:
-        return CellLogOdds(cells, self._coefficient)
-
 
 def calibration_slope(
     probs: object,
@@ -457,6 +446,7 @@ class Unreliability(Measure):
     key: ClassVar[str] = "unreliability"
     title: ClassVar[str] = "unreliability index"
     symbol: ClassVar[str] = "U"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
     # A resample with its repeated rows is not unbiased.
     intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
@@ -468,12 +458,8 @@ class Unreliability(Measure):
         cells = end_cells(predictions.probs[:, 1], predictions.labels, PARTS)
         return hidden_information(*cells, predictions.n, a)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowLogOdds:
-        ratio = ratio_of(predictions, "both", "common", None)
-        return RowLogOdds(predictions, "", lambda units: Excess(units, ratio(units)))
-
-    def bind_cells(self, cells: Cells) -> CellLogOdds:
-        return CellLogOdds(cells, lambda units: Excess(units, BinaryRatio(units, "both")))
+    def statistic(self, units: Units) -> Statistic:
+        return Excess(ratio_of(units.counted(), "both", "common", None)).statistic()
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None
@@ -483,10 +469,8 @@ class Unreliability(Measure):
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
-        bound = self.bind(predictions, n_jobs)
-        ratio = bound.fit.ratio
-        statistic = float(ratio.values(bound.observed[None])[0])
-        return chi2_limit(ratio, statistic, bound.value(n_jobs))
+        excess = Excess(ratio_of(RowUnits(predictions).counted(), "both", "common", None))
+        return limit_of(excess.ratio, excess.value())
 
 
 def unreliability(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import scipy
@@ -15,17 +15,16 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
 from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
-from caltest.measures.label_scores import BinaryScore, MeanScore, event_terms
+from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import binary_event_sums, binary_residual_sums
-from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Predictions
-from caltest.types import Floats, Labels
-from caltest.units.units import check_one_dimension, row_weights
+from caltest.types import Floats
+from caltest.units import RowUnits, ScoreSums, Statistic, Units
+from caltest.units.units import check_one_dimension
 
 __all__ = [
     "ExpectedObserved",
@@ -50,6 +49,7 @@ class MeanCalibration(MeanScore):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "calibration in the large"
     symbol: ClassVar[str] = "mean(y) - mean(p)"
+    forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = (
         "exact",
         "consistency",
@@ -58,16 +58,23 @@ class MeanCalibration(MeanScore):
         "saddlepoint",
     )
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        check_one_dimension(predictions, self.title)
-        return BinaryScore(predictions, binary_residual_sums)
+    def statistic(self, units: Units) -> Statistic:
+        sums = self._sums(units)
+        return Statistic(
+            units=units,
+            sums=sums,
+            value=lambda excess: np.asarray(excess / units.total),
+            scale=units.rounding,
+        )
+
+    def _sums(self, units: Units) -> ScoreSums:
+        """Return the sums of the residuals of rows."""
+        check_one_dimension(cast("RowUnits", units).predictions, self.title)
+        return ScoreSums(units, lambda p: np.arange(2.0) - p[:, 1:], fused=binary_residual_sums)
 
     def row_scores(self, predictions: Predictions) -> RowScores:
         """Return the residuals, which are of either sign."""
-        check_one_dimension(predictions, self.title)
-        weight = row_weights(predictions)
-        gap = predictions.labels - predictions.probs[:, 1]
-        return RowScores(weight * gap, weight, least=-math.inf)
+        return replace(super().row_scores(predictions), least=-math.inf)
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
@@ -76,9 +83,7 @@ class MeanCalibration(MeanScore):
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the residual of each label, times the weights."""
-        check_one_dimension(predictions, self.title)
-        event = predictions.probs[:, 1]
-        return row_weights(predictions)[:, None] * np.column_stack([-event, 1.0 - event])
+        return self._sums(RowUnits(predictions)).weighted
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 0, the mean residual of calibrated predictions."""
@@ -86,9 +91,9 @@ class MeanCalibration(MeanScore):
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""
-        value = self.bind(predictions, n_jobs).value(n_jobs)
-        weight = row_weights(predictions)
-        sd = math.sqrt(sum_variance(predictions.probs[:, 1], weight)) / float(weight.sum())
+        units = RowUnits(predictions)
+        value = float(self.statistic(units).observed[0])
+        sd = float(np.sqrt(units.variance)[0] / units.total[0])
         if sd == 0:
             raise NotApplicable(
                 "all predictions are 0 or 1, so that the labels have no variance",
@@ -160,6 +165,7 @@ class ExpectedObservedRatio(Measure):
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     symbol: ClassVar[str] = "E/O"
+    forms: ClassVar[tuple[str, ...]] = ("rows",)
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "convolution", "saddlepoint")
     intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
 
@@ -174,8 +180,26 @@ class ExpectedObservedRatio(Measure):
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return BoundRatio(predictions, self.title)
+    def statistic(self, units: Units) -> Statistic:
+        check_one_dimension(cast("RowUnits", units).predictions, f"the {self.title}")
+        expected = float(units.scale @ units.mean / units.total[0])
+        none = math.inf if expected else 1.0
+        sums = ScoreSums(units, event_table, fused=binary_event_sums)
+
+        def ratio(events: Floats) -> Floats:
+            share, out = events / units.total, np.full(events.shape, none)
+            np.divide(expected, share, out, where=share > 0)
+            return out
+
+        value = "infinite" if expected else "taken as 1, since none was expected"
+        never = (f"no event was observed: E/O is {value}",)
+        return Statistic(
+            units=units,
+            sums=sums,
+            value=ratio,
+            scale=units.rounding,
+            degenerate=() if sums.observed()[0, 0] else never,
+        )
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return 1.0, as many events as expected."""
@@ -191,25 +215,6 @@ class ExpectedObservedRatio(Measure):
         found = _interval(predictions, level, "clopper-pearson")
         method_text = "Clopper-Pearson limits of the observed count"
         return Ends(found.low, found.high, found.ratio, method_text)
-
-
-class BoundRatio(BinaryScore):
-    """The expected events over the observed ones, for each row of labels."""
-
-    def __init__(self, predictions: Predictions, title: str) -> None:
-        check_one_dimension(predictions, f"the {title}")
-        super().__init__(predictions, binary_event_sums)
-        self._expected = float(self._weight @ self._event) / self._total
-        if not super().values(self.observed[None])[0]:
-            value = "infinite" if self._expected else "taken as 1, since none was expected"
-            self.degenerate = (f"no event was observed: E/O is {value}",)
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        share = super().values(labels, n_jobs)
-        none = math.inf if self._expected else 1.0
-        ratio = np.full(len(share), none)
-        np.divide(self._expected, share, ratio, where=share > 0)
-        return ratio
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
-import scipy
 
 from caltest.checks import check_class, check_unused
 from caltest.errors import NotApplicable
-from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Units
-from caltest.measures.outcome import Outcome
+from caltest.measures.fits import Fit
+from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.recalibration.binary_fit import (
     SAME,
     SMALLEST_PROBABILITY,
@@ -32,7 +30,8 @@ from caltest.measures.residual_sums import (
 )
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
-from caltest.units.units import check_one_dimension, rounding_scale, row_weights
+from caltest.units import CellUnits, RowUnits, Units
+from caltest.units.units import Observed, check_one_dimension, row_weights
 
 OUTSIDE = "predictions of 0 and 1 have no log odds"
 NO_SLOPE = "the log odds of the predictions are equal, so that no slope can be estimated"
@@ -44,184 +43,151 @@ HYPOTHESES = {
 SLOPES = ("common", "reference")
 BOTH, INTERCEPT_ALONE, INTERCEPT, SLOPE = range(-1, 3)  # columns of estimates; alone: for slope 1
 AT_MEANS = "log odds are those of the mean prediction of each cell"
+CONTRADICTS = "that alone contradicts the predictions, and the likelihood ratio is infinite"
 FITTED = 1e4  # a maximum of large terms that nearly cancel, as of steep fits to rare events
 LEAST_PROB = 2.0**-52  # of log odds in scores
 TINY = float(np.finfo(np.float64).tiny)
 
 
-class RowLogOdds(Units):
-    """Rows whose labels have a likelihood; those without weight are left out.
+class LogOdds(Fit):
+    """A fit by likelihood to units with a positive weight.
 
     Attributes
     ----------
-    probs : (n, m) array
-        The predictions.
     certain : (k,) array
-        The rows with a probability of 0.
-    undefined : tuple of str
-        What the predictions leave undefined.
+        The units of which a label has probability 0.
+    outside : int
+        The number of their rows.
     """
 
-    def __init__(
-        self, predictions: Predictions, measure: str, fit: Callable[[RowLogOdds], Fit]
-    ) -> None:
-        if measure:
-            check_one_dimension(predictions, measure)
-        self.undefined = extreme_messages(predictions)
-        weight = predictions.sample_weight
-        if weight is not None and not weight.all():
-            predictions = predictions.without(weight == 0)
-        super().__init__(predictions)
-        self.probs, self.rows = predictions.probs, predictions.n
-        self.weight = self.mass = np.ascontiguousarray(row_weights(predictions))
-        self.total = float(self.weight.sum())
-        self.size, self.expected = np.broadcast_to(1.0, self.rows), self.probs[:, 1]
-        self.scale = rounding_scale(self.rows) * max(1.0, float(self.weight.max()))
-        self.certain = rows_below(self.probs, 0.0)
-        self.outside = self.certain.size
-        if self.outside and predictions.m == 2:
-            self.undefined += (outside(self.rows - self.outside, self.rows),)
-        self.take(fit(self))
+    caution = AT_MEANS
 
-    def contradicted(self, labels: Labels) -> Flags:
-        """Return which rows of labels (B, n) have probability 0."""
-        chosen = self.probs[self.certain, labels[:, self.certain]]
-        return np.asarray((chosen == 0).any(axis=1))
+    def __init__(self, units: Units) -> None:
+        super().__init__(units)
+        self.certain, self._impossible = impossible_labels(units)
+        self.outside = int(units.row_counts[self.certain].sum())
 
+    def inside(self, values: Observed, axis: int = 0) -> Observed:
+        """Return the values of the units that have log odds."""
+        return np.delete(values, self.certain, axis) if self.certain.size else values
 
-class CellLogOdds(CellUnits):
-    """Cells of rows of two classes, at the log odds of their mean predictions."""
+    def contradicted(self, observed: Observed) -> Flags:
+        """Return which rows of what is observed (B, U) have probability 0."""
+        some = observed[:, self.certain]
+        if self._impossible.shape[1] > 2:
+            return np.asarray(self._impossible[np.arange(self.certain.size), some].any(axis=1))
+        others, event = self._impossible.T
+        wrong = ((some > 0) & event) | ((some < self.units.size[self.certain]) & others)
+        return np.asarray(wrong.any(axis=1))
 
-    @cached_property
-    def probs(self) -> Floats:
-        return np.stack([1.0 - self.event, self.event], axis=1)
-
-    @cached_property
-    def certain(self) -> Order:
-        """The cells of which all predictions are 0, or all 1."""
-        return np.flatnonzero((self.most == 0.0) | (self.least == 1.0))
-
-    @cached_property
-    def outside(self) -> int:
-        """The number of rows without log odds."""
-        return int(self.cells.counts[self.certain].sum())
+    def likelihood_ratio(self, gains: Floats, observed: Observed) -> Floats:
+        """Return twice the gains; infinite where a label has probability 0."""
+        ratios = 2.0 * gains
+        if self.certain.size:
+            ratios[self.contradicted(observed)] = math.inf
+        return ratios
 
     @property
     def undefined(self) -> tuple[str, ...]:
         """What the predictions leave undefined."""
-        remarks = [outside(self.rows - self.outside, self.rows)] if self.outside else []
-        if self.contradicted(self.observed[None])[0]:
-            remarks.append(
-                "an observed class has probability 0: that alone contradicts the predictions, and "
-                "the likelihood ratio is infinite"
-            )
+        units, remarks = self.units, list[str]()
+        if isinstance(units, RowUnits):
+            remarks += extreme_messages(units.predictions)
+        if self.outside and units.mean.ndim == 1:
+            remarks.append(outside(units.rows - self.outside, units.rows))
+        if isinstance(units, CellUnits) and self.contradicted(units.observed[None])[0]:
+            remarks.append(f"an observed class has probability 0: {CONTRADICTS}")
         return tuple(remarks)
 
-    def contradicted(self, labels: Counts) -> Flags:
-        """Return which rows of numbers of events (B, cells) have probability 0."""
-        counts, least = labels[:, self.certain], self.least[self.certain]
-        impossible = np.where(least == 0.0, counts > 0.0, counts < self.size[self.certain])
-        return np.asarray(impossible.any(axis=1))
 
-
-LogOdds = RowLogOdds | CellLogOdds
-
-
-class Recalibration(Fit):
+class Recalibration(LogOdds):
     """Intercept and slope of the log odds of two classes, and what they gain."""
 
-    caution = AT_MEANS
-
-    def __init__(self, units: LogOdds, *, with_slope: bool) -> None:
+    def __init__(self, units: Units, *, with_slope: bool) -> None:
         super().__init__(units)
-        self._with_slope, self.scale = with_slope, FITTED * units.scale
-        certain = units.certain
-        self._inside = np.delete(np.arange(units.size.size), certain) if certain.size else None
+        self._with_slope, self.scale = with_slope, FITTED * self.scale
         self.x = log_odds(self.inside(units.probs))
-        self._rows = standard_rows(self.x, self.inside(units.mass), self.inside(units.size))
+        mass, size = np.ascontiguousarray(self.inside(units.mass)), self.inside(units.size)
+        self._rows = standard_rows(self.x, mass, size)
         self._nodes = few_nodes(self._rows)
         self.degenerate = tuple(self._messages())
-
-    def inside(self, values: Counts, axis: int = 0) -> Counts:
-        """Return the values of the units that have log odds."""
-        return values if self._inside is None else np.take(values, self._inside, axis)
 
     @property
     def has_slope(self) -> bool:
         """Whether the log odds differ."""
         return self._rows.sd > 0
 
-    def recalibrations(self, labels: Counts) -> tuple[Floats, Floats]:
+    def recalibrations(self, observed: Observed) -> tuple[Floats, Floats]:
         """Return estimates (B, 3) and gains (B, 2) of the units that have log odds."""
         if not self.x.size:
-            return np.tile([0.0, 0.0, 1.0], (len(labels), 1)), np.zeros((len(labels), 2))
-        labels = self.inside(labels, 1)
-        return recalibrations(labels, self._rows, self._nodes, 1 + self._with_slope)
+            return np.tile([0.0, 0.0, 1.0], (len(observed), 1)), np.zeros((len(observed), 2))
+        some = self.inside(observed, 1)
+        return recalibrations(some, self._rows, self._nodes, 1 + self._with_slope)
 
     @cached_property
-    def observed(self) -> list[float]:
-        """The estimates for the observed labels."""
+    def estimates(self) -> list[float]:
+        """The estimates for what was observed."""
         estimates: list[float] = self.recalibrations(self.units.observed[None])[0][0].tolist()
         return estimates
 
     def _messages(self) -> Iterator[str]:
         """Say what the data leave undefined."""
-        yield from self.units.undefined
-        if self.units.rows == self.units.outside:
+        yield from self.undefined
+        if self.units.rows == self.outside:
             return
         if self._with_slope and not self.has_slope:
             yield f"{NO_SLOPE}; it is taken as 1"
-        labels = self.inside(self.units.observed)
-        if not labels.any() or (labels == self._rows.size).all():
+        events = self.inside(self.units.observed)
+        if not events.any() or (events == self._rows.size).all():
             taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
             yield f"all labels are equal: the intercept is infinite{taken}"
-        elif self._with_slope and math.isinf(self.observed[SLOPE]) and not self.units.has_sizes:
+        elif self._with_slope and math.isinf(self.estimates[SLOPE]):
             yield "the predictions separate the labels: the slope is infinite"
 
 
 class Coefficient(Recalibration):
-    """One of the estimates for each row of labels: see `recalibrate` for the columns."""
+    """One of the estimates for each row of what is observed: see `recalibrate` for the columns."""
 
-    def __init__(self, units: LogOdds, column: int) -> None:
+    def __init__(self, units: Units, column: int) -> None:
         super().__init__(units, with_slope=column > INTERCEPT_ALONE)
         self.column, self.calibrated = column, float(column == SLOPE)
 
-    def values(self, labels: Counts) -> Floats:
-        return self.recalibrations(labels)[0][:, self.column]
+    def values(self, observed: Observed) -> Floats:
+        return self.recalibrations(observed)[0][:, self.column]
 
 
 class BinaryRatio(Recalibration):
     """The likelihood ratio of two classes, of which the one-parameter tests are parts."""
 
-    def __init__(self, units: LogOdds, tested: str) -> None:
+    def __init__(self, units: Units, tested: str) -> None:
         super().__init__(units, with_slope=tested != "intercept")
         self._tested, self.calibrated = tested, float(tested == "slope")
         self.df = {"both": 1 + self.has_slope, "intercept": 1, "slope": int(self.has_slope)}[tested]
         self.parameters = {"hypothesis": HYPOTHESES[tested]}
         if tested == "both":
-            _, intercept, slope = self.observed
+            _, intercept, slope = self.estimates
             self.parameters |= {"intercept": intercept, "slope": slope}
 
-    def values(self, labels: Counts) -> Floats:
-        _, gains = self.recalibrations(labels)
+    def values(self, observed: Observed) -> Floats:
+        _, gains = self.recalibrations(observed)
         gained = gains[:, 0 if self._tested == "intercept" else 1]
         if self._tested == "slope":
             gained = np.maximum(gained - gains[:, 0], 0.0)
-        return likelihood_ratio(self.units, gained, labels)
+        return self.likelihood_ratio(gained, observed)
 
     def estimate(self, value: float) -> float:
         columns = {"intercept": INTERCEPT_ALONE, "slope": SLOPE}
-        return value if self._tested == "both" else self.observed[columns[self._tested]]
+        return value if self._tested == "both" else self.estimates[columns[self._tested]]
 
 
-class MultinomialRatio(Fit):
+class MultinomialRatio(LogOdds):
     """The likelihood ratio of several classes."""
 
-    def __init__(self, units: RowLogOdds, slopes: str, reference: int) -> None:
+    def __init__(self, units: RowUnits, slopes: str, reference: int) -> None:
         super().__init__(units)
-        self.scale = FITTED * units.scale
-        probs = raised(units.probs)
-        self._task = make_task(probs, units.weight, reference if slopes == "reference" else -1)
+        self.scale, probs = FITTED * self.scale, raised(units.probs)
+        self._weight = np.ascontiguousarray(units.scale)
+        self._task = make_task(probs, self._weight, reference if slopes == "reference" else -1)
         possible = int((units.probs > 0).any(axis=0).sum())
         slope_of = varying(np.log(probs) - np.log(probs[:, [reference]]))
         free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
@@ -231,16 +197,16 @@ class MultinomialRatio(Fit):
             self.parameters |= {"reference": units.predictions.classes[reference]}
         else:
             (sums,) = self._sums(units.observed[None])
-            slope = fit(self._task, sums).beta[units.predictions.labels[0]]
+            slope = fit(self._task, sums).beta[units.observed[0]]
             self.parameters |= {"slope": 1.0 + float(slope)}
-        self.degenerate = units.undefined if free else (*units.undefined, NO_SLOPE)
+        self.degenerate = self.undefined if free else (*self.undefined, NO_SLOPE)
 
-    def values(self, labels: Labels) -> Floats:
-        gains = np.array([fit(self._task, each).gain for each in self._sums(labels)])
-        return likelihood_ratio(self.units, gains, labels)
+    def values(self, observed: Observed) -> Floats:
+        gains = np.array([fit(self._task, each).gain for each in self._sums(observed)])
+        return self.likelihood_ratio(gains, observed)
 
     def _sums(self, labels: Labels) -> Floats:
-        return np.asarray(class_sums(labels, self._task.features, self.units.weight))
+        return np.asarray(class_sums(labels, self._task.features, self._weight))
 
 
 Ratio = BinaryRatio | MultinomialRatio
@@ -251,21 +217,27 @@ class Excess(Fit):
 
     caution = AT_MEANS
 
-    def __init__(self, units: LogOdds, ratio: Ratio) -> None:
-        super().__init__(units)
-        self.ratio, self.scale = ratio, ratio.scale / units.total
+    def __init__(self, ratio: Ratio) -> None:
+        super().__init__(ratio.units)
+        self.ratio, self.total = ratio, float(ratio.units.total[0])
+        self.scale = ratio.scale / self.total
         self.parameters, self.degenerate = ratio.parameters, ratio.degenerate
 
-    def values(self, labels: Counts) -> Floats:
-        return (self.ratio.values(labels) - self.ratio.df) / float(self.units.total)
+    def values(self, observed: Observed) -> Floats:
+        return (self.ratio.values(observed) - self.ratio.df) / self.total
 
 
-def likelihood_ratio(units: LogOdds, gains: Floats, labels: Counts) -> Floats:
-    """Return twice the gains; infinite where a label has probability 0."""
-    ratios = 2.0 * gains
-    if units.certain.size:
-        ratios[units.contradicted(labels)] = math.inf
-    return ratios
+def impossible_labels(units: Units) -> tuple[Order, Flags]:
+    """Return the units of which a label has probability 0, and for each label whether, (k, m).
+
+    Of cells those of which it has for all rows.
+    """
+    if isinstance(units, CellUnits):
+        table = np.column_stack([units.least == 1.0, units.most == 0.0])
+        certain = np.flatnonzero(table.any(axis=1))
+        return certain, table[certain]
+    certain = rows_below(units.probs, 0.0)
+    return certain, units.probs[certain] == 0.0
 
 
 def has_log_odds(probs: Floats) -> Flags:
@@ -306,8 +278,7 @@ def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
     if rows.size:
         remarks.append(
             f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, first "
-            f"in row {rows[0]}: that alone contradicts the predictions, and the likelihood ratio "
-            "is infinite"
+            f"in row {rows[0]}: {CONTRADICTS}"
         )
     return tuple(remarks)
 
@@ -333,16 +304,15 @@ def varying(features: Floats) -> Flags:
     return different
 
 
-def ratio_of(
-    predictions: Predictions, tested: str, slopes: str, reference: object
-) -> Callable[[Any], Ratio]:
+def ratio_of(units: Units, tested: str, slopes: str, reference: object) -> Ratio:
     """Return the ratio of two classes, or that of several where both parameters are tested."""
-    if predictions.m == 2:
+    if units.mean.ndim == 1:
         check_binary(slopes, reference)
-    if predictions.m == 2 or tested != "both":
-        return lambda units: BinaryRatio(units, tested)
-    column = 0 if reference is None else check_class(reference, predictions.classes, "reference")
-    return lambda units: MultinomialRatio(units, slopes, column)
+        return BinaryRatio(units, tested)
+    rows = cast("RowUnits", units)
+    classes = rows.predictions.classes
+    column = 0 if reference is None else check_class(reference, classes, "reference")
+    return MultinomialRatio(rows, slopes, column)
 
 
 def check_binary(slopes: str, reference: object) -> None:
@@ -351,20 +321,12 @@ def check_binary(slopes: str, reference: object) -> None:
     check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
 
 
-def chi2_limit(ratio: Ratio, statistic: float, estimate: float) -> Outcome:
+def limit_of(ratio: Ratio, estimate: float) -> Outcome:
     """Return the chi^2 limit of a likelihood ratio."""
     if ratio.df == 0:
         raise NotApplicable(NO_SLOPE, "use test='calibration-in-the-large'")
-    return Outcome(
-        statistic_name="LR",
-        statistic=statistic,
-        pvalue=float(scipy.special.chdtrc(ratio.df, statistic)),
-        estimate=estimate,
-        alternative="greater",
-        null_text=f"chi^2 limit with {ratio.df} degree{'s' if ratio.df > 1 else ''} of freedom",
-        parameters=ratio.parameters,
-        degenerate=ratio.degenerate,
-    )
+    described = {"parameters": ratio.parameters, "degenerate": ratio.degenerate}
+    return chi2_limit("LR", ratio.value(), ratio.df, estimate, **described)
 
 
 def score_statistics(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -14,13 +14,12 @@ from caltest.checks.options import check_positive
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits
+from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import Floats, Ints
-from caltest.units.units import check_one_dimension
+from caltest.units import CellUnits, Statistic, Units
+from caltest.units.units import Observed
 
 __all__ = ["E50", "E90", "ICI", "Emax", "e50", "e90", "emax", "ici"]
 
@@ -42,32 +41,20 @@ class LoessMeasure(Measure):
 
     span: float = SPAN
 
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
+    functional: ClassVar[Callable[[Loess, Floats], Floats]]  # of the deviations at the knots
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
 
     def __post_init__(self) -> None:
         check_fraction(self.span, "span")
 
-    @abstractmethod
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        """Return the values (B,) for the deviations loess - p at the knots, (B, knots)."""
-
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
-        check_one_dimension(predictions, f"the {self.symbol}")
-        self._check_weights(predictions.sample_weight)
-        return SortedUnits(predictions, self.symbol, self._fit)
-
-    def bind_cells(self, cells: Cells) -> CellUnits:
-        self._check_weights(cells.weights)
-        return CellUnits(cells, self._fit)
-
-    def _fit(self, units: Ordered) -> Loess:
-        return Loess(units, self)
-
-    def _check_weights(self, weights: object) -> None:
-        if weights is not None:
+    def statistic(self, units: Units) -> Statistic:
+        units = units.ordered(f"the {self.symbol}")
+        if units.is_weighted:
             raise NotApplicable(
                 f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
             )
+        return Loess(units, self.span, type(self).functional).statistic()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         few = method == "plug-in" and n < FEW_OBSERVATIONS
@@ -79,17 +66,19 @@ class Loess(Fit):
 
     caution = "a loess of the mean prediction of each cell"
 
-    def __init__(self, units: Ordered, measure: LoessMeasure) -> None:
+    def __init__(
+        self, units: Units, span: float, functional: Callable[[Loess, Floats], Floats]
+    ) -> None:
         super().__init__(units)
-        self.measure = measure
-        self.parameters = {"smoother": "loess of degree 1", "span": measure.span}
-        x, spread = units.event, float(units.most[-1] - units.least[0])
+        self.functional = functional
+        self.parameters = {"smoother": "loess of degree 1", "span": span}
+        x, spread = units.mean, float(units.most[-1] - units.least[0])
         self.knots = lowess.find_knots(x, STEP * spread)
         self.start = np.searchsorted(x, self.knots)
         # The weights of rows do not depend on the unit, but their squares would underflow.
         unit = spread if 0 < spread < SMALLEST else 1.0
         self._x, knots = x / unit if unit < 1 else x, self.knots / unit
-        nearest = min(max(2, int(measure.span * units.rows + 1e-7)), units.rows)
+        nearest = min(max(2, int(span * units.rows + 1e-7)), units.rows)
         before = np.append(0.0, np.cumsum(units.size))
         radii = lowess.find_radii(self._x, before, knots, nearest)
         edges = lowess.window_edges(
@@ -105,36 +94,40 @@ class Loess(Fit):
             self._frames = lowess.cell_frames(self._x, self._cells)
             self._weights = self._moment_weights(knots, radii, edges)
 
-    def values(self, labels: Counts) -> Floats:
-        return self.measure.functional(self, self.fits(labels) - self.knots)
+    def values(self, observed: Observed) -> Floats:
+        return self.functional(self, self.fits(observed) - self.knots)
 
-    def fits(self, labels: Counts) -> Floats:
+    def fits(self, observed: Observed) -> Floats:
         """Return the loess at the knots, (B, knots)."""
-        features = labels.astype(np.float64) if self._by_rows else self._moments(labels)
+        features = observed.astype(np.float64) if self._by_rows else self._moments(observed)
         return np.asarray(features @ self._weights.T)
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
         units = self.units
-        if units.has_sizes:
+        if isinstance(units, CellUnits):
             totals = [errors @ units.size for errors in self._errors(deviations)]
             return np.asarray(totals, dtype=np.float64) / float(units.rows)
-        return np.asarray(lowess.mean_errors(units.event, self.knots, self.start, deviations))
+        return np.asarray(lowess.mean_errors(units.mean, self.knots, self.start, deviations))
 
-    def quantile(self, deviations: Floats, share: float) -> Floats:
+    def largest(self, deviations: Floats) -> Floats:
+        """Return the largest of the absolute errors, (B,): knots are rows, linear in between."""
+        return np.asarray(np.abs(deviations).max(axis=1))
+
+    def quantile(self, deviations: Floats, *, share: float) -> Floats:
         """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
         return np.array([self._quantile(errors, share) for errors in self._errors(deviations)])
 
     def _errors(self, deviations: Floats) -> Iterator[Floats]:
         """Yield the absolute errors of the units, for one row of labels after the other."""
-        errors = np.empty((1, self.units.event.size))
+        errors = np.empty((1, self.units.mean.size))
         for b in range(len(deviations)):
             row = deviations[b : b + 1]
-            lowess.row_errors(self.units.event, self.knots, self.start, row, errors)
+            lowess.row_errors(self.units.mean, self.knots, self.start, row, errors)
             yield errors[0]
 
     def _quantile(self, errors: Floats, share: float) -> float:
-        if not self.units.has_sizes:
+        if not isinstance(self.units, CellUnits):
             return float(np.quantile(errors, share, overwrite_input=True))
         place = share * (self.units.rows - 1)
         order = np.argsort(errors)
@@ -143,9 +136,9 @@ class Loess(Fit):
         low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
         return float(low + place % 1.0 * (high - low))
 
-    def _moments(self, labels: Counts) -> Floats:
-        moments = lowess.cell_moments(self._x, labels, self._cells, *self._frames)
-        return np.asarray(moments.reshape(len(labels), -1))
+    def _moments(self, observed: Observed) -> Floats:
+        moments = lowess.cell_moments(self._x, observed, self._cells, *self._frames)
+        return np.asarray(moments.reshape(len(observed), -1))
 
     def _moment_weights(self, knots: Floats, radii: Floats, edges: Ints) -> Floats:
         counts = self._moments(np.ascontiguousarray(self.units.size)[None])
@@ -170,9 +163,7 @@ class ICI(LoessMeasure):
     key: ClassVar[str] = "ici"
     title: ClassVar[str] = "integrated calibration index"
     symbol: ClassVar[str] = "ICI"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        return loess.mean(deviations)
+    functional = Loess.mean
 
     def mean_gap_tables(self, predictions: Predictions) -> Sequence[Floats]:
         gap = np.arange(2.0) - predictions.probs[:, 1:]
@@ -250,9 +241,7 @@ class E50(LoessMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
     symbol: ClassVar[str] = "E50"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        return loess.quantile(deviations, 0.5)
+    functional = partial(Loess.quantile, share=0.5)
 
 
 def e50(
@@ -315,9 +304,7 @@ class E90(LoessMeasure):
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "E90"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        return loess.quantile(deviations, 0.9)
+    functional = partial(Loess.quantile, share=0.9)
 
 
 def e90(
@@ -382,10 +369,7 @@ class Emax(LoessMeasure):
     title: ClassVar[str] = "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "Emax"
-
-    def functional(self, loess: Loess, deviations: Floats) -> Floats:
-        # The error is linear between knots, and knots are rows: the largest stands at a knot.
-        return np.asarray(np.abs(deviations).max(axis=1))
+    functional = Loess.largest
 
 
 def emax(

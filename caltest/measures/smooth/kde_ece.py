@@ -14,16 +14,16 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.one_dimension import SortedRows
+from caltest.measures.fits import Fit
 from caltest.measures.smooth.smooth_ece import (
     cells,
     corrected_trapezoid,
     grid_coefficients,
     spread,
 )
-from caltest.predictions import Predictions
 from caltest.types import Floats, Labels
+from caltest.units import Statistic, Units
+from caltest.units.units import Observed
 
 __all__ = ["KDEECE", "kde_ece"]
 
@@ -46,6 +46,7 @@ class KDEECE(Measure):
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     symbol: ClassVar[str] = "KDE-ECE"
+    forms: ClassVar[tuple[str, ...]] = ("rows",)
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None:
@@ -54,40 +55,40 @@ class KDEECE(Measure):
     def plot_kind(self, m: int) -> str:
         return "reliability"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def statistic(self, units: Units) -> Statistic:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
             raise NotApplicable(
                 f"the KDE-ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and bandwidth "
                 f"is {self.bandwidth:.4g}",
                 "use a larger one, or bandwidth=None for the rule of the paper's code",
             )
-        return _Densities(predictions, self.bandwidth)
+        return Densities(units.ordered("the KDE-ECE"), self.bandwidth).statistic(scale=1.0)
 
 
-class _Densities(SortedRows):
+class Densities(Fit):
     """The density of the scores, on a grid; that of the scores of events is redrawn."""
 
-    def __init__(self, predictions: Predictions, bandwidth: float | None) -> None:
-        super().__init__(predictions, "the KDE-ECE")
-        self.weight = self.weight / self.weight.sum()
+    def __init__(self, units: Units, bandwidth: float | None) -> None:
+        super().__init__(units)
+        self.share = units.scale / units.total[0]
         if bandwidth is None:
-            bandwidth = max(SMALLEST_BANDWIDTH, _bandwidth(self.event, self.weight))
+            bandwidth = max(SMALLEST_BANDWIDTH, _bandwidth(units.mean, self.share))
         size = max(FEWEST_CELLS, 1 << math.ceil(math.log2(CELLS / bandwidth)))
-        self._cells = cells(self.event, size)
+        self._cells = cells(units.mean, size)
         self._nodes = np.linspace(0.0, 1.0, size + 1)
         self._kernel = triweight_cosines(SUPPORT * bandwidth, size)
-        self._density = self._smoothed(np.ones_like(self.event))
+        self._density = self._smoothed(np.ones_like(units.mean))
         self.parameters = {"bandwidth": bandwidth}
 
     def _smoothed(self, values: Floats | Labels) -> Floats:
         """Return the sum of w_i v_i K(t, p_i) at the nodes."""
         masses = np.empty(self._nodes.size)
-        spread(values, self.weight, *self._cells, masses)
+        spread(values, self.share, *self._cells, masses)
         return np.asarray(scipy.fft.dct(self._kernel * grid_coefficients(masses), type=1))
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, observed: Observed) -> Floats:
         expected = self._nodes * self._density
-        return np.array([corrected_trapezoid(expected - self._smoothed(row)) for row in labels])
+        return np.array([corrected_trapezoid(expected - self._smoothed(row)) for row in observed])
 
 
 def _bandwidth(score: Floats, weight: Floats) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,15 +13,13 @@ from caltest.checks.arrays import as_numbers, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells
-from caltest.measures.label_scores import BinaryScore, sum_unit
+from caltest.measures.label_scores import sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.class_sums import binary_brier_sums, binary_deviation_sums
+from caltest.numerics.class_sums import binary_brier_sums
 from caltest.predictions import Predictions
-from caltest.sources import Cells
-from caltest.types import Floats, Labels
-from caltest.units.units import check_one_dimension, rounding_scale, row_weights
+from caltest.types import Floats
+from caltest.units import RowUnits, Statistic, Units
+from caltest.units.units import check_one_dimension, row_weights
 
 __all__ = ["LeCessieVanHouwelingen", "le_cessie_van_houwelingen"]
 
@@ -40,6 +38,7 @@ class LeCessieVanHouwelingen(Measure):
     title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
     alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "z"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='brier'"
 
     def __post_init__(self) -> None:
@@ -58,23 +57,48 @@ class LeCessieVanHouwelingen(Measure):
         # A model is nearer to the labels that it was fitted to than to redrawn ones.
         return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SumOfSquares:
-        check_one_dimension(predictions, f"the {self.title}")
-        return SumOfSquares(predictions, self._features(predictions))
-
-    def bind_cells(self, cells: Cells) -> BoundCells:
+    def statistic(self, units: Units) -> Statistic:
+        if isinstance(units, RowUnits):
+            check_one_dimension(units.predictions, f"the {self.title}")
         # Of a model that was not fitted to the labels the two statistics are one.
-        return REGISTRY["spiegelhalter"]().bind_cells(cells)
+        found = REGISTRY["spiegelhalter"]().statistic(units)
+        if not isinstance(units, RowUnits):
+            return found
+        v, sd = units.mean * (1.0 - units.mean), self._sd(units.predictions)
+
+        def z(deviation: Floats) -> Floats:
+            if sd:
+                return deviation / sd
+            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+
+        never = f"{CONSTANT}; z is 0 where it has its mean, else infinite"
+        return replace(
+            found,
+            value=z,
+            scale=units.rounding * sum_unit(sd, units.scale),
+            parameters={"E": float(units.scale @ v), "SD": sd},
+            degenerate=() if sd else (never,),
+        )
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""
-        bound = self.bind(predictions, n_jobs)
-        if bound.sd == 0:
+        units = RowUnits(predictions)
+        found = self.statistic(units)
+        if found.degenerate:
             raise NotApplicable(CONSTANT, "use internal=False and null='exact'")
-        z = bound.value(n_jobs)
+        z = float(found.observed[0])
+        rows = units.observed[None], np.ascontiguousarray(units.mean), units.scale
+        squares = float(binary_brier_sums(*rows)[0])
         sample = "development" if self.internal else "external"
-        parameters = {"SSE": bound.sum_of_squares, **bound.parameters, "sample": sample}
-        return two_sided_normal(z, z, parameters)
+        return two_sided_normal(z, z, {"SSE": squares, **found.parameters, "sample": sample})
+
+    def _sd(self, predictions: Predictions) -> float:
+        """Return the standard deviation of the sum of squares; 0 where the rest is rounding."""
+        p, weight = predictions.probs[:, 1], row_weights(predictions)
+        v, d, features = p * (1.0 - p), 1.0 - 2.0 * p, self._features(predictions)
+        left = d if features is None else _residuals(features, d, weight * v)
+        variance, most = (float(np.square(weight * part) @ v) for part in (left, d))
+        return math.sqrt(variance) if variance > ROUNDING * most else 0.0
 
     def _features(self, predictions: Predictions) -> Floats | None:
         """Return the features of the fitted model with an intercept; None for a model not fitted.
@@ -92,36 +116,6 @@ class LeCessieVanHouwelingen(Measure):
             columns = np.asarray(self.design)
             check_rows_of_design(columns, n)
         return np.column_stack((np.ones(n), columns))
-
-
-class SumOfSquares(BoundMeasure):
-    """The deviation of the sum of squares from its mean, over its standard deviation."""
-
-    def __init__(self, predictions: Predictions, features: Floats | None) -> None:
-        super().__init__(predictions)
-        self._deviation = BinaryScore(predictions, binary_deviation_sums)
-        self._event = np.ascontiguousarray(predictions.probs[:, 1])
-        self._weight = row_weights(predictions)
-        v, d = self._event * (1.0 - self._event), 1.0 - 2.0 * self._event
-        left = d if features is None else _residuals(features, d, self._weight * v)
-        variance = float(np.square(self._weight * left) @ v)
-        most = float(np.square(self._weight * d) @ v)
-        self.sd = math.sqrt(variance) if variance > ROUNDING * most else 0.0
-        self.scale = rounding_scale(predictions.n) * sum_unit(self.sd, self._weight)
-        self.parameters = {"E": float(self._weight @ v), "SD": self.sd}
-        if self.sd == 0:
-            self.degenerate = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
-
-    @property
-    def sum_of_squares(self) -> float:
-        """The sum of squared differences of labels and predictions."""
-        return float(binary_brier_sums(self.observed[None], self._event, self._weight)[0])
-
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        deviation = self._deviation.values(labels, n_jobs) * float(self._weight.sum())
-        if self.sd == 0:
-            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
-        return deviation / self.sd
 
 
 def _residuals(features: Floats, target: Floats, weight: Floats) -> Floats:

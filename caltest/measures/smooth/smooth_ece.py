@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import scipy
@@ -26,13 +26,11 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.fits import CellUnits, Fit, Ordered, SortedUnits, over_sum
+from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
-from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import Floats, Ints, Labels
-from caltest.units.units import row_weights
+from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units.units import Observed, row_weights
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
@@ -61,6 +59,7 @@ class SmoothECE(Measure):
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "smooth ECE"
     symbol: ClassVar[str] = "smECE"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
     def __post_init__(self) -> None:
         checks.check_choice(self.method, METHODS, "method")
@@ -70,33 +69,32 @@ class SmoothECE(Measure):
     def plot_kind(self, m: int) -> str:
         return "reliability"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> SortedUnits:
-        kind = RowsOnGrid if self.method == "grid" else SortedUnits
-        return kind(predictions, "the smooth ECE", self._fit)
-
     @property
     def needs_rows(self) -> str:
         return "" if self.method == "grid" else "method='exact' adds the points one by one"
 
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        return super().bind_cells(cells) if self.needs_rows else CellUnits(cells, self._fit)
+    def takes(self, form: str) -> bool:
+        return super().takes(form) and not (form == "cells" and self.needs_rows)
 
-    def _fit(self, units: Ordered) -> Smoothed:
+    def statistic(self, units: Units) -> Statistic:
+        units = units.ordered("the smooth ECE")
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
             raise NotApplicable(
                 f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and "
                 f"bandwidth is {self.bandwidth:.4g}",
                 "use a larger one, or bandwidth=None for the fixed point",
             )
-        return (OnGrid if self.method == "grid" else ByCosines)(units, self.bandwidth)
+        kind = OnGrid if self.method == "grid" else ByCosines
+        fit = kind(units, self.bandwidth)
+        return fit.statistic(error=fit.error)
 
 
 class Smoothed(Fit):
     """Residuals of rows or cells, smoothed with a bandwidth, or with that which is the integral."""
 
-    def __init__(self, units: Ordered, bandwidth: float | None) -> None:
+    def __init__(self, units: Units, bandwidth: float | None) -> None:
         super().__init__(units)
-        self.scale, self.bandwidth = TIES, bandwidth
+        self.scale, self.bandwidth, self.total = TIES, bandwidth, float(units.total[0])
         self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
 
     @abstractmethod
@@ -104,30 +102,25 @@ class Smoothed(Fit):
         """Return the integral of the absolute smoothed residuals."""
 
     @abstractmethod
-    def levels(self, labels: Counts) -> Levels:
+    def levels(self, observed: Observed) -> Levels:
         """Yield, from coarse to fine, the smallest bandwidth resolved and the coefficients."""
 
     @cached_property
     def share(self) -> Floats:
         """The weights of events over the sum of those of all rows."""
-        return over_sum(self.units.weight, self.units.total)
+        return over_sum(self.units.scale, self.total)
 
-    def values(self, labels: Counts) -> Floats:
-        return np.array([self.solve(self._sums(y), self.levels(y)) for y in labels])
+    def values(self, observed: Observed) -> Floats:
+        return np.array([self.solve(self._sums(y), self.levels(y)) for y in observed])
 
-    def _sums(self, labels: Counts) -> tuple[float, float]:
+    def _sums(self, observed: Observed) -> tuple[float, float]:
         """Return the sums of the residuals of the rows and of their moduli."""
-        signed, absolute = residual_sums(labels, self.share, self.units.expected)
-        if self.units.has_sizes:
+        signed, absolute = residual_sums(observed, self.share, self.units.shift)
+        if isinstance(self.units, CellUnits):
             # 1 - p of rows with the event, and p of those without.
-            slope, constant = self._moduli
-            absolute = float(labels @ slope) + constant
+            per_event = self.share * (1.0 - 2.0 * self.units.mean)
+            absolute = float(observed @ per_event + self.share @ self.units.shift)
         return signed, absolute
-
-    @cached_property
-    def _moduli(self) -> tuple[Floats, float]:
-        """What an event adds to the sum of the moduli, and the sum without one."""
-        return self.share * (1.0 - 2.0 * self.units.event), float(self.share @ self.units.expected)
 
     def solve(self, sums: tuple[float, float], levels: Levels) -> float:
         """Return the integral at the bandwidth, or s with smECE_s = s.
@@ -155,9 +148,10 @@ class Smoothed(Fit):
 
         It is that of calibrated residuals of total variance v whose density is even.
         """
-        return float(max(SMALLEST_BANDWIDTH, (self.units.variance / math.pi**1.5) ** (1.0 / 3.0)))
+        variance = float(self.units.variance[0]) / self.total**2
+        return float(max(SMALLEST_BANDWIDTH, (variance / math.pi**1.5) ** (1.0 / 3.0)))
 
-    def error(self, cells: Cells) -> float:
+    def error(self) -> float:
         r"""Bound what events elsewhere in their cells change.
 
         Two kernels with centres at a distance d differ by at most :math:`d \sqrt{2 / \pi} / s` in
@@ -166,7 +160,8 @@ class Smoothed(Fit):
         others: the residuals are y - p, and p - 1 + (1 - y). As smECE_s does not grow in s, its
         fixed point moves by no more than itself.
         """
-        s = self.bandwidth or max(self.units.value(), SMALLEST_BANDWIDTH)
+        cells = cast("CellUnits", self.units).cells
+        s = self.bandwidth or max(self.value(), SMALLEST_BANDWIDTH)
         moved = np.minimum(cells.events, cells.n - cells.events) @ cells.reach
         spread_ = float(cells.n @ np.square(cells.reach))
         first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
@@ -181,12 +176,22 @@ def _cancelled(coefficients: Floats, most: float) -> bool:
 class OnGrid(Smoothed):
     """Residuals spread over a grid, which is refined until it resolves the bandwidth."""
 
-    def __init__(self, units: Ordered, bandwidth: float | None) -> None:
+    def __init__(self, units: Units, bandwidth: float | None) -> None:
         super().__init__(units, bandwidth)
         self._grids: dict[int, tuple[Ints, Floats, Floats]] = {}
 
-    def levels(self, labels: Counts) -> Levels:
-        return self.refined(partial(self._spread, labels))
+    def observed(self) -> Floats:
+        if isinstance(self.units, CellUnits):
+            return np.asarray(super().observed())
+        # The observed labels of rows need no order.
+        p = cast("RowUnits", self.units).predictions
+        event, share = np.ascontiguousarray(p.probs[:, 1]), over_sum(row_weights(p), self.total)
+        rows = p.labels.astype(np.uint8), share, event
+        levels = self.refined(partial(spread_residuals, *rows))
+        return np.array([[self.solve(residual_sums(*rows), levels)]])
+
+    def levels(self, observed: Observed) -> Levels:
+        return self.refined(partial(self._spread, observed))
 
     def refined(self, spread_over: Callable[[Floats], None]) -> Levels:
         """Yield the levels of residuals that `spread_over` spreads over the nodes it is given."""
@@ -208,31 +213,19 @@ class OnGrid(Smoothed):
     def _grid(self, size: int) -> tuple[Ints, Floats, Floats]:
         """Return the cells, the places in them, and the nodes of w p."""
         if size not in self._grids:
-            start, place = cells(self.units.event, size)
+            start, place = cells(self.units.mean, size)
             expected = np.empty(size + 1)
-            spread(self.units.expected, self.share, start, place, expected)
+            spread(self.units.shift, self.share, start, place, expected)
             self._grids[size] = start, place, expected
         return self._grids[size]
-
-
-class RowsOnGrid(SortedUnits):
-    """Rows whose observed labels need no order."""
-
-    def value(self, n_jobs: int | None = None) -> float:
-        """Return the measure for the labels that were observed, without sorting the rows."""
-        p, fit = self.predictions, self.fit
-        event, weight = np.ascontiguousarray(p.probs[:, 1]), row_weights(p)
-        rows = p.labels.astype(np.uint8), over_sum(weight, float(weight.sum())), event
-        levels = fit.refined(partial(spread_residuals, *rows))
-        return float(fit.solve(residual_sums(*rows), levels))
 
 
 class ByCosines(Smoothed):
     """The cosine series of the residuals summed point by point."""
 
-    def levels(self, labels: Counts) -> Levels:
-        event = self.units.event
-        residuals = self.share * (labels - event)
+    def levels(self, observed: Observed) -> Levels:
+        event = self.units.mean
+        residuals = self.share * (observed - event)
         bandwidth = self._guess / 1.5 if self.bandwidth is None else self.bandwidth
         while True:
             bandwidth = max(bandwidth, SMALLEST_BANDWIDTH)

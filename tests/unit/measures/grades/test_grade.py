@@ -29,7 +29,11 @@ def test_value_is_the_number_of_defaults(measure):
 def test_weights_count_an_obligor_several_times():
     """In the value, in units of the mean weight, the PD and the default rate."""
     bound = Binomial().bind(Predictions([0.1, 0.4], [1, 0], sample_weight=[3, 1]))
-    assert (bound.value(), bound.estimate(1.5), bound.pd) == (1.5, 0.75, pytest.approx(0.175))
+    assert (bound.value(), bound.estimate(1.5), bound.parameters["PD"]) == (
+        1.5,
+        0.75,
+        pytest.approx(0.175),
+    )
 
 
 @every_measure

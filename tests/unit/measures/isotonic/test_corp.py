@@ -29,7 +29,9 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions(score):
     data = generative_model("M1", n=50, m=2, alpha=1.0, rng=0)
     bound = CorpMiscalibration(score=score).bind(data)
     labels = bound.redraw(resample_keys(0, 4))
-    expected = [score_decomposition(bound.event, row, score=score).miscalibration for row in labels]
+    expected = [
+        score_decomposition(bound.units.mean, row, score=score).miscalibration for row in labels
+    ]
     np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12, atol=1e-15)
 
 

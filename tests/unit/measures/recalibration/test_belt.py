@@ -31,7 +31,7 @@ def test_many_rows_are_fitted_as_few_are():
     """Predictions repeated a hundred times are fitted on nodes, and the statistic is 100 times."""
     data = predictions(400)
     many = Predictions(np.tile(data.probs, (100, 1)), np.tile(data.labels, 100))
-    assert MEASURE.bind(many).fit._nodes is not None
+    assert MEASURE.bind(many).statistic.sums._nodes is not None
     few = CalibrationBelt(max_degree=1)
     value = few.bind(many).value()
     assert value == pytest.approx(100 * few.bind(data).value(), rel=1e-9)
@@ -44,7 +44,7 @@ def test_steep_polynomial_is_fitted_on_all_rows():
         int
     )
     bound = MEASURE.bind(Predictions(p, labels))
-    model = bound.fit
+    model = bound.statistic.sums
     fit = model.fit(labels[None].astype(np.uint8))
     assert model._support(fit.gamma[0]) is model._rows
     model._nodes = None

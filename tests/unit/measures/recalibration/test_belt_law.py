@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2
 
-from caltest.measures.recalibration.belt_fit import selected_quantile, selected_sf
+from caltest.measures.recalibration.belt_fit import Selection
 
 pytestmark = pytest.mark.loops
 
@@ -74,7 +74,7 @@ def test_tail_is_one_minus_the_formulas_of_givitir(t, first, law):
     """For all degrees, to the digits that the difference leaves."""
     for degree in range(first, 5):
         expected = 1 - law(t, degree) if t > (degree - first) * K else 1.0
-        assert selected_sf(t, degree, first, 0.95) == pytest.approx(expected, abs=2e-13)
+        assert Selection(first, 4, 0.95).sf(t, degree) == pytest.approx(expected, abs=2e-13)
 
 
 @pytest.mark.parametrize(("first", "degree"), [(1, 1), (1, 3), (1, 4), (2, 2), (2, 4)])
@@ -86,13 +86,13 @@ def test_tail_is_that_of_simulated_sums(first, degree):
         total += chi2.isf(Q * (1 - rng.random(total.size)), 1)
     for share in (0.5, 0.1):
         t = np.quantile(total, 1 - share)
-        assert selected_sf(t, degree, first, 0.95) == pytest.approx(share, abs=0.006)
+        assert Selection(first, 4, 0.95).sf(t, degree) == pytest.approx(share, abs=0.006)
 
 
 @pytest.mark.parametrize(("first", "degree"), [(1, 1), (1, 2), (1, 4), (2, 2), (2, 4)])
 def test_far_tail_keeps_its_digits(first, degree):
     """Where 1 - cdf is 0: the ratio to the next point is close to exp(-1/2)."""
-    near, far = (selected_sf(t, degree, first, 0.95) for t in (400.0, 401.0))
+    near, far = (Selection(first, 4, 0.95).sf(t, degree) for t in (400.0, 401.0))
     assert 0 < far < near < 1e-75
     assert far / near == pytest.approx(math.exp(-0.5), rel=0.01)
 
@@ -101,9 +101,9 @@ def test_far_tail_keeps_its_digits(first, degree):
 def test_quantile_inverts_the_tail(level):
     for first in (1, 2):
         for degree in range(first, 5):
-            t = selected_quantile(level, degree, first, 0.9)
-            assert selected_sf(t, degree, first, 0.9) == pytest.approx(1 - level, rel=1e-9)
+            t = Selection(first, 4, 0.9).quantile(level, degree)
+            assert Selection(first, 4, 0.9).sf(t, degree) == pytest.approx(1 - level, rel=1e-9)
 
 
 def test_infinite_statistic_has_tail_zero():
-    assert selected_sf(math.inf, 3, 1, 0.95) == 0.0
+    assert Selection(1, 4, 0.95).sf(math.inf, 3) == 0.0

@@ -13,7 +13,8 @@ from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predicti
 from caltest.datasets import generative_model
 from caltest.measures import cox
 from caltest.measures.recalibration.cox import Cox
-from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio, RowLogOdds
+from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio
+from caltest.units import RowUnits
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,9 @@ def test_parts_add_up():
 def test_several_classes_contain_two(slopes):
     """The code of several classes gives the same for two, and the same degrees of freedom."""
     data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
-    bound = RowLogOdds(data, "", lambda rows: MultinomialRatio(rows, slopes, 0))
-    assert bound.fit.df == 2
-    assert bound.value() == pytest.approx(cox(data), rel=1e-10)
+    ratio = MultinomialRatio(RowUnits(data), slopes, 0)
+    assert ratio.df == 2
+    assert ratio.value() == pytest.approx(cox(data), rel=1e-10)
 
 
 def test_degrees_of_freedom_of_three_classes(three_classes):
@@ -199,6 +200,30 @@ def test_separated_labels_have_a_finite_ratio():
     """The whole loss of the predictions is gained."""
     with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):
         assert cox([0.2, 0.4, 0.8], [0, 0, 1]) == pytest.approx(-2 * math.log(0.8 * 0.6 * 0.8))
+
+
+def test_separated_cells_have_the_warning_of_rows():
+    """Their slope is infinite too."""
+    frame = pl.DataFrame({"p": [0.2, 0.4, 0.8] * 4, "y": [0, 0, 1] * 4})
+    given = {"label": "y", "probs": "p", "engine": "cells", "rng": 0, "n_resamples": 99}
+    with pytest.warns(DegenerateDataWarning, match="separate the labels: the slope is infinite"):
+        found = ct.test_calibration(None, frame, test="calibration-slope", **given)
+    assert found.estimate == math.inf
+
+
+@pytest.mark.parametrize("test", ["cox", "unreliability", "calibration-slope"])
+def test_component_of_clusters_leaves_out_rows_of_weight_0(test):
+    """They change neither statistic nor p-value."""
+    data = generative_model("M2", n=120, m=2, pi=0.5, rng=0)
+    weight = np.random.default_rng(1).integers(0, 3, 120).astype(float)
+    rows = Predictions(data.probs, data.labels, sample_weight=weight)
+    rows = rows.with_clusters(np.arange(120) // 3)
+    asked = {"test": "combined", "components": [test, "ks"], "n_resamples": 99, "rng": 0}
+    found, expected = (
+        ct.test_calibration(None, one, **asked) for one in (rows, rows.without(weight == 0))
+    )
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert found.pvalue == expected.pvalue
 
 
 def test_options_are_checked():

@@ -22,8 +22,8 @@ def simulated(n):
 def test_value_is_close_to_that_of_statsmodels(n):
     """Rows at n = 50, moments at 40,000; R cuts weights off near 0 and 1, a matter of 1e-6."""
     data = simulated(n)
-    bound = REGISTRY["ici"]().bind(data)
-    assert bound.fit._by_rows == (n <= DEGREES * (bound.fit._cells.size - 1)) == (n == 50)
+    fit = REGISTRY["ici"]().bind(data).statistic.sums
+    assert fit._by_rows == (n <= DEGREES * (fit._cells.size - 1)) == (n == 50)
     p = data.probs[:, 1]
     fit = lowess(data.labels, p, frac=2 / 3, it=0, delta=0.01 * np.ptp(p))
     assert ici(data) == pytest.approx(np.abs(fit[:, 1] - fit[:, 0]).mean(), rel=1e-5)
@@ -64,9 +64,8 @@ def test_tiny_predictions_have_the_same_loess(n):
     tiny = Predictions(2.0**-1000 * data.probs[:, 1], data.labels)
     ours, others = (REGISTRY["ici"]().bind(one) for one in (tiny, data))
     labels = ours.observed[np.newaxis]
-    np.testing.assert_allclose(
-        ours.fit.fits(labels), others.fit.fits(labels), rtol=1e-9, atol=1e-12
-    )
+    fits = (one.statistic.sums.fits(labels) for one in (ours, others))
+    np.testing.assert_allclose(*fits, rtol=1e-9, atol=1e-12)
     assert np.isfinite(ours.value())
 
 

@@ -89,5 +89,5 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions():
     for method in ("grid", "exact"):
         bound = SmoothECE(method=method).bind(data)
         labels = bound.redraw(resample_keys(0, 4))
-        expected = [smooth_ece(bound.event, row, method=method) for row in labels]
+        expected = [smooth_ece(bound.units.mean, row, method=method) for row in labels]
         np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
