@@ -20,7 +20,7 @@ import typer
 
 PACKAGE = Path(__file__).parents[1]
 FOLDERS = {"tests": "measures", "nulls": "nulls", "calibrators": "calibrators"}
-NULL = re.compile(r'^NULL = Null\(\s*"([^"]+)"', re.MULTILINE)
+NULL = re.compile(r'^[A-Z_]+ = (?:base\.)?(?:Null|formula_null)\(\s*"([^"]+)"', re.MULTILINE)
 KEY = re.compile(r'^    key: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
 TESTS = re.compile(r"^    tests: .* = \{(\}$|.*?^    \})", re.MULTILINE | re.DOTALL)
 TEST = re.compile(r'^        "([^"]+)": \{', re.MULTILINE)

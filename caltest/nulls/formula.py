@@ -45,22 +45,23 @@ def formula_test(
     return outcome
 
 
-FORMULAS: dict[str, tuple[str, Formula]] = {
-    "asymptotic": (
-        "limiting distribution for large n",
-        lambda measure, predictions, n_jobs: measure.limit(predictions, n_jobs),
-    ),
-    "closed-form": (
-        "a formula that holds at every n",
-        lambda measure, predictions, n_jobs: measure.closed_form(predictions, n_jobs),
-    ),
-    "distribution-free": (
-        "concentration inequality for the SKCE and its roots; valid at every n, very conservative",
-        lambda measure, predictions, n_jobs: measure.concentration_bound(predictions, n_jobs),
-    ),
-}
+def formula_null(key: str, title: str, formula: Formula) -> Null:
+    """Return the null of a formula that a measure has."""
+    return Null(key, title, partial(formula_test, key=key, formula=formula), resamples=False)
 
-ASYMPTOTIC, CLOSED_FORM, DISTRIBUTION_FREE = (
-    Null(key, title, partial(formula_test, key=key, formula=formula), resamples=False)
-    for key, (title, formula) in FORMULAS.items()
+
+ASYMPTOTIC = formula_null(
+    "asymptotic",
+    "limiting distribution for large n",
+    lambda measure, predictions, n_jobs: measure.limit(predictions, n_jobs),
+)
+CLOSED_FORM = formula_null(
+    "closed-form",
+    "a formula that holds at every n",
+    lambda measure, predictions, n_jobs: measure.closed_form(predictions, n_jobs),
+)
+DISTRIBUTION_FREE = formula_null(
+    "distribution-free",
+    "concentration inequality for the SKCE and its roots; valid at every n, very conservative",
+    lambda measure, predictions, n_jobs: measure.concentration_bound(predictions, n_jobs),
 )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.measures.gap import event_rows
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
 from caltest.results import wording
@@ -327,6 +326,8 @@ def detectable(test: HTest, n_jobs: int | None = None) -> tuple[Detectable, ...]
     NotApplicable
         If the result has no predictions, or its null no redrawn labels.
     """
+    from caltest.measures.gap import event_rows
+
     evidence = required(test.evidence, "what the rows could have shown")
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
         raise NotApplicable(

@@ -326,7 +326,10 @@ class TiledPairs(AllPairs):
             image = probs @ term.matrix
             table += np.square(weight) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(weight) * image * probs))
-        return np.asarray(label_sums(table, labels) + constant)
+        if self.predictions.m > FEW_CLASSES:
+            return np.asarray(label_sums(table, labels) + constant)
+        rows = np.arange(self.predictions.n)
+        return np.array([float(table[rows, row].sum()) + constant for row in labels])
 
 
 def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:

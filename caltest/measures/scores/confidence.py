@@ -71,7 +71,6 @@ class MeanOfSome(ConfidenceMeasure):
 
     alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
 
     def scores(self, confidence: Floats) -> Floats:
@@ -140,6 +139,7 @@ class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
     key: ClassVar[str] = "overconfidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "overconfidence"
     of_right: ClassVar[bool] = False
     symbol: ClassVar[str] = "o(f)"
@@ -199,6 +199,7 @@ class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
     key: ClassVar[str] = "underconfidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "underconfidence"
     of_right: ClassVar[bool] = True
     symbol: ClassVar[str] = "u(f)"
