@@ -32,6 +32,8 @@ LEAST = 8  # resamples at a time
 FIRST = 999  # resamples of all groups
 GROWTH = 4  # times as many for those whose statistics are rare
 WORK = 7 * 10**8  # numbers of events that are redrawn for more resamples than the first
+FEW, SHARE = 50, 0.05  # of groups, and of all after the first resamples, that go on beyond that ...
+NEEDED = 40  # ... up to so many resamples for each group there is: Holm's p is at most 1 / 40
 
 
 class PortfolioSums(UnitSums):
@@ -57,6 +59,10 @@ class CombinedGroups(BoundGroups):
     per_group = 1000
     in_all = 4_000_000
 
+    @property
+    def most_resamples(self) -> int:
+        return max(super().most_resamples, NEEDED * len(self.many))
+
     def __init__(self, measure: Measure, many: ManyCells, scale: float) -> None:
         self.measure, self.many, self.scale = measure, many, scale
         self.units = CellUnits(many.cells, many.start)
@@ -75,8 +81,9 @@ class CombinedGroups(BoundGroups):
         """Return the p-values (G,), each exact by itself, and independent of each other.
 
         Besag and Clifford's with at most B resamples, where B grows until no group goes on, to
-        `n_resamples`, or as far as the work allows. How long the groups that go on do so depends
-        on how many others do, not on their own statistics: the p-values stay valid.
+        `n_resamples`, or as far as the work allows. A few go on until Holm's method can reject one
+        of them. How long the groups that go on do so depends on how many others do, not on their
+        own statistics: the p-values stay valid.
         """
         B = min(FIRST, n_resamples)
         running = np.ones(len(self.many), np.bool_)
@@ -87,7 +94,8 @@ class CombinedGroups(BoundGroups):
             running = pvalues <= ENOUGH / (1.0 + B)
             more = min(GROWTH * B, n_resamples)
             work += more * int(sizes[running].sum())
-            if n_resamples == B or work > WORK:
+            many = np.count_nonzero(running) > FEW + SHARE * running.size * FIRST / B
+            if n_resamples == B or (work > WORK and (many or NEEDED * running.size <= B)):
                 break
             B = more
         return pvalues

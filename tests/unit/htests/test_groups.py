@@ -128,6 +128,15 @@ def test_groups_that_are_off_go_on_as_long_as_work_allows(monkeypatch):
     assert "at most B = 3,996" in bound.null_text
 
 
+def test_few_groups_go_on_whatever_the_work(monkeypatch):
+    """So that one that is far off is found by Holm's method."""
+    monkeypatch.setattr(sys.modules["caltest.measures.combined.groups"], "WORK", 10**4)
+    result = run(shops(20, off=0.8))
+    assert result.correction == "holm"
+    assert result.adjusted[17] <= 0.026
+    assert "B = 63,936" in result.null_text
+
+
 def test_it_is_a_table_whose_rows_are_made_when_asked_for():
     """Each a test of its group, with the gap as the arrays have it."""
     result = run(shops(20, off=0.6), level=0.05)
