@@ -260,7 +260,7 @@ def _with_parts(
     whole : HTest
         Without them.
     parts : sequence of Part
-        The loudest first.
+        The most extreme first.
     seen : Predictions or Cells, optional
         What the test saw, to be searched for places; None where no rows are kept.
     **search

@@ -92,7 +92,7 @@ class Outcome:
     replicates : Replicates, optional
         The observed statistic and the resampled ones, for tests of several rows together.
     parts : tuple of Part
-        The statistics that it combines, the loudest first.
+        The statistics that it combines, the most extreme first.
     """
 
     statistic_name: str

@@ -102,9 +102,9 @@ def _groups(monitor: Monitor) -> Iterator[str]:
 
 
 def temperature_in_words(temperature: float) -> str:
-    """Which temperature mends the probabilities."""
+    """Which temperature corrects the probabilities."""
     side = "too sure" if temperature > 1 else "not sure enough"
-    return f"{side}: temperature {temperature:.2f} mends it"
+    return f"{side}: temperature {temperature:.2f} fixes it"
 
 
 def offset_in_words(name: str, offset: float) -> str:

@@ -17,7 +17,7 @@ from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
 from caltest.nulls.skewed import SkewedSum, brier_table, sum_table
-from caltest.numerics.joint import log_mean_exp, loudest_first, tail_scores
+from caltest.numerics.joint import log_mean_exp, most_extreme_first, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
@@ -226,8 +226,8 @@ def _parts(
     values: Floats,
     scores: Floats,
 ) -> tuple[Part, ...]:
-    """Return the statistics that are combined with what the labels show, the loudest first."""
-    order, pvalues, adjusted = loudest_first(scores)
+    """Return the statistics that are combined with what the labels show, the most extreme first."""
+    order, pvalues, adjusted = most_extreme_first(scores)
     return tuple(
         replace(
             found[k],
@@ -280,10 +280,10 @@ def allowing_for_skewness(
     of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
     B, seed = draws.n_resamples, draws.seed
     found = (of(table, predictions, n_resamples=B, seed=seed) for table in tables)
-    loudest = max(found, key=lambda one: abs(one.z))
-    raised = partial(loudest.raised, is_own=own is not None)
+    farthest = max(found, key=lambda one: abs(one.z))
+    raised = partial(farthest.raised, is_own=own is not None)
     floors = {part.key: (raised(part.pvalue), raised(part.adjusted)) for part in outcome.parts}
-    pvalue, number = raised(outcome.pvalue), loudest.effective_count
+    pvalue, number = raised(outcome.pvalue), farthest.effective_count
     why = f"{pvalue:.2g}, as their sums are skewed and vary as those of {number:.2g} equal ones"
     return _raised(outcome, pvalue, floors, why)
 

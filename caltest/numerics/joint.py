@@ -113,16 +113,16 @@ def step_down(scores: Floats) -> Floats:
     step-down maxT); Romano, Wolf (2005), Exact and approximate stepdown methods for multiple
     hypothesis testing, JASA 100.
     """
-    loudest_first = np.argsort(-scores[:, 0], kind="stable")
-    ordered = scores[loudest_first]
+    most_extreme_first = np.argsort(-scores[:, 0], kind="stable")
+    ordered = scores[most_extreme_first]
     largest = np.maximum.accumulate(ordered[::-1], axis=0)[::-1]
     pvalues = np.mean(largest >= ordered[:, :1] - ROUNDING, axis=1)
     adjusted = np.empty(len(scores))
-    adjusted[loudest_first] = np.maximum.accumulate(pvalues)
+    adjusted[most_extreme_first] = np.maximum.accumulate(pvalues)
     return adjusted
 
 
-def loudest_first(scores: Floats) -> tuple[Ints, Floats, Floats]:
+def most_extreme_first(scores: Floats) -> tuple[Ints, Floats, Floats]:
     """Return the order of rows (K, B + 1) by what their first column shows, and p-values.
 
     Returns

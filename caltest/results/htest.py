@@ -109,13 +109,13 @@ class HTest(Result):
         Mean prediction and observed share of the event, or of the predicted class being right, with
         the interval of their difference; None where the test has no rows.
     finding : str
-        Of the test "combined": what the loudest component found, in words, where its adjusted
+        Of the test "combined": what the most extreme component found, in words, where its adjusted
         p-value is at most 0.1.
     places : tuple of Gap
         Of the test "combined": classes and ranges of probability that are wrong, by a test that
         allows for the search; the one that is surely farthest off first, three at most.
     components : HTestTable or None
-        Of the test "combined": the statistics that it combines, the loudest first, each with its
+        Of the test "combined": the statistics that it combines, the most extreme first, each with its
         p-value, that adjusted for all of them, and in its parameters what was found, in words.
 
     Examples

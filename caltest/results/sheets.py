@@ -57,7 +57,7 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
 
 
 def _components(test: HTest) -> sheet.Pairs:
-    """The components, the loudest first: p-value adjusted for all, and what was found."""
+    """The components, the most extreme first: p-value adjusted for all, and what was found."""
     if test.components is None:
         return ()
     rows = zip(test.components, test.components.adjusted.tolist(), strict=True)

@@ -341,7 +341,7 @@ def test_jointly(
     families = _shared(families, _redrawn(families, rows, apart, n_jobs, tick))
     observed = tuple(score(family, rows, rows.observed, 1, tick) for family in families)
     scores = np.concatenate([one.scores[:, 0] for one in observed]).astype(np.float64)
-    kept = _loudest(scores, SCORES // (n_resamples + 1))
+    kept = _largest(scores, SCORES // (n_resamples + 1))
     starts = np.cumsum([0, *(family.chunk.size for family in families)])
     if not kept.size:
         reason = "every probability is 0 or 1 and every outcome the one with 1"
@@ -421,7 +421,7 @@ def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
     return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))
 
 
-def _loudest(scores: Floats, count: int) -> Ints:
+def _largest(scores: Floats, count: int) -> Ints:
     """Return the segments with the largest scores, without those that are left out."""
     order = np.argsort(-scores, kind="stable")
     within = np.count_nonzero(scores > -np.inf)

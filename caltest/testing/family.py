@@ -201,7 +201,7 @@ def adjusted_over_blocks(
     members: dict[Hashable, list[int]] = {}
     for i, (block, score) in enumerate(zip(blocks, scores, strict=True)):
         members.setdefault(("alone", i) if score is None else ("joint", block), []).append(i)
-    queues = [_loudest_last(some, pvalues, scores) for some in members.values()]
+    queues = [_most_extreme_last(some, pvalues, scores) for some in members.values()]
     adjusted, least = np.empty(len(pvalues)), 0.0
     while queues:
         queue = min(queues, key=lambda one: one[-1][1])
@@ -211,7 +211,7 @@ def adjusted_over_blocks(
     return adjusted
 
 
-def _loudest_last(
+def _most_extreme_last(
     some: list[int], pvalues: Sequence[float], scores: Sequence[Floats | None]
 ) -> list[tuple[int, float]]:
     """Return the tests of a block, each with the p-value of the largest score of those before."""

@@ -299,7 +299,7 @@ CONCLUSION = """## What follows
 
 - Under the class-wise lenses of networks the median finds little but noise, and rejects calibrated
   models in 1 to 2 % instead of 5 % of the data sets, since its statistic hardly varies; under the
-  confidence lens it loses ten points against wrong temperatures. The weighted median mends that and
+  confidence lens it loses ten points against wrong temperatures. The weighted median corrects that and
   changes little where predictions do not crowd: a gain for wrong slopes, a loss of two points at
   most for shifts.
 - For rare events (log-odds N(-6, 2²), as of probabilities of default) the gain is largest.

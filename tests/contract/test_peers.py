@@ -162,7 +162,7 @@ def broken_by(peer):
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", PEERS)
 def test_peer_breaks_what_the_docs_say(peer):
-    """A release that mends it, or breaks what held, changes the table."""
+    """A release that fixes it, or breaks what held, changes the table."""
     package, expected, raised = PEERS[peer]
     pytest.importorskip({"scikit-learn": "sklearn"}.get(package, package.replace("-", "_")))
     found = broken_by(peer)

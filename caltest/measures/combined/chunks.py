@@ -20,7 +20,7 @@ from caltest.measures.combined.component import (
     Observed,
     Source,
     inverse,
-    loudest_first,
+    most_extreme_first,
 )
 from caltest.measures.combined.context import LEAST_LOG, RANKS, ranks_of
 from caltest.measures.combined.loops import add_label_tables
@@ -294,4 +294,4 @@ class CombinedChunks(BoundChunks):
         every = np.stack([component.values(None) for component in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
         scores = scores_of(scales_of(portfolio, reference), seen)
-        return log_mean_exp(scores), loudest_first(portfolio, scores, seen)
+        return log_mean_exp(scores), most_extreme_first(portfolio, scores, seen)

@@ -259,7 +259,7 @@ def combined(
 
     .. math:: C = \log \frac{1}{K} \sum_k \frac{1}{p_k},
 
-    minus the log of the harmonic mean of the tail probabilities: about as large as the loudest
+    minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
     component, less :math:`\log K`.
 
     Parameters

@@ -164,7 +164,7 @@ def temperature(source: Source) -> Component:
             return NO_TEMPERATURE
         found, named = source.mending_temperature()
         word = source.too_extreme[found <= 1]
-        return Finding(f"{word}: {named} {found:.3g} mends it", found, "temperature")
+        return Finding(f"{word}: {named} {found:.3g} fixes it", found, "temperature")
 
     return Component(source, sums, over(sd), finding, two_sided=True)
 
@@ -240,14 +240,14 @@ class Kind(NamedTuple):
         return component
 
 
-def loudest_first(
+def most_extreme_first(
     components: Sequence[Component], scores: Floats, statistics: Floats
 ) -> tuple[Part, ...]:
     """Return the components as results; column 0 of scores and statistics (K, B + 1) is observed.
 
     `scores` say how far out each statistic is, -log p.
     """
-    order, pvalues, adjusted = joint.loudest_first(scores)
+    order, pvalues, adjusted = joint.most_extreme_first(scores)
     return tuple(
         components[k].part(statistics[k], float(pvalues[k]), float(adjusted[k])) for k in order
     )

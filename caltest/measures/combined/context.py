@@ -172,7 +172,7 @@ class Context:
         return self.by_label(table), 0.0 if is_certain else float(np.sqrt(variance))
 
     def mending_temperature(self) -> tuple[float, str]:
-        """Return the temperature that mends the probabilities, and how to call it."""
+        """Return the temperature that corrects the probabilities, and how to call it."""
         # No temperature changes outcomes of probability 0.
         weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
         return mending_temperature(self.log_probs, self.labels, weight), "temperature"

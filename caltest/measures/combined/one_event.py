@@ -211,7 +211,7 @@ class OneEvent(ABC):
         return self.linear(self.log_odds), np.sqrt(self.sums(self.noise * np.square(self.log_odds)))
 
     def mending_temperature(self) -> tuple[float, str]:
-        """Return the temperature that mends the probabilities, and how to call it."""
+        """Return the temperature that corrects the probabilities, and how to call it."""
         count = np.concatenate([self.weight - self.events, self.events])
         kept = np.flatnonzero((count > 0) & np.concatenate(self.possible))
         labels, units = np.divmod(kept, self.p.size)

@@ -58,7 +58,7 @@ def class_slopes(source: Source) -> Component:
 
 
 def class_curves(source: Source) -> Component:
-    """Largest standardised partial sum of a class, over all classes: KS of the loudest class."""
+    """Largest standardised partial sum of a class, over all classes: KS of the most extreme class."""
     curves = source.curves()
 
     def finding() -> Finding:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.combined.component import Component, loudest_first
+from caltest.measures.combined.component import Component, most_extreme_first
 from caltest.measures.combined.loops import counts_below
 from caltest.measures.outcome import Part
 from caltest.numerics.joint import BY_RANK, ROUNDING, log_mean_exp, tie_tolerance
@@ -142,8 +142,8 @@ class Combining(BoundMeasure):
         return log_mean_exp(scores_of(self.scales, statistics))
 
     def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
-        """Return the components, the loudest first; column 0 is that of the observed labels."""
-        return loudest_first(self.portfolio, scores_of(self.scales, statistics), statistics)
+        """Return the components, the most extreme first; column 0 is that of the observed labels."""
+        return most_extreme_first(self.portfolio, scores_of(self.scales, statistics), statistics)
 
 
 class _Tail:

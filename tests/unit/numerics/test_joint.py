@@ -59,7 +59,7 @@ def test_constant_statistic_has_the_score_zero():
 
 
 def test_step_down_is_that_of_westfall_and_young():
-    """Each row, the loudest first, against the largest score of those that are left."""
+    """Each row, the most extreme first, against the largest score of those that are left."""
     rng = np.random.default_rng(0)
     found = rng.exponential(size=(4, 100))
     found[2, 0] = 5.0

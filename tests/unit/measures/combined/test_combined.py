@@ -30,7 +30,7 @@ def sharpened(predictions, temperature):
 
 
 def test_too_sure_predictions_are_called_so():
-    """The loudest component has the temperature that mends it."""
+    """The most extreme component has the temperature that fixes it."""
     result = ct.test_calibration(None, sharpened(SURE, 0.5), test="combined", rng=1)
     temperature = next(row for row in result.components if row.test == "temperature")
     assert result.pvalue == 0.001
@@ -38,7 +38,7 @@ def test_too_sure_predictions_are_called_so():
     assert temperature.estimate == pytest.approx(2, abs=0.3)
 
 
-def test_components_are_in_the_print_the_loudest_first():
+def test_components_are_in_the_print_the_most_extreme_first():
     """Every component has a line after the p-value, in the order of the p-values."""
     result = ct.test_calibration(None, SURE, test="combined", n_resamples=99, rng=1)
     text = str(result)
