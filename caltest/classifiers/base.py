@@ -29,6 +29,8 @@ from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 if TYPE_CHECKING:
     from caltest.classifiers.rbf import KernelGradient
 
+ROUNDING = 1e-12  # of scores: a smaller spread, relative to the largest, is none
+
 
 @dataclass(frozen=True)
 class Sigmoids:
@@ -64,7 +66,8 @@ def fit_sigmoid(scores: Floats, event: Flags) -> tuple[float, float]:
     """Return slope and intercept of P(event) = expit(slope score + intercept).
 
     The targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that the fit is finite where the
-    scores separate the labels (Platt 1999, section 2.2). The slope of constant scores is 0.
+    scores separate the labels (Platt 1999, section 2.2). The slope of scores that are constant, to
+    rounding, is 0.
 
     Parameters
     ----------
@@ -76,6 +79,8 @@ def fit_sigmoid(scores: Floats, event: Flags) -> tuple[float, float]:
     n, positive = len(event), event.sum()
     targets = np.where(event, (positive + 1) / (positive + 2), 1 / (n - positive + 2))
     centre, spread = scores.mean(), scores.std()
+    if spread <= ROUNDING * np.abs(scores).max(initial=0.0):
+        spread = 0.0
     z = (scores - centre) / spread if spread > 0 else np.zeros(n)
     design = np.stack([z, np.ones(n)])
     beta, _ = fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))

@@ -7,6 +7,8 @@ import numpy as np
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
 
+ROUNDING = 1e-15  # of ratios of sums of weights
+
 
 @njit()
 def pool_steps(labels: Labels | Floats, weight: Floats, ends: Flags) -> tuple[Floats, Floats, Ints]:
@@ -49,8 +51,8 @@ def _pool(
         happened += weight[i] * labels[i]
         if not ends[i]:
             continue
-        # Ratios are compared by cross products, which are exact for counts.
-        while top > 0 and events[top - 1] * held >= happened * mass[top - 1]:
+        # Cross products compare ratios: of counts exactly, of weights to rounding.
+        while top > 0 and events[top - 1] * held >= happened * mass[top - 1] * (1.0 - ROUNDING):
             top -= 1
             held += mass[top]
             happened += events[top]

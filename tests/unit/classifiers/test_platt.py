@@ -66,3 +66,9 @@ def test_sigmoid_of_constant_scores_is_the_mean_target(event):
     target = (N * (N + 1) / (N + 2) + rest / (rest + 2)) / 9
     assert slope == 0
     assert expit(intercept) == pytest.approx(target, rel=1e-9)
+
+
+def test_sigmoid_sees_no_order_in_rounding():
+    """Scores that differ in their last digits are constant, as after another unit of features."""
+    slope, intercept = fit_sigmoid(0.75 + np.array([0.0, 1e-16, 2e-16, 0.0]), np.arange(4) < 1)
+    assert (slope, intercept) == fit_sigmoid(np.full(4, 0.75), np.arange(4) < 1)

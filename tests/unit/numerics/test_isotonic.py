@@ -57,3 +57,11 @@ def test_recalibrated_scores_are_those_of_the_fit(logarithmic):
         observed = np.where(row, fitted, 1 - fitted)
         expected = -np.log(observed) if logarithmic else (row - fitted) ** 2
         assert total == pytest.approx(weight @ expected, rel=1e-12)
+
+
+def test_equal_shares_of_weights_are_one_block():
+    """1 of 5 and 3 of 15 are equal, which their rounded products are not."""
+    labels = np.array([1, 0, 1, 0], np.uint8)
+    weight = 15 / 38 * np.array([1.0, 4.0, 3.0, 12.0])
+    _, _, last = pool_steps(labels, weight, np.array([False, True, False, True]))
+    assert last.tolist() == [3]
