@@ -1,4 +1,4 @@
-"""Very many groups, of rows or of cells: tested in one pass, not one by one."""
+"""Very many groups, whose rows are counted in cells: tested in one pass, not one by one."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from caltest.htests.asked import Asked, as_columns
+from caltest.htests.asked import Asked
 from caltest.htests.combine import adjusted_pvalues
-from caltest.lenses import Lens
+from caltest.measures import REGISTRY, Measure
 from caltest.measures.cells import in_words
 from caltest.measures.gap import limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
-from caltest.predictions import Predictions
 from caltest.results import GroupsTest
 from caltest.results.table import ARRAYS
-from caltest.sources import ManyCells, ManyRows
+from caltest.sources import Counting, ManyCells
 from caltest.types import Floats
 
 Together = dict[str, tuple[float, str]]
 
 FROM = 501  # groups that are tested in one pass
+INSTEAD = "ks"  # of the default test, which takes each group by itself
+STANDS_IN = f"tested by {INSTEAD!r}: the default test, 'combined', takes one group after the other"
+AT_LEAST = 100  # resamples for each group, so that adjusted p-values can be small
+AT_MOST = 2_000_000  # resamples, where p-values are by redrawn labels
 SHARES = (0.8, 0.2)  # of the level: far groups, and many that are a little off
 TIES = 1e-12  # of a sum, relative to its size
 
@@ -37,10 +40,8 @@ class GroupsCall:
     ----------
     asked : Asked
         What `test_calibration` was asked.
-    lens : Lens
-        One that leaves one event.
-    m : int
-        The number of classes before the lens.
+    counting : Counting
+        What the cells were counted by, under one lens that leaves one event.
     data_name : str
         What is tested.
     notes : tuple of str
@@ -48,10 +49,15 @@ class GroupsCall:
     """
 
     asked: Asked
-    lens: Lens
-    m: int
+    counting: Counting
     data_name: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def test(self) -> tuple[str, Measure]:
+        """Key and measure: what was asked for, or what stands in for the default."""
+        asked = self.asked
+        return (INSTEAD, REGISTRY[INSTEAD]()) if asked.is_default else asked.measures[0]
 
     def disjoint(self, many: ManyCells) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
@@ -108,12 +114,12 @@ class GroupsCall:
             omnibus={"all segments": (least, "the least one times their number")},
             parameters={**parts[0].parameters, "cells": cells, "error by cells": in_words(error)},
             overlap=True,
-            claim=f"in every segment, {self.lens.claim}",
+            claim=f"in every segment, {self.counting.lenses[0].claim}",
         )
 
     def _pvalues(self, many: ManyCells) -> tuple[BoundGroups, Floats]:
-        bound, asked = self.asked.measures[0][1].bind_groups(many), self.asked
-        wanted = max(asked.n_resamples or 0, bound.most_resamples)
+        bound, asked = self.test[1].bind_groups(many), self.asked
+        wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
         return bound, bound.pvalues(n_resamples=wanted, seed=asked.seed, n_jobs=asked.n_jobs)
 
     def _spread(self, many: ManyCells) -> tuple[float, str]:
@@ -138,11 +144,12 @@ class GroupsCall:
         pvalue: float,
         together: Together,
     ) -> GroupsTest:
-        asked, lens = self.asked, self.lens
-        key, measure = asked.measures[0]
+        asked, lens = self.asked, self.counting.lenses[0]
+        key, measure = self.test
+        stands_in = (STANDS_IN,) if asked.is_default else ()
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
-        described = many.described(in_words(bound.error))
+        error = in_words(bound.error)
         return GroupsTest(
             columns=many.columns,
             values=many.values,
@@ -162,20 +169,23 @@ class GroupsCall:
             statistic_name=measure.symbol,
             lens=str(lens),
             claim=f"in every group, {lens.claim}",
-            m=self.m,
+            m=len(self.counting.columns.classes),
             correction=None if name == "none" else name,
             null_text=bound.null_text,
-            parameters={**bound.parameters, **described},
+            parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
             overlap=False,
             seed=asked.seed,
             data_name=self.data_name,
             level=asked.level,
-            notes=(*self.notes, *_notes(many, bound)),
+            notes=(*self.notes, *stands_in, *_notes(many, bound)),
         )
 
 
 def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:
-    """Tell whether groups are tested in one pass, not one after the other: very many of them.
+    """Choose how groups are tested, whatever their rows are: in one pass, or one after the other.
+
+    Very many are tested in one pass: by the KS test where nobody named another, since the default
+    one takes each group by itself.
 
     Parameters
     ----------
@@ -190,36 +200,8 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
     """
     if groups < FROM or events > 1 or weighted:
         return False
-    return len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
-
-
-def rows_in_one_pass(predictions: Predictions, asked: Asked) -> GroupsTest | None:
-    """Test very many groups of rows in one pass by the default test; None where it cannot.
-
-    Others go on one after the other: those with weights, clusters, an adaptive number of resamples,
-    several lenses, or more than two classes under the lens.
-    """
-    lens = asked.lenses[0]
-    leaves_one_event = str(lens) == "confidence" or (predictions.m == 2 and str(lens) == "strong")
-    is_usual = (
-        asked.is_default
-        and asked.null in (None, "exact")
-        and asked.n_resamples is not None
-        and len(asked.lenses) == 1
-    )
-    are_plain = predictions.sample_weight is None and not predictions.has_dependence
-    if not (is_usual and are_plain and leaves_one_event) or predictions.groups is None:
-        return None
-    seen, columns = lens(predictions), as_columns(asked.given.by)
-    event = str(seen.classes[1])
-    column = " x ".join(columns) or "group"
-    many = ManyRows.of(seen.probs[:, 1], seen.labels, predictions.groups, column, event)
-    if not in_one_pass(len(many), asked, events=1, weighted=False):
-        return None
-    result = GroupsCall(asked, lens, predictions.m, predictions.source).disjoint(many)
-    if asked.progress is not None:
-        asked.progress(len(many), len(many))
-    return result
+    one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
+    return asked.is_default or one
 
 
 def _simes(pvalues: Floats) -> tuple[float, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -98,8 +98,6 @@ class BoundGroups:
     """
 
     null_text: str = ""
-    per_group: ClassVar[int] = 100  # resamples for each group there is, but not more than ...
-    in_all: ClassVar[int] = 2_000_000
 
     def __init__(self, measure: Measure, many: ManyCells) -> None:
         self.measure, self.many = measure, many
@@ -115,11 +113,6 @@ class BoundGroups:
         """Return the statistics (G,) of the observed events."""
         return self.statistic.observed
 
-    @property
-    def most_resamples(self) -> int:
-        """How many resamples a group has at most, so that adjusted p-values can be small."""
-        return min(self.per_group * len(self.many), self.in_all)
-
     def pvalues(self, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:
         """Return the p-values (G,), each exact by itself, and independent of each other."""
         found = self.statistic
@@ -127,22 +120,17 @@ class BoundGroups:
             self.null_text = found.tails_text
             observed = found.observed
             return found.tails(observed - tie_tolerance(observed, found.scale), n_jobs)
-        self.null_text = redrawn_text(self.many, n_resamples, seed)
+        self.null_text = (
+            "numbers of events of cells redrawn from the predictions, until "
+            f"{ENOUGH} were as extreme (Besag-Clifford), at most B = {n_resamples:,}, seed = {seed}"
+        )
         return sequential_pvalues(
-            lambda *_: lambda some, _: self.measure.statistic(some),
+            self.measure.statistic,
             self.units,
             resample_keys(seed, n_resamples),
             two_sided=self.measure.alternative == "two-sided",
             n_jobs=n_jobs,
         )
-
-
-def redrawn_text(many: ManyCells, n_resamples: int, seed: int) -> str:
-    """Say how the p-values of very many groups are found by redrawn numbers of events."""
-    return (
-        f"{many.redrawn} redrawn from the predictions, until "
-        f"{ENOUGH} were as extreme (Besag-Clifford), at most B = {n_resamples:,}, seed = {seed}"
-    )
 
 
 class FlippedStatistic(ResidualStatistic):

@@ -1,8 +1,8 @@
 """Very many rows, counted in cells where they lie: by Polars, DuckDB, Ibis, Dask or Spark."""
 
 from caltest.sources.cells import Cells
-from caltest.sources.many import ManyCells, ManyRows
+from caltest.sources.many import ManyCells
 from caltest.sources.query import Counting, count_rows, counted
 from caltest.sources.weights import Weights
 
-__all__ = ["Cells", "Counting", "ManyCells", "ManyRows", "Weights", "count_rows", "counted"]
+__all__ = ["Cells", "Counting", "ManyCells", "Weights", "count_rows", "counted"]

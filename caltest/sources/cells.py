@@ -134,13 +134,10 @@ class Cells:
         At the mean prediction of the cell, and where weights differ within it, at the mean of those
         of its rows.
         """
-        return np.asarray(excess * self.square_slope + self.noise)
-
-    @cached_property
-    def square_slope(self) -> Floats:
-        """What an event more adds to the sum of the squared residuals of each cell."""
         slope = 1.0 - 2.0 * self.mean
-        return slope if self.weights is None else slope * (self.squares / self.n)
+        if self.weights is not None:
+            slope = slope * (self.squares / self.n)
+        return np.asarray(excess * slope + self.noise)
 
     @cached_property
     def mean(self) -> Floats:

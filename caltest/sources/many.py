@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from caltest.sources.cells import Cells, own_numbers
+from caltest.sources.cells import Cells
 from caltest.types import AnyArray, Flags, Floats, Ints
 
 
@@ -28,11 +28,7 @@ class ManyCells:
         The columns that the groups are made of.
     values : tuple of tuple
         What these columns hold in each group.
-    redrawn : str
-        What is redrawn of each cell, in words.
     """
-
-    redrawn: ClassVar[str] = "numbers of events of cells"
 
     cells: Cells
     start: Ints
@@ -69,12 +65,6 @@ class ManyCells:
         values = tuple(tuple(map(key.get, columns)) for key in named)
         return replace(self, columns=tuple(columns), values=values)
 
-    @property
-    def numbers(self) -> Ints:
-        """The number of each cell within its group, as `Cells.hashes` has it."""
-        group = np.repeat(np.arange(len(self)), np.diff(self.start))
-        return own_numbers(self.cells.place, group)
-
     def sums(self, values: AnyArray) -> Floats:
         """Sum over the cells of each group."""
         return np.add.reduceat(values, self.start[:-1]).astype(np.float64)
@@ -98,50 +88,3 @@ class ManyCells:
     def variance(self) -> Floats:
         """The variance of the events of each group."""
         return self.sums(self.cells.variance)
-
-    def described(self, error: str) -> dict[str, object]:
-        """Return what a print has of the cells, with the error that they make in words."""
-        return {"cells": len(self.cells), "error by cells": error}
-
-
-class ManyRows(ManyCells):
-    """The rows of G groups, those of a group next to each other: each is a cell of its own."""
-
-    redrawn = "labels"
-
-    @classmethod
-    def of(cls, probs: Floats, labels: Ints, groups: AnyArray, column: str, event: str) -> ManyRows:
-        """Sort rows of two classes by group and prediction.
-
-        Parameters
-        ----------
-        probs : (n,) array
-            Probabilities of the event.
-        labels : (n,) array
-            Whether it happened, 0 or 1.
-        groups : (n,) array
-            The group of each row.
-        column : str
-            What the groups are called.
-        event : str
-            What happens, for print.
-        """
-        values, group = np.unique(groups, return_inverse=True)
-        order = np.lexsort((probs, group))
-        p, y, ones = probs[order], labels[order].astype(np.int64), np.ones(order.size, np.int64)
-        cells = Cells(ones, {}, ones, y, p, p * (1.0 - p), p, p, event)
-        start = np.append(0, np.cumsum(np.bincount(group)))
-        return cls(cells, start, (column,), tuple((value,) for value in values.tolist()))
-
-    @property
-    def numbers(self) -> Ints:
-        """The number of each row within its group, as the portfolio of this alone has it."""
-        sizes, p = np.diff(self.start), self.cells.mean
-        group = np.repeat(np.arange(sizes.size), sizes)
-        out = np.empty(p.size, np.int64)
-        canonical = np.lexsort((np.minimum(p, 1.0 - p), np.maximum(p, 1.0 - p), group))
-        out[canonical] = np.arange(p.size) - np.repeat(self.start[:-1], sizes)
-        return out
-
-    def described(self, error: str) -> dict[str, object]:
-        return {}

@@ -11,7 +11,7 @@ from caltest.numerics.cell_counts import CellLaw, draw_counts
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import row_hashes
 from caltest.numerics.loops import map_threads
-from caltest.types import Floats, Hashes, Ints
+from caltest.types import Floats, Hashes
 from caltest.units.statistic import Statistic
 from caltest.units.units import CellUnits
 
@@ -19,27 +19,23 @@ ENOUGH = 20  # redrawn statistics that are as extreme: the standard error of p i
 CELLS = 1 << 13  # of the groups of a task
 AT_A_TIME = 1 << 19  # numbers of events redrawn at a time
 FEWEST, MOST = 64, 4096  # resamples at a time
-Make = Callable[[CellUnits, Ints], Statistic]  # units of some groups, and the numbers of these
-
 STAYING = 0.95  # of the groups that are redrawn: with fewer, the others are left out
 
 
 def sequential_pvalues(
-    begin: Callable[[CellUnits, int], Make],
+    make: Callable[[CellUnits], Statistic],
     units: CellUnits,
     keys: Hashes,
     *,
     two_sided: bool,
     n_jobs: int | None,
-    hashes: Hashes | None = None,
 ) -> Floats:
     """Return the p-values (G,) of Besag and Clifford: redrawn until 20 are as extreme.
 
     Parameters
     ----------
-    begin : callable
-        Takes the units of groups that are redrawn together, and the number of the first; returns
-        what makes the statistic of some of these.
+    make : callable
+        The statistic of some of the groups.
     units : CellUnits
         The cells of all of them.
     keys : (B,) array
@@ -48,30 +44,27 @@ def sequential_pvalues(
         Whether small values are extreme too.
     n_jobs : int or None
         Threads, as in joblib; the p-values do not depend on it.
-    hashes : (C,) array, optional
-        What each cell contributes to its uniform numbers; by default they are numbered.
 
     References
     ----------
     Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78.
     """
-    if hashes is None:
-        hashes = row_hashes(np.arange(len(units.cells)))
+    number = row_hashes(np.arange(len(units.cells)))
     task = np.searchsorted(units.start[1:], np.arange(0, len(units.cells), CELLS))
     cuts = np.append(np.unique(task), units.start.size - 1)
 
-    def several(first: int, stop: int) -> Floats:
-        start = units.start[first : stop + 1]
-        own = CellUnits(units.cells.between(start[0], start[-1]), start - start[0])
-        make, some = begin(own, first), hashes[start[0] : start[-1]]
-        return _in_rounds(make, own, some, keys, two_sided=two_sided)
+    def some(first: int, stop: int) -> Floats:
+        kept = np.zeros(units.start.size - 1, np.bool_)
+        kept[first:stop] = True
+        own, cells = units.some(kept)
+        return _in_rounds(make, own, number[cells], keys, two_sided=two_sided)
 
     tasks = list(itertools.pairwise(cuts))
-    return np.concatenate(list(map_threads(several, tasks, n_jobs)))
+    return np.concatenate(list(map_threads(some, tasks, n_jobs)))
 
 
 def _in_rounds(
-    make: Make,
+    make: Callable[[CellUnits], Statistic],
     units: CellUnits,
     hashes: Hashes,
     keys: Hashes,
@@ -79,22 +72,21 @@ def _in_rounds(
     two_sided: bool,
 ) -> Floats:
     """Redraw in rounds, which groups leave when enough of their statistics are as extreme."""
-    number = np.arange(units.start.size - 1)
-    statistic, law, sides = make(units, number), units.cells.law, 2 if two_sided else 1
+    statistic, law, sides = make(units), units.cells.law, 2 if two_sided else 1
     observed = statistic.observed
     slack = tie_tolerance(observed, statistic.scale)
     out = np.full(observed.size, 1.0 / (1.0 + keys.size))
-    running = np.isfinite(observed)
+    number, running = np.arange(observed.size), np.isfinite(observed)
     counted, done = np.zeros((2, observed.size)), 0
     while done < keys.size and running.any():
         if np.count_nonzero(running) < STAYING * running.size:
             units, kept = units.some(running)
-            number, counted, hashes = number[running], counted[:, running], hashes[kept]
-            statistic = make(units, number)
+            statistic, hashes = make(units), hashes[kept]
             law = CellLaw._make(part[kept] for part in law)
+            number, counted = number[running], counted[:, running]
             observed, slack = observed[running], slack[running]
             running = running[running]
-        size = max(FEWEST, min(AT_A_TIME // hashes.size, done // 2, MOST))
+        size = min(max(AT_A_TIME // hashes.size, FEWEST), MOST)
         values = statistic.values(draw_counts(law, hashes, keys[done : done + size]))
         is_extreme = np.stack([values >= observed - slack, values <= observed + slack])
         upto = counted[:, None] + np.cumsum(is_extreme, axis=1)

@@ -152,7 +152,7 @@ def over(sd: Floats | float) -> Function:
 
 def squared_length(precision: Floats) -> Function:
     """Return the function that gives the squared length of sums, with the inverse covariance."""
-    return lambda sums: np.asarray(np.einsum("...k,kl,...l->...", sums, precision, sums))
+    return lambda sums: np.asarray(np.einsum("bk,kl,bl->b", sums, precision, sums))
 
 
 def temperature(source: Source) -> Component:

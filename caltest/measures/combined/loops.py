@@ -4,11 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-from caltest.numerics.recursion import exponential_pair_sums
 from caltest.types import Events, Floats, Ints, Labels
 
 ROWS = 256  # at a time
-RESOLUTION = 1e-13  # of a distance, relative
 Parts = NDArray[np.integer]
 
 
@@ -167,120 +165,3 @@ def add_label_tables(
             table_sums[b, 1] += q
             table_sums[b, 2] += r
             table_sums[b, 3] += s
-
-
-@njit(fastmath={"contract", "reassoc", "nsz"})
-def group_sums(observed: Floats, slope: Floats, start: Ints) -> Floats:
-    """Return the sums over the units of each group of a slope (U,) times values (B, U), (B, G)."""
-    out = np.empty((observed.shape[0], start.size - 1))
-    for b in range(observed.shape[0]):
-        for g in range(start.size - 1):
-            some, total = slice(start[g], start[g + 1]), 0.0
-            row, own = observed[b, some], slope[some]  # whose numbers are known not to be negative
-            for i in range(row.size):
-                total += own[i] * row[i]
-            out[b, g] = total
-    return out
-
-
-@njit(fastmath={"contract", "reassoc", "nsz"})
-def pairs_within_cells(
-    excess: Floats, square: Floats, slope: Floats, noise: Floats, start: Ints
-) -> Floats:
-    """Return the sums over pairs of rows of the same cell of their residuals, (B, G).
-
-    It is half the sum of `square` (U,) times the square of the `excess` (B, U) of a cell less those
-    of its rows, `slope` times the excess and `noise`.
-    """
-    out = np.empty((excess.shape[0], start.size - 1))
-    for b in range(excess.shape[0]):
-        for g in range(start.size - 1):
-            some, total = slice(start[g], start[g + 1]), 0.0
-            row, s, u, v = excess[b, some], square[some], slope[some], noise[some]
-            for i in range(row.size):
-                total += s[i] * (row[i] * (row[i] - u[i]) - v[i])
-            out[b, g] = 0.5 * total
-    return out
-
-
-@njit()
-def group_pair_sums(
-    decay: Floats, scale: Floats, shift: Floats, counts: Labels | Floats, start: Ints, out: Floats
-) -> None:
-    """Write the `exponential_pair_sums` of each group to `out`, (B, G)."""
-    for g in range(start.size - 1):
-        some = slice(start[g], start[g + 1])
-        given = decay[some], scale[some], shift[some]
-        exponential_pair_sums(*given, counts[:, some], out[:, g])
-
-
-@njit()
-def counts_below(ordered: Floats, values: Floats) -> Ints:
-    """Return how many of the values of a group, `ordered` (G, R), are below each of (B, G)."""
-    out = np.empty(values.shape, np.int64)
-    first, value = np.empty(values.shape[0], np.int64), np.empty(values.shape[0])
-    for g in range(values.shape[1]):
-        row, size = ordered[g], ordered.shape[1]
-        for b in range(first.size):
-            first[b], value[b] = 0, values[b, g]
-        while size > 1:  # all values side by side: none waits for its own last step
-            half = size >> 1
-            for b in range(first.size):
-                later = first[b] + half
-                first[b] = later if row[later - 1] < value[b] else first[b]
-            size -= half
-        for b in range(first.size):
-            out[b, g] = first[b] + int(row[first[b]] < value[b])
-    return out
-
-
-@njit()
-def median_distances(place: Floats, upto: Ints, start: Ints, most: int) -> Floats:
-    """Return the median distance between rows of each group, or `most` of them, (G,).
-
-    `place` (U,) ascends within a group, and `upto` (U,) is the number of rows so far.
-    """
-    out = np.zeros(start.size - 1)
-    for g in range(out.size):
-        before = upto[start[g] - 1] if g else 0
-        rows = upto[start[g + 1] - 1] - before
-        size, i = min(most, rows), start[g]
-        some = np.empty(size)
-        step = (rows - 1) / max(size - 1, 1)
-        for j in range(size):
-            row = rows - 1 if j == size - 1 else int(j * step)
-            while upto[i] - before <= row:
-                i += 1
-            some[j] = place[i]
-        pairs = size * (size - 1) // 2
-        if pairs:
-            low = _distance_of_rank(some, (pairs - 1) // 2)
-            high = low if pairs % 2 else _distance_of_rank(some, pairs // 2)
-            out[g] = 0.5 * (low + high)
-    return out
-
-
-@njit()
-def _distance_of_rank(x: Floats, rank: int) -> float:
-    """Return the distance of two sorted points that `rank` others are below, by bisection."""
-    low, high = 0.0, float(x[-1] - x[0])
-    if _pairs_within(x, low) > rank:
-        return low
-    while high - low > RESOLUTION * high:
-        centre = 0.5 * (low + high)
-        if _pairs_within(x, centre) > rank:
-            high = centre
-        else:
-            low = centre
-    return high
-
-
-@njit()
-def _pairs_within(x: Floats, distance: float) -> int:
-    """Count the pairs of sorted points that are no farther apart."""
-    pairs = end = 0
-    for i in range(x.size):
-        while end < x.size and x[end] <= x[i] + distance:
-            end += 1
-        pairs += end - i - 1
-    return pairs

@@ -26,12 +26,6 @@ from caltest.measures.combined.component import (
     surprise,
     temperature,
 )
-from caltest.measures.combined.loops import (
-    group_pair_sums,
-    group_sums,
-    median_distances,
-    pairs_within_cells,
-)
 from caltest.measures.residual_sums import (
     LinePairs,
     OrderedSums,
@@ -41,6 +35,7 @@ from caltest.measures.residual_sums import (
 from caltest.measures.residual_sums import Sums as FlippedSums
 from caltest.numerics.class_sums import binary_residual_sums
 from caltest.numerics.ends import range_words
+from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.sources import Cells
 from caltest.types import Flags, Floats, Ints, Labels, Order
@@ -48,14 +43,12 @@ from caltest.types import Flags, Floats, Ints, Labels, Order
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
+RESOLUTION = 1e-13  # of a distance, relative
 NO_DECAY_BEYOND = 800.0
 
 
 class OneEvent(ABC):
     """Units in ascending order of the probability of an event: rows, or cells of equal ones.
-
-    They are of one group, or of G that follow each other: sums are over each group by itself, and
-    statistics of many groups are (B, G).
 
     The residuals are ``scale * (observed - shift)``.
 
@@ -79,8 +72,6 @@ class OneEvent(ABC):
         What turns that which is observed into residuals.
     steady : float
         What keeps the variance of what hardly occurs away from 0.
-    start : (G + 1,) array
-        Where the units of each group begin, and where those of the last end.
     order : (U,) array, optional
         The rows of the predictions in the order of the units.
     """
@@ -100,16 +91,7 @@ class OneEvent(ABC):
     scale: Floats
     shift: Floats
     steady: float
-    start: Ints
     order: Order | None
-
-    def by_group(self, values: Floats) -> Floats:
-        """Return values of groups (..., G); those of the one group have no such axis."""
-        return values[..., 0]
-
-    def sums(self, values: Floats) -> Floats:
-        """Return the sums of values of the units over each group."""
-        return self.by_group(np.add.reduceat(values, self.start[:-1], axis=-1))
 
     def source(self, lens: str) -> OneEvent:
         """Return the units themselves, under every lens."""
@@ -122,12 +104,6 @@ class OneEvent(ABC):
     def within(self, observed: Observed, scale: Floats) -> Floats | float:
         """Return the sum over pairs of rows of one unit of their residuals times the scales."""
         return 0.0
-
-    def pair_sums(self, decay: Floats, scale: Floats, observed: Observed) -> Floats:
-        """Return the sums over pairs of rows of their scaled residuals, times their closeness."""
-        out = np.empty((len(observed), self.start.size - 1))
-        group_pair_sums(decay, scale, self.shift, observed, self.start, out)
-        return np.asarray(self.by_group(out) + self.within(observed, scale))
 
     @property
     @abstractmethod
@@ -155,9 +131,9 @@ class OneEvent(ABC):
         return float(self.weight.sum())
 
     @cached_property
-    def total(self) -> Floats:
+    def total(self) -> float:
         """The variance of the weight of all events."""
-        return self.sums(self.noise)
+        return float(self.noise.sum())
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -172,10 +148,8 @@ class OneEvent(ABC):
     @property
     def ranks(self) -> Floats:
         """The shares of the variance, or of the rows, that are below; equal ones share a middle."""
-        varies = over_groups(self.noise, self.start) > 0
-        counted = np.where(varies, self.noise, self.rows)
-        carried = np.cumsum(counted / over_groups(counted, self.start))
-        upto = np.append(0.0, carried[self.ends])
+        carried = np.cumsum(self.noise if self.total > 0 else self.rows)
+        upto = np.append(0.0, (carried / carried[-1])[self.ends])
         number: Ints = np.cumsum(self.ends) - self.ends
         return np.asarray(0.5 * (upto[number] + upto[number + 1]))
 
@@ -191,10 +165,11 @@ class OneEvent(ABC):
 
     def decay(self, place: Floats, bandwidths: float) -> Floats:
         """Return exp(-distance / bandwidth) between neighbours; in units of the median distance."""
-        median = median_distances(place, np.cumsum(self.rows), self.start, SPREAD)
-        width = bandwidths * np.where(median > 0, median, 1.0)
-        steps = np.diff(place, prepend=place[0]) / np.repeat(width, np.diff(self.start))
-        return np.exp(-np.minimum(np.abs(steps), NO_DECAY_BEYOND))
+        upto = np.cumsum(self.rows)
+        some = np.linspace(0, upto[-1] - 1, min(SPREAD, int(upto[-1])), dtype=int)
+        near = place[np.searchsorted(upto, some, side="right")]
+        width = bandwidths * (median_distance(near) or 1.0)
+        return np.exp(-np.minimum(np.diff(place, prepend=place[0]) / width, NO_DECAY_BEYOND))
 
     @cached_property
     def odds_decay(self) -> Floats:
@@ -206,9 +181,9 @@ class OneEvent(ABC):
         slope = slope * self.scale
         return Summing(partial(self.sum_of, slope), lambda _: RobustZ(slope * self.gaps))
 
-    def temperature(self) -> tuple[Summing, Floats]:
+    def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
-        return self.linear(self.log_odds), np.sqrt(self.sums(self.noise * np.square(self.log_odds)))
+        return self.linear(self.log_odds), float(np.sqrt(self.noise @ np.square(self.log_odds)))
 
     def mending_temperature(self) -> tuple[float, str]:
         """Return the temperature that corrects the probabilities, and how to call it."""
@@ -221,21 +196,21 @@ class OneEvent(ABC):
 
     def scores(self) -> tuple[Summing, Floats]:
         """Return those of level, slope and curvature on the log odds, and their precision I."""
-        slopes = orthonormal(self.log_odds, self.noise, self.start)
+        slopes = orthonormal(self.log_odds, self.noise)
         slopes *= self.scale
 
         def of(observed: Observed) -> Floats:
-            return np.stack([self.sum_of(slope, observed) for slope in slopes], axis=-1)
+            return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
 
         def signed(function: Function) -> ResidualStatistic:
             return FlippedSums((slopes * self.gaps).T, function)
 
         return Summing(of, signed), np.eye(3)
 
-    def roots(self) -> tuple[Summing, Floats]:
+    def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
-        mean = self.sums(self.weight * (self.p * happens + self.q * fails))
+        mean = float(self.weight @ (self.p * happens + self.q * fails))
         return self.linear(happens - fails), mean
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
@@ -289,7 +264,6 @@ class EventRows(OneEvent):
         self.rows = np.broadcast_to(np.int64(1), p.size)
         self.noise = np.square(weight) * (p * (1.0 - p))
         self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
-        self.start = np.array([0, p.size])
         self.steady = STEADY * float(np.mean(np.square(weight)))
 
     @property
@@ -334,7 +308,6 @@ class EventCells(OneEvent):
         self.least, self.most = cells.least, cells.most
         self.rows, self.weight = cells.counts, np.asarray(cells.n, np.float64)
         self.noise, self.ends = cells.noise, np.ones(len(cells), np.bool_)
-        self.start = np.array([0, len(cells)])
         self.possible = self.least < 1.0, self.most > 0.0
         self.scale, self.shift = np.ones(len(cells)), np.zeros(len(cells))
         self.steady = STEADY * float(cells.squares.sum()) / cells.rows
@@ -353,36 +326,10 @@ class EventCells(OneEvent):
     def sum_of(self, slope: Floats, observed: Observed) -> Floats:
         return np.asarray(observed @ slope)
 
-    def within(self, observed: Observed, scale: Floats) -> Floats | float:
-        given = np.square(scale), self.cells.square_slope, self.noise, self.start
-        return self.by_group(pairs_within_cells(observed, *given))
-
-
-class EventGroups(EventCells):
-    """Cells of many groups, those of a group next to each other, each in ascending order.
-
-    Parameters
-    ----------
-    cells : Cells
-        Of one event; several may have the same prediction.
-    start : (G + 1,) array
-        Where the cells of each group begin, and where those of the last end.
-    """
-
-    def __init__(self, cells: Cells, start: Ints) -> None:
-        super().__init__(cells)
-        self.start, self.ends = start, step_ends(self.p)
-        self.ends[start[1:] - 1] = True
-        self.are_rows = bool((self.rows == 1).all())
-
-    def by_group(self, values: Floats) -> Floats:
-        return values
-
-    def sum_of(self, slope: Floats, observed: Observed) -> Floats:
-        return group_sums(observed, slope, self.start)
-
-    def within(self, observed: Observed, scale: Floats) -> Floats | float:
-        return 0.0 if self.are_rows else super().within(observed, scale)
+    def within(self, observed: Observed, scale: Floats) -> Floats:
+        # The sum of a cell squared, less the squares of its rows.
+        rows = self.cells.square_residuals(observed)
+        return np.asarray(0.5 * ((np.square(observed) - rows) @ np.square(scale)))
 
 
 def level(units: OneEvent) -> Component:
@@ -406,8 +353,9 @@ def kuiper(units: OneEvent) -> Component:
     u = units
 
     def of(observed: Observed) -> Floats:
-        high, low = partial_sum_extremes(observed, u.scale, u.shift, u.ends, u.start)
-        return u.by_group(high - low)
+        given = u.scale, u.shift, u.ends, np.array([0, u.p.size])
+        high, low = partial_sum_extremes(observed, *given)[..., 0]
+        return np.asarray(high - low)
 
     def signed(_: Function) -> ResidualStatistic:
         every = np.arange(u.p.size)
@@ -429,14 +377,18 @@ def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True
         Whether a row is divided by the standard deviation of its label.
     """
     decay = units.decay(units.ranks, 0.25) if by_rank else units.odds_decay
-    unit = units.sums(units.noise / np.square(units.label_sd)) if weighted else units.total
+    unit = float(units.noise @ (1.0 / np.square(units.label_sd))) if weighted else units.total
     scale = units.standard_scale if weighted else units.scale
+
+    def of(observed: Observed) -> Floats:
+        out = np.empty(len(observed))
+        exponential_pair_sums(decay, scale, units.shift, observed, out)
+        return np.asarray(out + units.within(observed, scale))
 
     def signed(_: Function) -> ResidualStatistic:
         return LinePairs(decay, scale * units.gaps)
 
-    sums = Summing(partial(units.pair_sums, decay, scale), signed)
-    return Component(units, sums, over(unit), lambda: units.range_finding)
+    return Component(units, Summing(of, signed), over(unit), lambda: units.range_finding)
 
 
 NARROW = partial(line_kernel, by_rank=True)
@@ -458,19 +410,41 @@ def log_odds(p: Floats) -> Floats:
     return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
-def orthonormal(x: Floats, v: Floats, start: Ints) -> Floats:
-    """Return 1, x and x^2, (3, n), orthonormal under v in each group; 0 where others determine."""
+def orthonormal(x: Floats, v: Floats) -> Floats:
+    """Return 1, x and x^2, (3, n), orthonormal under v; 0 where the others determine it."""
     functions = np.zeros((3, x.size))
     for j in range(3):
         f = x**j
-        least = 1e-10 * np.maximum(over_groups(v * f * f, start), 1e-300)
         for _ in range(2):  # twice is enough (Kahan)
-            f = f - sum(over_groups(v * f * g, start) * g for g in functions[:j])
-        size = over_groups(v * f * f, start)
-        functions[j] = np.where(size > least, f / np.sqrt(np.maximum(size, least)), 0.0)
+            f = f - (functions @ (v * f)) @ functions
+        size = float(v @ np.square(f))
+        if size > 1e-10 * max(float(v @ x ** (2 * j)), 1e-300):
+            functions[j] = f / np.sqrt(size)
     return functions
 
 
-def over_groups(values: Floats, start: Ints) -> Floats:
-    """Return the sum over the group of each unit, (U,)."""
-    return np.repeat(np.add.reduceat(values, start[:-1]), np.diff(start))
+def median_distance(ordered: Floats) -> float:
+    """Return the median distance between sorted points."""
+    pairs = ordered.size * (ordered.size - 1) // 2
+    if pairs == 0:
+        return 0.0
+    middle = [_distance_of_rank(ordered, rank) for rank in {(pairs - 1) // 2, pairs // 2}]
+    return float(np.mean(middle))
+
+
+def _distance_of_rank(x: Floats, rank: int) -> float:
+    """Return the distance of two sorted points that `rank` others are below, by bisection."""
+
+    def within(distance: float) -> Order:  # of each point, to its right, and itself
+        return np.searchsorted(x, x + distance, side="right") - np.arange(x.size)
+
+    low, high = 0.0, float(x[-1] - x[0])
+    if within(low).sum() - x.size > rank:
+        return low
+    while high - low > RESOLUTION * high:
+        centre = 0.5 * (low + high)
+        if within(centre).sum() - x.size > rank:
+            high = centre
+        else:
+            low = centre
+    return high

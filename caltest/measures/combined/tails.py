@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ import scipy
 
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.combined.component import Component, most_extreme_first
-from caltest.measures.combined.loops import counts_below
 from caltest.measures.outcome import Part
 from caltest.numerics.joint import BY_RANK, ROUNDING, log_mean_exp, tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
-from caltest.types import Floats, Hashes, Order
+from caltest.types import Floats, Hashes
 
 REFERENCES = 299  # redrawn labels that the scales of the components are estimated from
 # Their seed, which nobody passes as rng=: a resample that is among them would not be exchangeable
@@ -25,11 +23,6 @@ REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 AT_A_TIME = 1 << 20  # labels
 BATCH = 64  # resamples
 OUTSIDE = 10.0  # added to the score of a value that is none of the constant reference values
-
-
-def reference_keys() -> Hashes:
-    """Return the keys of the redrawn labels that scales are estimated from."""
-    return resample_keys(REFERENCE_SEED, REFERENCES)
 
 
 class TailScale:
@@ -43,8 +36,8 @@ class TailScale:
 
     Parameters
     ----------
-    reference : (R,) or (R, G) array
-        The statistic for R redrawn labels, of each of G groups.
+    reference : (R,) array
+        The statistic for R redrawn labels.
     two_sided : bool
         Whether small values are far out too.
     """
@@ -55,29 +48,22 @@ class TailScale:
         self.lower = _Tail(-reference) if two_sided else None
 
     def scores(self, values: Floats) -> Floats:
-        """Return -log p of each value, (B,) or (B, G), at least 0."""
+        """Return -log p of each value, at least 0."""
         upper = self.upper.log_share(values)
         if self.lower is None:
             return np.asarray(-upper)
         both = np.log(2.0) + np.minimum(upper, self.lower.log_share(-values))
         return np.asarray(-np.minimum(0.0, both))
 
-    def taken(self, groups: Order) -> TailScale:
-        """Return the scale of some of the groups."""
-        out = copy(self)
-        out.upper = self.upper.taken(groups)
-        out.lower = None if self.lower is None else self.lower.taken(groups)
-        return out
-
 
 def scales_of(portfolio: Sequence[Component], reference: Floats) -> list[TailScale]:
-    """Return the scale of each component by its reference values, (K, R) or (K, R, G)."""
+    """Return the scale of each component by its reference values, (K, R)."""
     pairs = zip(portfolio, reference, strict=True)
     return [TailScale(values, two_sided=component.two_sided) for component, values in pairs]
 
 
 def scores_of(scales: Sequence[TailScale], statistics: Floats) -> Floats:
-    """Return how far out each component is, -log p, (K, B) or (K, B, G)."""
+    """Return how far out each component is, -log p, (K, B)."""
     pairs = zip(scales, statistics, strict=True)
     return np.stack([scale.scores(values) for scale, values in pairs])
 
@@ -117,7 +103,7 @@ class Combining(BoundMeasure):
         """
         self.portfolio = list(portfolio)
         self.parameters = parameters_of(self.portfolio)
-        keys = reference_keys()
+        keys = resample_keys(REFERENCE_SEED, REFERENCES)
         redrawn(keys[:1])  # what is made once, before the threads
         step = min(BATCH, max(8, AT_A_TIME // size))
 
@@ -148,34 +134,27 @@ class Combining(BoundMeasure):
 
 class _Tail:
     def __init__(self, reference: Floats) -> None:
-        self.ordered = np.sort(np.atleast_2d(reference.T))
-        self.size = self.ordered.shape[1]
-        self.mean, self.sd = self.ordered.mean(axis=1), self.ordered.std(axis=1)
-        self.is_constant = self.sd <= 1e-12 * np.maximum(1.0, np.abs(self.mean))
-        sd = np.where(self.is_constant, 1.0, self.sd)
-        standard = (self.ordered - self.mean[:, np.newaxis]) / sd[:, np.newaxis]
-        self.skewness = np.einsum("gr,gr,gr->g", *[standard] * 3) / self.size
-        self.tenth = np.where(self.is_constant, np.inf, self.ordered[:, -min(BY_RANK, self.size)])
-        self.logs = np.log((1.0 + self.size - np.arange(self.size + 1)) / (1.0 + self.size))
-
-    def taken(self, groups: Order) -> _Tail:
-        out = copy(self)
-        for name in ("ordered", "mean", "sd", "is_constant", "skewness", "tenth"):
-            setattr(out, name, getattr(self, name)[groups])
-        return out
+        self.ordered = np.sort(reference)
+        self.mean, self.sd = float(reference.mean()), float(reference.std())
+        self.is_constant = self.sd <= 1e-12 * max(1.0, abs(self.mean))
+        if self.is_constant:
+            return
+        standard = (reference - self.mean) / self.sd
+        self.skewness = float(np.mean(standard**3))
+        self.tenth = float(self.ordered[-min(BY_RANK, reference.size)])
 
     def log_share(self, values: Floats) -> Floats:
-        of_groups = values if values.ndim == 2 else values[:, np.newaxis]
-        ties = self._ties(of_groups)
-        below = counts_below(self.ordered, of_groups - ties)
-        out = self.logs[below]
-        out[(below == self.size) & self.is_constant] -= OUTSIDE
-        far, group = np.nonzero(of_groups > self.tenth + ties)
-        beyond = self._gamma_log_tail(of_groups[far, group], group)
-        beyond -= self._gamma_log_tail(self.tenth[group], group)
-        at_tenth = self.logs[max(self.size - BY_RANK, 0)]
-        out[far, group] = np.minimum(at_tenth + beyond, at_tenth)
-        return np.asarray(out.reshape(values.shape))
+        size = self.ordered.size
+        ties = self._ties(values)
+        below = np.searchsorted(self.ordered, values - ties)
+        out = np.log((1.0 + size - below) / (1.0 + size))
+        if self.is_constant:
+            return np.asarray(np.where(below == size, out - OUTSIDE, out))
+        far = values > self.tenth + ties
+        beyond = self._gamma_log_tail(values[far]) - self._gamma_log_tail(np.array([self.tenth]))
+        at_tenth = np.log((1.0 + min(BY_RANK, size)) / (1.0 + size))
+        out[far] = np.minimum(at_tenth + beyond, at_tenth)
+        return np.asarray(out)
 
     def _ties(self, values: Floats) -> Floats:
         """Return how far from each value others are ties: what sums of many rows may round to."""
@@ -183,9 +162,9 @@ class _Tail:
         spread = ROUNDING * np.maximum(self.sd, far)
         return np.where(np.isfinite(values), np.maximum(spread, tie_tolerance(values, 1.0)), 0.0)
 
-    def _gamma_log_tail(self, x: Floats, group: Order) -> Floats:
-        t, c = (x - self.mean[group]) / self.sd[group], self.skewness[group]
-        skewed = np.abs(c) > 1e-6
-        c = np.where(skewed, c, 1.0)
-        cubic = 6.0 / c * (np.cbrt(1.0 + 0.5 * c * t) - 1.0) + c / 6.0
-        return np.asarray(scipy.special.log_ndtr(-np.where(skewed, cubic, t)))
+    def _gamma_log_tail(self, x: Floats) -> Floats:
+        t = (x - self.mean) / self.sd
+        if abs(self.skewness) > 1e-6:
+            c = self.skewness
+            t = 6.0 / c * (np.cbrt(1.0 + 0.5 * c * t) - 1.0) + c / 6.0
+        return np.asarray(scipy.special.log_ndtr(-t))
