@@ -92,7 +92,7 @@ def test_gaps_are_those_of_the_worst_groups():
     ends = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2][1:]
     for gap, found in zip(worst, ends, strict=True):
         assert found == pytest.approx([100 * gap.low, 100 * gap.high])
-    assert ax.texts[0].get_text().startswith(f"n = {worst[0].n}, p = 0.001")
+    assert ax.texts[0].get_text().startswith(f"n = {worst[0].n}, p < 1e-04")
 
 
 def test_result_draws_itself():
