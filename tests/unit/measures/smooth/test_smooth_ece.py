@@ -91,3 +91,13 @@ def test_values_of_redrawn_labels_are_those_of_new_predictions():
         labels = bound.redraw(resample_keys(0, 4))
         expected = [smooth_ece(bound.units.mean, row, method=method) for row in labels]
         np.testing.assert_allclose(bound.values(labels), expected, rtol=1e-12)
+
+
+def test_root_at_a_node_of_the_grid_is_a_kink():
+    """Residuals that are odd about 0.5 are 0 there, exactly or to rounding."""
+    p = np.repeat([0.5, 0.0, 1.0], [6, 2, 5])
+    y = np.array([0, 0, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 1])
+    exact = smooth_ece(p, y, method="exact")
+    for near in (p, np.where(p == 1.0, 1.0 - 1e-16, p), np.where(p == 0.0, 1e-16, p)):
+        assert smooth_ece(near, y) == pytest.approx(exact, rel=1e-8)
+        assert smooth_ece(1.0 - near, 1 - y) == pytest.approx(exact, rel=1e-8)
