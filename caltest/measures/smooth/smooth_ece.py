@@ -437,7 +437,7 @@ def corrected_trapezoid(g: Floats) -> float:
             total += abs(g[j])
         if (g[j] < 0.0) != (g[j + 1] < 0.0):  # a root at a node is in one of its two cells
             a, b = abs(g[j]), abs(g[j + 1])
-            total -= (a + b) * (a * b / (a + b) ** 2 - 1.0 / 6.0)
+            total -= a * (b / (a + b)) - (a + b) / 6.0
     return float(total * h)
 
 

@@ -93,6 +93,11 @@ def test_corrected_trapezoid_is_exact_to_third_order_at_kinks(k):
     assert value == pytest.approx(2 / np.pi, abs=0.02 * (k / 202) ** 3 * k)
 
 
+def test_corrected_trapezoid_takes_values_whose_squares_underflow():
+    assert corrected_trapezoid(np.array([1.0, 1e-200, -1e-200, 0.0])) == pytest.approx(1 / 6)
+    assert corrected_trapezoid(np.array([1.0, 0.0, -5e-324, 0.0])) == pytest.approx(1 / 6)
+
+
 def test_integral_between_roots_splits_in_stretches_of_noise():
     """Two far clusters of opposite sign: the integral is the sum of their masses."""
     p, r = np.array([0.2, 0.8]), np.array([0.5, -0.25])
