@@ -26,6 +26,7 @@ from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.scores import *
 from caltest.measures.scores.spiegelhalter import *
 from caltest.measures.scores.decomposition import *
+from caltest.measures.scores.auc import *
 from caltest.measures.scores.net_benefit import *
 from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
+MOST_TOLD = 6  # places of a part that are told
+# The lines of the card, one of each at most; sentences of other kinds are details.
+CARD = ("answer", "size", "where", "helps", "detectable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -43,7 +46,8 @@ class Verdict(Result):
         "not shown within tolerance"; of a one-sided test "too low"; of a monitor "alarm" or "no
         alarm".
     headline : str
-        The answer with direction and size, the first line of the print of the result.
+        The answer with direction and size, of several tests those of the worst: the first line of
+        the print of the result.
     pvalue : float
         Of the answer; of a detector of changes the least level at which it raised an alarm.
     level : float or None
@@ -55,8 +59,10 @@ class Verdict(Result):
     places : tuple of Gap
         Where predictions and labels differ, the worst first; empty where nothing is rejected.
     sentences : tuple of (str, str)
-        What prints, a paragraph each: pairs of "answer", "size", "where", "helps", "detectable" or
-        "note" and the text.
+        What prints, a paragraph each, as pairs of a kind and a text. First the card: "answer",
+        "size", of all rows, "where", the worst place, "helps", and where nothing was found in all
+        rows "detectable", what they could have shown. Then details: "events", "whole", "groups" and
+        "segments", the answers of other parts, "also", further places, or "note".
     data_name : str
         What was tested.
 
@@ -82,6 +88,11 @@ class Verdict(Result):
     sentences: tuple[tuple[str, str], ...]
     data_name: str
 
+    @property
+    def card(self) -> tuple[tuple[str, str], ...]:
+        """The first sentences, at most five: what a reader who reads no further should know."""
+        return tuple(pair for pair in self.sentences if pair[0] in CARD)
+
     def _sheet(self) -> Sheet:
         return wording.sheet_of_verdict(self)
 
@@ -94,14 +105,18 @@ def verdict_of_test(
     claim = wording.claim_of(test)
     found = p <= (SPEAKS if test.level is None else test.level) and not claim.is_good
     places = test.places if found else ()
-    sentences = [("answer", wording.headline(test, p))]
+    few = wording.is_too_small(test.size)
+    first = wording.answer_in_words(p, test.level, claim, few=few, n=test.n)
+    is_told = bool(places) and test.finding == wording.wrong_in_words(places[0])
+    size = wording.direction(replace(test, finding="") if is_told else test, p)
+    sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
+    sentences += _where(places)
     if found:
-        sentences += [("size", text) for text in _coefficients(test, n_jobs)]
-        sentences += [("where", f"{wording.place_in_words(place)}.") for place in places]
+        sentences += [("events", text) for text in _coefficients(test, n_jobs)]
     elif claim is wording.CALIBRATION:
         sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
-    few = wording.is_too_small(test.size)
-    return _verdict(test, p, claim, sentences, places, few=few, size=test.size)
+    headline = wording.headline(test, p)
+    return _verdict(test, p, claim, headline, sentences, places, few=few, size=test.size)
 
 
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
@@ -113,22 +128,22 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     claim = wording.claim_of(worst)
     few = all(wording.is_too_small(row.size) for row in table)
     places = tuple(_places_of_rows(table, p))
-    first = wording.headline_of_table(table, p)
-    sentences = [("answer", first)]
+    first, rest = wording.told_of_table(table, p)
     told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
-    sentences += [("where", f"{wording.place_in_words(place, first)}.") for place in told]
+    sentences = [("answer", first), *_where(told, rest)]
     rows = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
-    return _verdict(table, p, claim, sentences, places, few=few, size=worst.size, **rows)
+    headline = wording.headline_of_table(table, p)
+    return _verdict(table, p, claim, headline, sentences, places, few=few, size=worst.size, **rows)
 
 
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     places = tuple(_places_of_segments(test, p))
-    first = wording.headline_of_segments(test, p)
-    sentences = [("answer", first)]
-    sentences += [("where", f"{wording.place_in_words(place, first)}.") for place in places]
-    return _verdict(test, p, wording.CALIBRATION, sentences, places)
+    first, rest = wording.told_of_segments(test, p)
+    sentences = [("answer", first), *_where(places, rest)]
+    headline = wording.headline_of_segments(test, p)
+    return _verdict(test, p, wording.CALIBRATION, headline, sentences, places)
 
 
 def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdict:
@@ -136,16 +151,25 @@ def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdi
     p = test.pvalue if pvalue is None else pvalue
     bound = SPEAKS if test.level is None else test.level
     places = tuple(gap for gap in test.worst(MOST_PLACES) if (gap.pvalue or 0.0) <= bound)
-    first = wording.headline_of_groups(test, p)
-    sentences = [("answer", first)]
-    sentences += [("where", f"{wording.place_in_words(place)}.") for place in places[1:]]
-    return _verdict(test, p, wording.CALIBRATION, sentences, places)
+    first, rest = wording.told_of_groups(test, p)
+    sentences = [("answer", first), *_where(places, rest)]
+    headline = wording.headline_of_groups(test, p)
+    return _verdict(test, p, wording.CALIBRATION, headline, sentences, places)
+
+
+def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the worst place, else what is told of it, then others as details."""
+    told = [f"{wording.place_in_words(place)}." for place in places[:MOST_TOLD]]
+    told += [f"{len(places) - MOST_TOLD:,} more."] if len(places) > MOST_TOLD else []
+    for number, text in enumerate(told or filter(None, [rest])):
+        yield ("also" if number else "where"), text
 
 
 def _verdict(
     found: Any,
     pvalue: float,
     claim: Claim,
+    headline: str,
     sentences: Sequence[tuple[str, str]],
     places: Sequence[Gap],
     *,
@@ -153,11 +177,11 @@ def _verdict(
     size: Gap | None = None,
     **rows: Any,
 ) -> Verdict:
-    """Return the verdict of a result, the first of whose sentences is the answer."""
+    """Return the verdict of a result."""
     named = ("n", "m", "data_name")
     return Verdict(
         answer=wording.answer(pvalue, found.level, claim, few=few),
-        headline=sentences[0][1],
+        headline=headline,
         pvalue=pvalue,
         level=found.level,
         size=size,
@@ -184,15 +208,25 @@ def together(
     verdicts = [part for _, part in parts]
     lead = max(verdicts, key=lambda one: one.pvalue) if equivalence else min(verdicts, key=_rank)
     whole = parts[0][1]
-    sentences = [("answer", lead.headline)]
-    for kind, part in parts:
-        if part is not lead:
-            sentences.append((kind, part.headline))
-        told = part.sentences[1:]
-        sentences += [pair for pair in told if lead is whole or pair[0] != "detectable"]
-    sentences += [] if helps is None else [("helps", helps)]
-    places = tuple(place for _, part in parts for place in part.places)
-    return replace(lead, n=whole.n, size=whole.size, places=places, sentences=tuple(sentences))
+    card = dict(whole.sentences) | {"answer": dict(lead.sentences)["answer"]}
+    if lead is not whole:
+        card["size"] = f"All rows: {card['size']}" if "size" in card else ""
+        told = card.get("detectable", "")
+        card["detectable"] = f"All rows together: {told[:1].lower()}{told[1:]}" if told else ""
+    card["helps"] = helps or ""
+    details = [(kind, part.sentences[0][1]) for kind, part in parts if part is not lead]
+    places = [
+        text
+        for part in sorted(verdicts, key=lambda one: one is not lead)
+        for kind, text in part.sentences
+        if kind in {"where", "also"}
+    ]
+    card["where"] = places[0] if places else ""
+    details += [("also", text) for text in places[1:]]
+    details += [pair for pair in whole.sentences if pair[0] not in {*CARD, "also"}]
+    sentences = [(kind, card[kind]) for kind in CARD if card.get(kind)] + details
+    gaps = tuple(place for part in verdicts for place in part.places)
+    return replace(lead, n=whole.n, size=whole.size, places=gaps, sentences=tuple(sentences))
 
 
 def _rank(verdict: Verdict) -> tuple[float, bool]:
@@ -280,7 +314,7 @@ def _detectable(test: HTest, n_jobs: int | None) -> Iterator[str]:
         found: Sequence[Detectable] = detectable(test, n_jobs)
     except NotApplicable:
         return
-    yield wording.detectable_in_words(found, test.n)
+    yield wording.detectable_in_words(found, test.n, test.level or LEVEL)
 
 
 # ---- What a test could have found with the rows at hand: the smallest errors with a power of 80 %

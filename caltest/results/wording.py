@@ -217,19 +217,14 @@ def decimals(size: Gap) -> int:
     return 1 if least >= 0.1 else 2 if least >= 0.01 else 3
 
 
-def place_in_words(place: Gap, after: str = "") -> str:
-    """Where it is wrong and how: rows, gap with interval, adjusted p-value.
-
-    Numbers that the sentence before has are not said again.
-    """
+def place_in_words(place: Gap) -> str:
+    """Where it is wrong and how: prediction and observation, rows, gap with interval, p-value."""
     predicted, observed, gap = numbers_in_words(place)
     pvalue = "" if place.pvalue is None else f", p {short(place.pvalue)}"
-    if place.name in after and gap in after:
-        return f"{place.name} (n = {place.n}{pvalue})"
-    numbers = f"n = {place.n}, {gap}{pvalue}"
     sure = surely_in_words(place)
-    word = f"{sure} too {place.side}, ".lstrip() if place.is_clear else ""
-    return f"{place.name}: {word}{predicted} predicted, {observed} observed ({numbers})"
+    word = ", " + f"{sure} too {place.side}".lstrip() if place.is_clear else ""
+    told = f"{predicted} predicted, {observed} observed (n = {place.n}, {gap}{pvalue})"
+    return f"{place.name}{word}: {told}"
 
 
 def capital(text: str) -> str:
@@ -262,6 +257,13 @@ def pvalue_of_table(table: HTestTable) -> float:
 
 def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     """The answer of several tests, and the direction of the one that is farthest out."""
+    first, worst = told_of_table(table, pvalue)
+    word = "Farthest off" if claim_of(table.rows[0]).is_good else "Worst"
+    return f"{first} {word} is {worst}" if worst else first
+
+
+def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
+    """The answer of several tests, and the one that is farthest out; empty where it is not told."""
     worst = worst_first(table)[0]
     claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
     whole = pvalue_of_table(table) if pvalue is None else pvalue
@@ -273,17 +275,16 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
     every, name = f"{len(table)} {noun}", called(name_of(row, table.rows), table.rows)
     where = f"in {count} of {every}" if count else f"in none of {every}"
+    told = f"{name}. {direction(picked(row, table.rows), least)}".rstrip()
     if claim.is_good:
-        told = f"{first}: shown {where}. Farthest off is {name}."
-        return f"{told} {direction(picked(row, table.rows), least)}".rstrip()
+        return f"{first}: shown {where}.", told
     if not count:
         told = f" for all together, {where} by itself"
-        return f"{first}{told if whole <= bound else f' in any of {every}'}."
+        return f"{first}{told if whole <= bound else f' in any of {every}'}.", ""
     if whole > bound:
         kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
-        return f"{first} for all together; the {kept} is at most {bound:g} {where}."
-    told = direction(picked(row, table.rows), least)
-    return f"{first}, {where}. Worst is {name}. {told}".rstrip()
+        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", ""
+    return f"{first}, {where}.", told
 
 
 def picked(row: HTest, rows: Sequence[HTest]) -> HTest:
@@ -356,23 +357,33 @@ def called(name: str, rows: Sequence[HTest]) -> str:
 
 def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str:
     """The answer on all segments, and the worst of them."""
+    first, worst = told_of_segments(test, pvalue)
+    return f"{first} Worst is {worst}" if worst else first
+
+
+def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
+    """The answer on all segments, and the worst of them; empty where it is not told."""
     p = test.pvalue if pvalue is None else pvalue
     first = answer_in_words(p, test.level, CALIBRATION)
     worst = test.rows[0]
     bound = FIRST_EVIDENCE if test.level is None else test.level
     if p > bound:
-        return f"{first} in any of {sum(test.n_segments):,} segments."
+        return f"{first} in any of {sum(test.n_segments):,} segments.", ""
     place = test.place(worst)
     predicted, observed, gap = numbers_in_words(place)
     wrong = f"predictions {surely_in_words(place)} too {place.side}, " if place.is_clear else ""
-    return (
-        f"{first} in some segments. Worst is {worst.definition}: {wrong}"
-        f"{predicted} predicted, {observed} observed ({gap})."
-    )
+    numbers = f"{wrong}{predicted} predicted, {observed} observed ({gap})."
+    return f"{first} in some segments.", f"{worst.definition}: {numbers}"
 
 
 def headline_of_groups(test: GroupsTest, pvalue: float | None = None) -> str:
     """The answer on very many groups, and the worst of them."""
+    first, worst = told_of_groups(test, pvalue)
+    return f"{first} Worst is {worst}" if worst else first
+
+
+def told_of_groups(test: GroupsTest, pvalue: float | None = None) -> tuple[str, str]:
+    """The answer on very many groups, and the worst of them; empty where it is not told."""
     whole = test.pvalue if pvalue is None else pvalue
     first = answer_in_words(whole, test.level, CALIBRATION)
     bound = bound_of(whole, test.level)
@@ -381,27 +392,28 @@ def headline_of_groups(test: GroupsTest, pvalue: float | None = None) -> str:
     every = f"{len(test):,} {kind}"
     if not count:
         told = f" for all together, in none of {every} by itself"
-        return f"{first}{told if whole <= bound else f' in any of {every}'}."
+        return f"{first}{told if whole <= bound else f' in any of {every}'}.", ""
     where = f", in {count:,} of {every}"
     if whole > bound:
         kept = "p-value, not adjusted," if test.correction is None else "adjusted p-value"
         where = f" for all together; the {kept} is at most {bound:g} in {count:,} of {every}"
-    return f"{first}{where}. Worst is {place_in_words(test.worst(1)[0])}."
+    return f"{first}{where}.", f"{place_in_words(test.worst(1)[0])}."
 
 
 # ---- the verdict --------------------------------------------------------------------------------
 
 
+NAMES = {"where": "worst", "helps": "what helps", "detectable": "power", "whole": "all rows"}
+
+
 def sheet_of_verdict(verdict: Verdict) -> Sheet:
-    """The print of a verdict: the answer, then a paragraph for each of the others."""
-    names = {"helps": "what helps", "detectable": "power", "whole": "all rows"}
-    closing = ((names.get(kind, kind), text) for kind, text in verdict.sentences[1:])
-    return Sheet(
-        title="",
-        headline=verdict.headline,
-        facts=(("data", f"{verdict.data_name} (n = {verdict.n}, m = {verdict.m})"),),
-        closing=tuple(closing),
-    )
+    """The print of a verdict: answer and size, the other lines of its card, then the details."""
+    first = [text for kind, text in verdict.sentences if kind in {"answer", "size"}]
+    pairs = [(NAMES.get(kind, kind), text) for kind, text in verdict.sentences[len(first) :]]
+    place = len(verdict.card) - len(first)
+    data = ("data", f"{verdict.data_name} (n = {verdict.n}, m = {verdict.m})")
+    closing = (*pairs[:place], data, *pairs[place:])
+    return Sheet(title="", headline=" ".join(first), closing=closing)
 
 
 def slope_in_words(size: Gap, slope: Interval) -> str:
@@ -459,12 +471,13 @@ def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
     return f"held-out {best.score} {after_it} ({gained} better, {low_end} to {high_end}{more})"
 
 
-def detectable_in_words(found: Sequence[Detectable], n: int) -> str:
+def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> str:
     """What the rows could have shown."""
+    often = f"in 80 % of cases, at level {level:g}"
     if not found:
-        return f"These {n:,} rows would not have shown even a very large error in 80 % of cases."
+        return f"These {n:,} rows would not have shown even a very large error {often}."
     told = " or ".join(_effect(one) for one in found)
-    return f"These {n:,} rows would have shown {told} in 80 % of cases."
+    return f"These {n:,} rows would have shown {told} {often}."
 
 
 def _effect(one: Detectable) -> str:

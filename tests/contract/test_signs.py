@@ -162,7 +162,7 @@ def test_a_gap_and_a_slope_have_one_interval_in_a_report():
     assert (gap.low, gap.value, gap.high) == (size.low, size.gap, size.high)
     assert segments["all rows"] == pytest.approx((size.low, size.gap, size.high), abs=1e-12)
     told = f"{slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})"
-    assert any(told in text for kind, text in verdict.sentences if kind == "size")
+    assert any(told in text for kind, text in verdict.sentences if kind == "events")
 
 
 def test_plots_say_the_sign():

@@ -184,7 +184,7 @@ def test_groups_that_are_numbers_are_called_groups():
     table = ct.test_calibration(probs, labels, by=groups, test="ece", n_resamples=99, rng=0)
     found = table.verdict()
     assert "Worst is group 1. " in found.headline
-    assert dict(found.sentences)["where"].startswith("group 1 (n = 200")
+    assert dict(found.sentences)["where"].startswith("group 1, at least 9.7 points too low: ")
     assert [place.name for place in found.places] == ["1"]
 
 
@@ -231,7 +231,7 @@ def test_slope_below_zero_is_the_wrong_way_round():
     p = rng.uniform(0.05, 0.95, 300)
     with pytest.warns(SuspectInputWarning, match="fit the labels far better"):
         told = ct.verdict(p, (rng.random(300) < 1 - p).astype(int), n_resamples=99, rng=1)
-    assert dict(told.sentences)["size"].endswith(": the wrong way round.")
+    assert dict(told.sentences)["events"].endswith(": the wrong way round.")
 
 
 def test_gain_that_is_clear_does_not_end_at_zero():

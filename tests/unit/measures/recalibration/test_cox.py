@@ -163,7 +163,7 @@ def test_exact_pvalues_with_certain_predictions_are_valid():
 def test_verdict_names_the_rows_of_a_slope():
     """Where others have predictions of 0 and 1; the report's table too."""
     p, y, _ = with_certain(n=2000)
-    told = dict(ct.test_calibration(p, y, rng=1).verdict().sentences)["size"]
+    told = dict(ct.test_calibration(p, y, rng=1).verdict().sentences)["events"]
     assert "of the 1,900 rows with predictions inside (0, 1)" in told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
