@@ -12,7 +12,7 @@ import typer
 
 from caltest.checks import check_unused
 from caltest.cli import options
-from caltest.cli.inputs import PredictionFile
+from caltest.cli.inputs import STREAM, PredictionFile
 from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
 from caltest.cli.output import Output, choose_format, echo, progress_bar, to_file, write_text
 from caltest.cli.settings import ChosenTests
@@ -206,6 +206,7 @@ def report(
             correction=correction,
             **vars(draws) | {"rng": seed},
             command=_command(context.obj, seed),
+            data_file=None if file.file == STREAM else file.file,
         )
         content = made.as_text(form)
     write_text(content, output=output)

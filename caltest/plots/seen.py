@@ -184,9 +184,9 @@ class RowsEvent:
         """Return the isotonic fit."""
         return _single(corp_curve(self.predictions))
 
-    def parts(self) -> decomposition.ScoreDecomposition:
-        """Return the parts of the Brier score."""
-        return _single(decomposition.score_decomposition(self.predictions))
+    def parts(self, score: str = "brier") -> decomposition.ScoreDecomposition:
+        """Return the parts of a score."""
+        return _single(decomposition.score_decomposition(self.predictions, score=score))
 
     def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""
@@ -228,9 +228,9 @@ class CellsEvent:
         """Return the isotonic fit."""
         return corp_of_cells(self.cells)
 
-    def parts(self) -> decomposition.ScoreDecomposition:
-        """Return the parts of the Brier score."""
-        return decomposition.brier_parts_of_cells(self.cells)
+    def parts(self, score: str = "brier") -> decomposition.ScoreDecomposition:
+        """Return the parts of a score."""
+        return decomposition.parts_of_cells(self.cells, score)
 
     def band(self, level: float) -> Limits:
         """Return the confidence band of the curve of calibration."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from caltest import __version__, checks
 from caltest.errors import invalid, shown
 from caltest.predictions import Predictions
+from caltest.predictions.files import files_of
 from caltest.reporting.content import Block, Content, Reproduction, facts
 from caltest.sources import Cells
 from caltest.types import Ints
@@ -128,19 +131,33 @@ def about_blocks(content: Content) -> Iterator[Block]:
     yield facts("Stated by the author", stated)
 
 
-def signature_blocks(content: Content) -> Iterator[Block]:
-    """Yield lines to sign on.
+def sign_off_blocks(content: Content) -> Iterator[Block]:
+    """Yield what was run on what, and lines to sign on.
 
     Yields
     ------
     Block
         Of the section.
     """
-    names = signers(dict(content.meta).get(SIGNATURES, ""))
-    if names:
-        yield facts("Signatures", [(name, "") for name in names], "lines")
+    told, data = content.reproduction, content.data
+    versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
+    known = {
+        "author": content.author,
+        "data": told.data_file or data.source,
+        "SHA-256 of the file": told.file_hash,
+        "SHA-256 of the predictions": told.data_hash,
+        "rows": f"{data.n:,}, {data.m:,} classes",
+        "date of the run": told.time,
+        "versions": versions,
+        "command or call": told.command,
+        "seed": f"{told.seed}, with {told.n_resamples:,} resamples",
+    }
+    yield facts("This run", [(name, value) for name, value in known.items() if value])
+    names = signers(dict(content.meta).get(SIGNATURES, "")) or [""]
+    yield facts("Signatures", [(name, "") for name in names], "lines")
 
 
+UNTOLD = ("title", "author", "meta", "time", "progress", "n_jobs", "data_file")  # in a call
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 ROWS = 1 << 14  # hashed at a time
 
@@ -150,21 +167,75 @@ def reproduction(
     *,
     seed: int,
     n_resamples: int,
-    command: str | None,
+    data_file: object,
+    command: str,
     time: dt.datetime | None,
 ) -> Reproduction:
-    """Describe the run; the time is that of the clock unless it is given."""
+    """Describe the run; the time is SOURCE_DATE_EPOCH or that of the clock unless it is given.
+
+    The data file is a path, a pattern or a list of them; what is none has no hash.
+    """
     versions = {"caltest": __version__, "Python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in LIBRARIES}
-    when = dt.datetime.now(dt.UTC) if time is None else time
+    when = _now() if time is None else time
+    paths = _files(data_file)
+    name = f"{len(paths):,} files, {paths[0].name} to {paths[-1].name}" if paths else None
     return Reproduction(
         versions=versions,
         seed=seed,
         n_resamples=n_resamples,
+        data_file=paths[0].name if len(paths) == 1 else name,
+        file_hash=files_hash(paths) if paths else None,
         data_hash=hashed,
         command=command,
         time=when.isoformat(timespec="seconds"),
     )
+
+
+def _now() -> dt.datetime:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        return dt.datetime.now(dt.UTC)
+    try:
+        return dt.datetime.fromtimestamp(int(epoch), dt.UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        rule = "SOURCE_DATE_EPOCH must be a number of seconds since 1970"
+        raise invalid(rule, shown(epoch), "correct it, unset it or pass time=") from error
+
+
+def _files(given: object) -> list[Path]:
+    """Return the files that paths or patterns name, in the order in which they are read."""
+    paths: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(path, str | Path) for path in paths):
+        return []
+    found = [file for path in paths for file in files_of(path) or [Path(path)]]
+    return found if all(file.is_file() for file in found) else []
+
+
+def files_hash(paths: Iterable[Path]) -> str:
+    """Return the SHA-256 of files, one after the other as `cat FILES | sha256sum` has it."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def call_of(given: Mapping[str, object], seed: int) -> str:
+    """Return the call of `caltest.report`, with dots for what is no short text or number.
+
+    Examples
+    --------
+    >>> call_of({"data": "a.csv", "by": [1, 1, 2], "level": 0.05, "title": "A", "test": None}, 7)
+    "caltest.report(data='a.csv', by=..., level=0.05, rng=7)"
+    """
+    told = {name: one for name, one in given.items() if one is not None and name not in UNTOLD}
+    words = [
+        f"{name}={one!r}" if isinstance(one, str | int | float) else f"{name}=..."
+        for name, one in {**told, "rng": seed}.items()
+    ]
+    return f"caltest.report({', '.join(words)})"
 
 
 def data_hash(predictions: Predictions) -> str:
@@ -201,22 +272,6 @@ def _add(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
         digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=kind).tobytes())
 
 
-def reproduction_blocks(content: Content) -> Iterator[Block]:
-    """Yield what is needed to repeat the run.
-
-    Yields
-    ------
-    Block
-        Of the section.
-    """
-    told = content.reproduction
-    versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
-    known = [("author", content.author), ("command", told.command), ("versions", versions)]
-    known += [("seed", str(told.seed)), ("resamples (B)", f"{told.n_resamples:,}")]
-    known += [("data, SHA-256", told.data_hash), ("time", told.time)]
-    yield facts("This run", [(name, value) for name, value in known if value is not None])
-
-
 # ---- For whom a report is: words, order of the sections, and tests ------------------------------
 
 
@@ -239,8 +294,8 @@ class Profile:
         The title of the table of numbers.
     first : tuple of str
         Keys of the sections that follow the answer, before the places.
-    graded : bool
-        Whether the grades of a master scale are tested.
+    graded, gini : bool
+        Whether the grades of a master scale are tested, and Gini stands beside the AUC.
     decisions : bool
         Whether the net benefit is shown.
     """
@@ -257,6 +312,7 @@ class Profile:
     estimates: str = "Calibration in numbers"
     first: tuple[str, ...] = ("within", "estimates")
     graded: bool = False
+    gini: bool = False
     decisions: bool = False
 
 
@@ -300,6 +356,7 @@ PROFILES: dict[str, Profile] = {
             estimates="Calibration of the PDs",
             first=("grades", "within", "estimates"),
             graded=True,
+            gini=True,
         ),
         Profile(
             key="ml",

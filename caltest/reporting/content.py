@@ -131,7 +131,8 @@ class Estimate:
     pvalue : float or None
         Of the hypothesis of calibration, not adjusted.
     unit : str
-        "points" for what is shown in percentage points, "share" in per cent, "score", or empty.
+        "points" for what is shown in percentage points, "share" in per cent, "score", "count" or
+        empty.
     note : str
         What it says.
     """
@@ -206,16 +207,18 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The parts of the Brier score under a lens."""
+    """The parts of a score under a lens."""
 
+    score: str
     lens: str
     parts: ScoreDecomposition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Scores and their decomposition."""
+    """How well outcomes are told apart, scores, and their decomposition."""
 
+    discrimination: tuple[Estimate, ...]
     scores: tuple[Score, ...]
     parts: tuple[Parts, ...]
     notes: tuple[str, ...] = ()
@@ -314,13 +317,18 @@ class MethodText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """What is needed to make the same report again."""
+    """What is needed to make the same report again.
+
+    The data file is None, and with it its hash, where the data were in memory.
+    """
 
     versions: Mapping[str, str]
     seed: int
     n_resamples: int
+    data_file: str | None
+    file_hash: str | None
     data_hash: str
-    command: str | None
+    command: str
     time: str
 
 
@@ -400,7 +408,7 @@ class Figure:
 
 SHOWN = 12  # rows of a table that are not folded
 MOST_ROWS = 200  # of the tables of classes and ranges
-APPENDIX = ("data", "diagrams", "scores", "comparison", "methods", "reproduction")
+APPENDIX = ("data", "diagrams", "comparison", "methods", "signatures")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from caltest.reporting.about import Profile, about_blocks, reproduction_blocks, signature_blocks
+from caltest.reporting.about import Profile, about_blocks, sign_off_blocks
 from caltest.reporting.content import Block, Content, Figure, Section, notes, paragraph
 from caltest.reporting.estimates import estimate_blocks, score_blocks
 from caltest.reporting.limits import grade_blocks, within_blocks
@@ -18,11 +18,13 @@ from caltest.results.verdict import SPEAKS
 from caltest.results.wording import FIRST_EVIDENCE
 
 LABELS = {
-    "where": "Where: ",
+    "where": "Worst place: ",
     "helps": "What helps: ",
+    "detectable": "Power: ",
     "whole": "All rows: ",
     "groups": "Groups: ",
     "segments": "Segments: ",
+    "also": "Also: ",
 }
 
 
@@ -32,9 +34,11 @@ def sections(
     """Return the sections of a report in their order, the answer first."""
     where = "Where it is wrong"
     found = {
-        "answer": ("The answer", [*_answer(content)]),
+        "answer": ("The answer", [*_card(content)]),
+        "details": ("More on the answer", [*_details(content)]),
         "within": ("Within a tolerance", [*within_blocks(content.within)]),
         "estimates": (profile.estimates, [*estimate_blocks(content.estimates)]),
+        "scores": ("Discrimination and scores", [*score_blocks(content.scores)]),
         "grades": ("Grades", [*grade_blocks(content.grades)]),
         "decisions": ("Decisions", [*_decisions(figures)]),
         "groups": ("Groups", [*group_blocks(content, profile)]),
@@ -44,30 +48,40 @@ def sections(
         "tests": ("All tests", [*test_blocks(content)]),
         "data": ("What was tested", [*data_blocks(content.data)]),
         "diagrams": ("Further diagrams", [*notes(left_out)]),
-        "scores": ("Scores and what they consist of", [*score_blocks(content.scores)]),
         "comparison": ("After recalibration", [*comparison_blocks(content.comparison)]),
         "methods": ("Methods", [*method_blocks(content.methods)]),
-        "reproduction": ("How to repeat this", [*reproduction_blocks(content)]),
-        "signatures": ("Signatures", [*signature_blocks(content)]),
+        "signatures": ("Sign-off", [*sign_off_blocks(content)]),
     }
     for figure in figures:
         found[figure.section][1].append(Block(kind="figure", figure=figure))
-    keys = ["answer", *profile.first]
+    keys = ["answer", "details", *profile.first]
     keys += [key for key in found if key not in keys]
     return [Section(key, found[key][0], tuple(found[key][1])) for key in keys if found[key][1]]
 
 
-def _answer(content: Content) -> Iterator[Block]:
-    verdict = content.answer.verdict
-    yield Block(kind="headline", text=_typeset(verdict.headline))
+def _card(content: Content) -> Iterator[Block]:
+    """Yield at most five lines; a tolerance that was tested takes the place of the power."""
+    (_, first), *others = content.answer.verdict.card
+    yield Block(kind="headline", text=_typeset(first))
+    tested = [] if content.within is None else content.within.sentences
+    for kind, text in others:
+        if not (tested and kind == "detectable"):
+            yield _line(kind, text)
+    for text in tested:
+        yield paragraph(f"Tolerance: {text}")
+
+
+def _details(content: Content) -> Iterator[Block]:
+    verdict, tested = content.answer.verdict, content.within is not None
     for kind, text in verdict.sentences:
-        if kind != "answer":
-            yield paragraph(_typeset(f"{LABELS.get(kind, '')}{text}"))
-    if content.within is not None:
-        for text in content.within.sentences:
-            yield paragraph(f"Tolerance: {text}")
+        if (kind, text) not in verdict.card or (tested and kind == "detectable"):
+            yield _line(kind, text)
     yield from _other_tests(content)
     yield from notes(content.data.warnings)
+
+
+def _line(kind: str, text: str) -> Block:
+    return paragraph(_typeset(f"{LABELS.get(kind, '')}{text}"))
 
 
 def _other_tests(content: Content) -> Iterator[Block]:

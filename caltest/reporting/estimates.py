@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import numpy as np
 
 from caltest import measures
 from caltest.calibrators.linear import scaling
-from caltest.errors import NotApplicable
+from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Classwise
 from caltest.measures.gap import LEVEL, share_limits
 from caltest.measures.recalibration.expected_observed_ratio import ratio_of_counts
@@ -20,13 +21,14 @@ from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, Settings, notes, table
-from caltest.reporting.reading import MINUS, decimal, number, short_pvalue
+from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.tested import frequent_classes
 from caltest.results import HTest, HTestTable, Interval
 from caltest.results.wording import rows_of_slope
 from caltest.types import Floats
 
 if TYPE_CHECKING:
+    from caltest.measures import ScoreDecomposition
     from caltest.reporting.source import Source
 
 Z = 1.959963984540054  # of a normal interval of 95 %
@@ -230,6 +232,8 @@ def _estimate_row(one: Estimate) -> tuple[str, ...]:
 def _in_unit(value: float | None, unit: str) -> str:
     if value is None:
         return ""
+    if unit == "count":
+        return count(value)
     if unit in WORDS:
         return f"{100 * value:.1f}".replace("-", MINUS)
     return number(value, 4 if unit == "score" else 2)
@@ -240,21 +244,66 @@ def _in_unit(value: float | None, unit: str) -> str:
 Z_OF_RANGE = 1.959964  # normal quantile of 97.5 %
 
 
-def collect_scores(source: Source, tests: HTestTable) -> Scores:
-    """Return the scores and the CORP decomposition under one-dimensional lenses."""
-    predictions = source.predictions
+def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Scores:
+    """Return discrimination, scores and the CORP decomposition under one-dimensional lenses."""
+    predictions, event = source.predictions, source.event
     remarks: tuple[str, ...] = ()
-    parts = [Parts(lens=source.lens, parts=source.event.parts())]
+    with warnings.catch_warnings():  # an infinite log loss is told as such
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        parts = [
+            Parts(score=name, lens=source.lens, parts=event.parts(key))
+            for name, key in (("Brier score", "brier"), ("log loss", "log-loss"))
+        ]
     if predictions is not None and source.m > 2:
         codes = frequent_classes(predictions)
         parts += [
-            Parts(lens=str(lens), parts=RowsEvent(lens(predictions)).parts())
+            Parts(score="Brier score", lens=str(lens), parts=RowsEvent(lens(predictions)).parts())
             for lens in map(Classwise, predictions.classes[codes].tolist())
         ]
         if len(codes) < source.m:
             chosen = f"{len(codes)} classes with the largest expected number of rows"
             remarks = (f"Decomposed for the {chosen}.",)
-    return Scores(scores=tuple(_scores(source, tests)), parts=tuple(parts), notes=remarks)
+    scores = tuple(_scores(source, tests))
+    return Scores(
+        discrimination=tuple(_discrimination(source, profile, scores, parts[0].parts)),
+        scores=scores,
+        parts=tuple(parts),
+        notes=remarks,
+    )
+
+
+def _discrimination(
+    source: Source, profile: Profile, scores: Sequence[Score], brier: ScoreDecomposition
+) -> Iterator[Estimate]:
+    """Yield the number of events, the area under the ROC curve, and the Brier skill score."""
+    counts = source.label_counts
+    if counts is not None:
+        name = profile.events if source.m == 2 else "rows of the rarest class"
+        rows = counts[1] if source.m == 2 else counts.min()
+        note = f"of {source.n:,} rows ({100 * rows / source.n:.1f} %)"
+        yield Estimate(name=name, value=float(rows), unit="count", note=note)
+    note = "0.5: predictions tell nothing of the outcome, 1: all; their order alone counts"
+    if source.m > 2:
+        note = "mean over pairs of classes (Hand and Till); 0.5: nothing is told, 1: all"
+    with suppress(NotApplicable):
+        area = source.area()
+        ends = area.auc, area.low, area.high
+        yield _area("AUC (C-statistic)", ends, note)
+        if profile.gini:
+            yield _area("Gini (accuracy ratio)", [2.0 * x - 1.0 for x in ends], "2 AUC \u2212 1")
+    value, base = brier.score, brier.uncertainty
+    if source.m > 2 and source.predictions is not None:
+        shares = np.array([one.observed for one in source.class_counts()])
+        base = 1.0 - float(np.square(shares / shares.sum()).sum())
+        value = next(one.value for one in scores if one.name == "Brier score")
+    if base > 0:
+        note = "1 less the Brier score over that of the observed frequencies; 0: no better"
+        yield Estimate(name="Brier skill score", value=1.0 - value / base, unit="score", note=note)
+
+
+def _area(name: str, ends: Sequence[float], note: str) -> Estimate:
+    value, low, high = ends
+    return Estimate(name=name, value=value, low=low, high=high, unit="score", note=note)
 
 
 def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
@@ -295,13 +344,24 @@ def _score_of(name: str, sums: Floats, most: float) -> Score:
 
 
 def score_blocks(scores: Scores) -> Iterator[Block]:
-    """Yield scores and their parts.
+    """Yield discrimination, scores and their parts.
 
     Yields
     ------
     Block
         Of the section.
     """
+    header = ("measure", "value", "95 % interval", "")
+    rows = [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination]
+    yield table(
+        "Discrimination",
+        header,
+        rows,
+        explained="AUC: the chance that of two rows with different outcomes the one with the event "
+        "has the higher prediction, ties counted as half; interval by DeLong's variance with the "
+        "limits of Newcombe (2006), over clusters where rows depend; a model may discriminate well "
+        "and not be calibrated",
+    )
     rows = []
     for one in scores.scores:
         value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
@@ -318,10 +378,12 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         decimal([getattr(part.parts, name) for part in scores.parts])
         for name in ("score", "miscalibration", "discrimination", "uncertainty")
     ]
+    names = [(part.score, part.lens) for part in scores.parts]
     yield table(
-        "Brier = miscalibration \u2212 discrimination + uncertainty",
-        ("lens", "Brier", "MCB", "DSC", "UNC"),
-        zip([part.lens for part in scores.parts], *columns, strict=True),
+        "Score = miscalibration \u2212 discrimination + uncertainty",
+        ("score", "lens", "value", "MCB", "DSC", "UNC"),
+        [(*name, *row) for name, row in zip(names, zip(*columns, strict=True), strict=True)],
+        n_text=2,
         explained="parts: by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
         "2021): MCB is what recalibration could gain on these data, DSC what the predictions gain "
         "on the class frequencies, UNC the score of these",

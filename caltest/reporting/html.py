@@ -193,8 +193,8 @@ def _block(block: Block) -> Iterator[str]:
 def _table(block: Block, sheet: Sheet) -> Iterator[str]:
     """Write a table with its lights, or lines to sign on."""
     if block.kind == "lines":
-        for name, _ in sheet.facts:
-            yield f"- {escape_markdown(name)}: ____________________ (date, signature)"
+        lines = [(name, "", "", "") for name, _ in sheet.facts]
+        yield markdown_table(("name", "role", "date", "signature"), lines, n_text=4)
     elif block.lights:
         rows = tuple((*row, light) for row, light in zip(sheet.rows, block.lights, strict=True))
         yield from _sheet(replace(sheet, header=(*sheet.header, "light"), rows=rows))

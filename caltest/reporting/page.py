@@ -187,6 +187,7 @@ def report(
     n_jobs: int | None = None,
     command: str | None = None,
     time: dt.datetime | None = None,
+    data_file: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
     **data_options: Unpack[Reported],
 ) -> Report:
@@ -249,9 +250,12 @@ def report(
     n_jobs : int, optional
         Threads, as in joblib; the numbers do not depend on it.
     command : str, optional
-        How the report was asked for, shown as it is.
+        How the report was asked for, shown as it is; by default this call.
     time : datetime, optional
-        When it was made; by default now.
+        When it was made; by default SOURCE_DATE_EPOCH, where the environment has it, or now.
+    data_file : str or Path, optional
+        The file that the data were read from, or a pattern of several: the page ends with its name
+        and SHA-256. By default the path that was passed as the data.
     progress : callable, optional
         Called with what is done next.
     **data_options
@@ -290,6 +294,7 @@ def report(
     ['answer', 'estimates', 'where']
     >>> page.save("report.html")  # doctest: +SKIP
     """
+    asked_as = {**locals(), **data_options, "data_options": None}
     check_names(data_options, Reported, "report")
     read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
@@ -353,7 +358,12 @@ def report(
         meta=stated,
         adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, own)),
         reproduction=about.reproduction(
-            source.hashed, seed=settings.seed, n_resamples=n_resamples, command=command, time=time
+            source.hashed,
+            seed=settings.seed,
+            n_resamples=n_resamples,
+            data_file=data_file or (model if data is None else data),
+            command=command or about.call_of(asked_as, settings.seed),
+            time=time,
         ),
         **content,
     )
@@ -418,7 +428,7 @@ def _content(
         "grades": grades,
         "where": where,
         "segments": segments,
-        "scores": collect_scores(source, tests),
+        "scores": collect_scores(source, tests, profile),
         "comparison": comparison,
         "methods": tuple(methods),
     }

@@ -22,6 +22,7 @@ from caltest.htests.places import CellSearch, RowSearch
 from caltest.lenses import Classwise, Lens, Strong, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
+from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
 from caltest.nulls.exact import bind_cells
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
@@ -151,6 +152,10 @@ class Rows:
     def totals(self) -> tuple[float, int]:
         """Return the expected and the observed number of events."""
         return float(self.seen.probs[:, 1].sum()), int(self.seen.labels.sum())
+
+    def area(self) -> AUC:
+        """Return the area under the ROC curve, of several classes the mean over their pairs."""
+        return area_of_rows(self.predictions)
 
     def class_counts(self) -> tuple[ClassCount, ...]:
         """Count each class, with the weights of the rows."""
@@ -321,6 +326,12 @@ class Counted:
     def totals(self) -> tuple[float, int]:
         """Return the expected and the observed number of events."""
         return float(self.cells.expected.sum()), int(self.cells.events.sum())
+
+    def area(self) -> AUC:
+        """Return the area under the ROC curve of two classes."""
+        if self.m > 2:
+            raise NotApplicable("pairs of several classes need the rows", "use engine='rows'")
+        return area_of_cells(self.cells)
 
     def class_counts(self) -> tuple[ClassCount, ...]:
         """Count both of two classes, or those of several that the lens "classwise" has."""

@@ -115,8 +115,8 @@ def verdict_of_test(
         sentences += [("events", text) for text in _coefficients(test, n_jobs)]
     elif claim is wording.CALIBRATION:
         sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
-    headline = wording.headline(test, p)
-    return _verdict(test, p, claim, headline, sentences, places, few=few, size=test.size)
+    rows: dict[str, Any] = {"headline": wording.headline(test, p), "few": few, "size": test.size}
+    return _verdict(test, p, claim, sentences, places, **rows)
 
 
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
@@ -131,9 +131,9 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     first, rest = wording.told_of_table(table, p)
     told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
     sentences = [("answer", first), *_where(told, rest)]
-    rows = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
-    headline = wording.headline_of_table(table, p)
-    return _verdict(table, p, claim, headline, sentences, places, few=few, size=worst.size, **rows)
+    rows: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
+    rows |= {"headline": wording.headline_of_table(table, p), "few": few, "size": worst.size}
+    return _verdict(table, p, claim, sentences, places, **rows)
 
 
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
@@ -143,7 +143,7 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     first, rest = wording.told_of_segments(test, p)
     sentences = [("answer", first), *_where(places, rest)]
     headline = wording.headline_of_segments(test, p)
-    return _verdict(test, p, wording.CALIBRATION, headline, sentences, places)
+    return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
 
 
 def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdict:
@@ -154,7 +154,7 @@ def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdi
     first, rest = wording.told_of_groups(test, p)
     sentences = [("answer", first), *_where(places, rest)]
     headline = wording.headline_of_groups(test, p)
-    return _verdict(test, p, wording.CALIBRATION, headline, sentences, places)
+    return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
 
 
 def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
@@ -169,10 +169,10 @@ def _verdict(
     found: Any,
     pvalue: float,
     claim: Claim,
-    headline: str,
     sentences: Sequence[tuple[str, str]],
     places: Sequence[Gap],
     *,
+    headline: str,
     few: bool = False,
     size: Gap | None = None,
     **rows: Any,

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlogy
 
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable
@@ -178,18 +179,22 @@ def _parts(value: float, recalibrated: float, uncertainty: float) -> ScoreDecomp
     return ScoreDecomposition(value, *gains, uncertainty)
 
 
-def brier_parts_of_cells(cells: RowCells) -> ScoreDecomposition:
-    """Decompose the Brier score of the rows of cells by "corp"; see `score_decomposition`.
+def parts_of_cells(cells: RowCells, score: str = "brier") -> ScoreDecomposition:
+    """Decompose a score of the rows of cells by "corp"; see `score_decomposition`.
 
-    Rows of a cell are fitted as one. The score itself takes the predictions of an event to be at
-    the mean of their cell.
+    Rows of a cell are fitted as one. The score itself takes the predictions of an event, for the
+    log loss of all rows, to be at the mean of their cell.
     """
     size, n = cells.n.astype(np.float64), cells.mass
     every = np.ones(len(cells), dtype=bool)
-    fitted = float(recalibrated_scores((cells.events / size)[None], size, every, False)[0]) / n  # noqa: FBT003
+    shares, is_log = (cells.events / size)[None], score == "log-loss"
+    fitted = float(recalibrated_scores(shares, size, every, is_log)[0]) / n
+    rate = float(cells.events.sum()) / n
+    if is_log:
+        told = xlogy(cells.events, cells.mean) + xlogy(size - cells.events, 1.0 - cells.mean)
+        return _parts(-float(told.sum()) / n, fitted, binary_entropy(rate))
     excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)
     value = (float(cells.variance.sum()) + float(excess)) / n
-    rate = float(cells.events.sum()) / n
     return _parts(value, fitted, rate * (1.0 - rate))
 
 

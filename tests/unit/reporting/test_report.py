@@ -11,16 +11,17 @@ from caltest.errors import InvalidInput, NotApplicable
 
 KEYS = [
     "answer",
+    "details",
     "estimates",
+    "scores",
     "groups",
     "where",
     "tests",
     "data",
     "diagrams",
-    "scores",
     "comparison",
     "methods",
-    "reproduction",
+    "signatures",
 ]
 
 
@@ -287,7 +288,7 @@ def test_author_states_and_signs(make, risks):
     assert facts["Data period"] == "2024"
     assert facts["Sample adequacy"].startswith("400 rows with")
     assert page.sections[-1].key == "signatures"
-    assert page.to_html().count('class="line"') == 2
+    assert page.to_html().count('class="line"') == 2 * len(("name", "role", "date", "signature"))
 
 
 @pytest.mark.parametrize(

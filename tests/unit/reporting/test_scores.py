@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
+from caltest.reporting.about import PROFILES
 from caltest.reporting.estimates import collect_scores
 from caltest.reporting.source import Rows
 
@@ -14,7 +15,7 @@ def scores_of(data):
     """Return the scores by name; no test was made."""
     row = ct.test_calibration(data, n_resamples=19, rng=1)
     table = ct.HTestTable((row,), None, [row.pvalue])
-    return {score.name: score for score in collect_scores(Rows(data), table).scores}
+    return {score.name: score for score in collect_scores(Rows(data), table, PROFILES["general"]).scores}
 
 
 @pytest.mark.parametrize("m", [2, 3])

@@ -10,7 +10,7 @@ from caltest.measures.bins.reliability_bins import bins_of_cells, count_limits
 from caltest.measures.isotonic.confidence_band import band_limits_of_cells
 from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope
-from caltest.measures.scores.decomposition import brier_parts_of_cells
+from caltest.measures.scores.decomposition import parts_of_cells
 from caltest.measures.smooth.smooth_curve import curve_of_cells
 from caltest.plots import reliability_diagram
 from caltest.sources import count_rows
@@ -72,7 +72,7 @@ def test_isotonic_fit_and_parts_are_those_of_rows():
     at = np.linspace(0.01, 0.9, 50)
     np.testing.assert_allclose(found.at(at), expected.at(at), rtol=1e-9)
     assert found.mass.sum() == 3000
-    parts, of_rows = brier_parts_of_cells(cells), ct.measures.score_decomposition(p, y)
+    parts, of_rows = parts_of_cells(cells), ct.measures.score_decomposition(p, y)
     for name in ("score", "miscalibration", "discrimination", "uncertainty"):
         assert getattr(parts, name) == pytest.approx(getattr(of_rows, name), rel=1e-9)
 
