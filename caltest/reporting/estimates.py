@@ -297,7 +297,7 @@ def _discrimination(
         base = 1.0 - float(np.square(shares / shares.sum()).sum())
         value = next(one.value for one in scores if one.name == "Brier score")
     if base > 0:
-        note = "1 less the Brier score over that of the observed frequencies; 0: no better"
+        note = "0: no better than the observed frequencies, 1: perfect"
         yield Estimate(name="Brier skill score", value=1.0 - value / base, unit="score", note=note)
 
 
@@ -357,10 +357,11 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         "Discrimination",
         header,
         rows,
-        explained="AUC: the chance that of two rows with different outcomes the one with the event "
-        "has the higher prediction, ties counted as half; interval by DeLong's variance with the "
-        "limits of Newcombe (2006), over clusters where rows depend; a model may discriminate well "
-        "and not be calibrated",
+        explained="definitions: the AUC is the chance that of two rows with different outcomes the "
+        "one with the event has the higher prediction, ties counted as half; its interval has "
+        "DeLong's variance, over clusters where rows depend, and the limits of Newcombe (2006); the "
+        "Brier skill score is 1 less the Brier score over that of the observed frequencies; a "
+        "model may discriminate well and not be calibrated",
     )
     rows = []
     for one in scores.scores:

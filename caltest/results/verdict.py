@@ -217,7 +217,7 @@ def together(
     details = [(kind, part.sentences[0][1]) for kind, part in parts if part is not lead]
     places = [
         text
-        for part in sorted(verdicts, key=lambda one: one is not lead)
+        for part in sorted(verdicts, key=lambda one: -one.places[0].surely if one.places else 0.0)
         for kind, text in part.sentences
         if kind in {"where", "also"}
     ]

@@ -1,5 +1,6 @@
 """The report as a whole: its parts, its formats, what it leaves out."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -322,7 +323,7 @@ def test_other_tests_that_reject_are_named(make):
     least = page.content.answer.tests.adjusted.min()
     assert page.content.answer.verdict.answer == "too few rows"
     assert least <= 0.05
-    note = _section(page, "answer").blocks[2]
+    note = _section(page, "details").blocks[0]
     assert (note.kind, note.text.split(" (")[0]) == ("note", "By itself ece")
     assert "where" not in [section.key for section in page.sections]
 
@@ -389,3 +390,39 @@ def test_report_tests_by_clusters(make, risks):
     assert "there are 20 clusters" in page.to_markdown()
     with pytest.raises(ct.InvalidInput, match="cluster has no effect with segments"):
         make(*risks, cluster=cluster, segments={"half": cluster < 10})
+
+
+# ---- what stands at the end ---------------------------------------------------------------------
+
+
+def _sign_off(page):
+    """Return the facts of the last section."""
+    return dict(page.sections[-1].blocks[0].sheet.facts)
+
+
+def test_page_ends_with_what_was_run_on_what(make, three_classes, tmp_path, monkeypatch):
+    """The hash is that of the file, the call can be repeated, the date is that of the build."""
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p\n" + "0,0.25\n1,0.75\n0,0.5\n" * 10)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    asked = {"label": "y", "probs": "p", "test": "brier", "time": None}
+    told = _sign_off(make(None, str(path), **asked))
+    assert told["data"] == "rows.csv"
+    assert told["SHA-256 of the file"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert told["date of the run"] == "1970-01-02T00:00:00+00:00"
+    assert "test='brier', " in told["command or call"]
+    assert told["command or call"].endswith("n_resamples=19, rng=1, label='y', probs='p')")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(InvalidInput, match="SOURCE_DATE_EPOCH must be a number of seconds"):
+        make(None, str(path), **asked)
+
+
+def test_card_has_at_most_five_lines(make, risks):
+    """A tolerance takes the place of the power, which goes below."""
+    page = make(*risks, by=np.arange(400) % 4, tolerance=0.3, test="brier")
+    card = [block for block in _section(page, "answer").blocks if block.kind != "figure"]
+    assert {block.kind for block in card} == {"headline", "text"}
+    assert len(card) <= 5
+    assert card[-1].text.startswith("Tolerance: ")
+    below = " ".join(block.text for block in _section(page, "details").blocks)
+    assert "Groups: " in below

@@ -15,7 +15,8 @@ def scores_of(data):
     """Return the scores by name; no test was made."""
     row = ct.test_calibration(data, n_resamples=19, rng=1)
     table = ct.HTestTable((row,), None, [row.pvalue])
-    return {score.name: score for score in collect_scores(Rows(data), table, PROFILES["general"]).scores}
+    scores = collect_scores(Rows(data), table, PROFILES["general"]).scores
+    return {score.name: score for score in scores}
 
 
 @pytest.mark.parametrize("m", [2, 3])

@@ -250,3 +250,32 @@ def test_gain_that_is_clear_does_not_end_at_zero():
         needed=None,
     )
     assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain)
+
+
+def test_card_has_five_lines_whatever_is_asked():
+    """Groups and segments: the worst place has its numbers, and those are of its rows."""
+    rng = np.random.default_rng(1)
+    p, ward = rng.beta(2, 3, 1200), np.arange(1200) % 12
+    y = (rng.random(1200) < np.clip(p + np.where(ward == 3, 0.4, -0.03), 0, 1)).astype(int)
+    told = ct.verdict(p, y, by=ward, segments={"half": ward % 2}, n_resamples=199, rng=1)
+    kinds = [kind for kind, _ in told.card]
+    assert kinds == list(dict.fromkeys(kinds))
+    assert set(kinds) <= {"answer", "size", "where", "helps", "detectable"}
+    assert told.card == told.sentences[: len(kinds)]
+    worst, rows = dict(told.card)["where"], ward == 3
+    numbers = f"{100 * p[rows].mean():.1f} % predicted, {100 * y[rows].mean():.1f} % observed"
+    assert worst.startswith("group 3, at least")
+    assert f"{numbers} (n = 100, gap {100 * (y - p)[rows].mean():.1f} points" in worst
+    printed = " ".join(str(told).split())
+    assert printed.index("worst: ") < printed.index("data: ") < printed.index("segments: ")
+
+
+def test_worst_place_is_worst_of_all_parts():
+    """Where all rows lead the answer, a group that is farther off is the worst place."""
+    rng = np.random.default_rng(7)
+    p, group = rng.beta(2, 4, 1000), np.arange(1000) % 2
+    y = (rng.random(1000) < np.clip(p + np.where(group == 1, 0.3, -0.1), 0, 1)).astype(int)
+    told = ct.verdict(p, y, by=group, n_resamples=199, rng=1)
+    assert dict(told.card)["answer"] == "Strong evidence against calibration (p = 0.01)."
+    assert dict(told.card)["where"].startswith("group 1, at least")
+    assert "groups" in dict(told.sentences)
