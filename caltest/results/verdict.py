@@ -158,8 +158,10 @@ def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdi
 
 
 def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the worst place, else what is told of it, then others as details."""
+    """Yield the worst place, or what is told of it where its average is right, then others."""
     told = [f"{wording.place_in_words(place)}." for place in places[:MOST_TOLD]]
+    if told and rest and not places[0].is_clear:
+        told[0] = rest
     told += [f"{len(places) - MOST_TOLD:,} more."] if len(places) > MOST_TOLD else []
     for number, text in enumerate(told or filter(None, [rest])):
         yield ("also" if number else "where"), text
