@@ -359,8 +359,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         rows,
         explained="definitions: the AUC is the chance that of two rows with different outcomes the "
         "one with the event has the higher prediction, ties counted as half; its interval has "
-        "DeLong's variance, over clusters where rows depend, and the limits of Newcombe (2006); the "
-        "Brier skill score is 1 less the Brier score over that of the observed frequencies; a "
+        "DeLong's variance, over clusters where rows depend, and the limits of Newcombe (2006); "
+        "the Brier skill score is 1 less the Brier score over that of the observed frequencies; a "
         "model may discriminate well and not be calibrated",
     )
     rows = []
