@@ -55,7 +55,7 @@ def test_page_has_the_answer_of_the_tests(page, frame):
 def test_page_says_what_is_absent_and_draws_the_rest(page):
     """Every format is written, with the diagrams that cells have."""
     keys = [section.key for section in page.sections]
-    assert keys[:3] == ["answer", "estimates", "groups"]
+    assert keys[:5] == ["answer", "details", "estimates", "scores", "groups"]
     assert not {"segments", "comparison", "decisions", "grades"} & set(keys)
     text = page.to_markdown()
     assert "What needs the rows is not on this page" in text

@@ -425,4 +425,4 @@ def test_card_has_at_most_five_lines(make, risks):
     assert len(card) <= 5
     assert card[-1].text.startswith("Tolerance: ")
     below = " ".join(block.text for block in _section(page, "details").blocks)
-    assert "Groups: " in below
+    assert "Groups: " in below or "All rows: " in below
