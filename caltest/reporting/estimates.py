@@ -284,7 +284,7 @@ def _discrimination(
         yield Estimate(name=name, value=float(rows), unit="count", note=note)
     note = "0.5: predictions tell nothing of the outcome, 1: all; their order alone counts"
     if source.m > 2:
-        note = "mean over pairs of classes (Hand and Till); 0.5: nothing is told, 1: all"
+        note = "mean over pairs of classes (Hand and Till); 0.5: no discrimination, 1: perfect"
     with suppress(NotApplicable):
         area = source.area()
         ends = area.auc, area.low, area.high
