@@ -16,7 +16,7 @@ import typer
 
 from caltest.checks import check_choice
 from caltest.errors import invalid
-from caltest.outputs import check_target, write_whole
+from caltest.outputs import SUFFIXES, check_target, write_whole
 
 if TYPE_CHECKING:
     from caltest.monitoring import MonitoringPlan
@@ -38,7 +38,6 @@ FORMATS: dict[str, Callable[[Written], str]] = {
     "latex": lambda result: result.to_latex(),
 }
 
-_SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 _STREAM = Path("-")
 DELAY = 1.0  # seconds before a progress bar shows
 ROWS = 100_000  # steps from which on they are rows of data, and their number in a second is shown
@@ -108,9 +107,10 @@ def choose_format(
         return check_choice(name, formats, "--format")
     if path is None or not path.suffix:
         return default
-    found = _SUFFIXES.get(path.suffix.lower(), "text")
+    found = SUFFIXES.get(path.suffix.lower(), "text")
     if found not in formats:
-        rule = "the suffix of --output must name a format where no --format does"
+        known = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in formats)
+        rule = f"the suffix of --output must be one of {known} where no --format is given"
         raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}.{default}")
     return found
 
@@ -120,10 +120,13 @@ def to_file(output: Path | None) -> Path | None:
     return None if output == _STREAM else output
 
 
-def write_text(content: str, *, output: Path | None) -> None:
-    """Write a text, and nothing else, to the file or to standard output."""
+def write_text(content: str | bytes, *, output: Path | None) -> None:
+    """Write a text or bytes, and nothing else, to the file or to standard output."""
     path = to_file(output)
     if path is None:
+        if isinstance(content, bytes) and sys.stdout.isatty():
+            rule = "a terminal cannot show this format"
+            raise invalid(rule, "no --output", "name a file by --output")
         echo(content)
     else:
         write_whole(path, content)

@@ -99,7 +99,7 @@ def test(
 
 # ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------
 
-FORMATS = {"html": "html", "markdown": "markdown", "md": "markdown", "json": "json"}
+FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
 
 
 @grouped
@@ -160,7 +160,8 @@ def report(
         str | None,
         says(
             "form",
-            "html, markdown or json; by default that of --output's suffix, else html.",
+            "html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
+            "suffix, else html.",
             offers=REPORTS,
         ),
     ] = None,
@@ -174,7 +175,9 @@ def report(
         from caltest import report as make
         from caltest.checks import check_seed, check_unused
         from caltest.predictions.dependence import Dependence
+        from caltest.reporting.files import check_written
 
+        check_written(form)
         seed = check_seed(draws.rng)
         given: dict[str, Any]
         needs_rows = segments or cluster or recalibrate or tolerance is not None
@@ -207,7 +210,7 @@ def report(
             **vars(draws) | {"rng": seed},
             command=_command(context.obj, seed),
         )
-        content = made.as_text(form)
+        content = made.to_format(form)
     write_text(content, output=output)
     path = to_file(output)
     if path is not None and not quiet:
