@@ -161,8 +161,10 @@ def _escaped(character: str, encoding: str) -> str:
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
     """Context whose value is to be called with (done, total): a bar on a terminal, after a second.
+
+    With `what=` it is told what is done now.
 
     Parameters
     ----------
@@ -180,14 +182,14 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
         if quiet:
             warnings.simplefilter("ignore")
         if quiet or not sys.stderr.isatty():
-            yield lambda _done, _total: None
+            yield lambda *_done, **_told: None
         else:
             with _bar(what) as update:
                 yield update
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(what: str) -> Iterator[Callable[..., None]]:
     from rich.console import Console
     from rich.progress import Progress, TextColumn
 
@@ -195,10 +197,10 @@ def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(what, total=None, speed="")
 
-    def update(done: int, total: int) -> None:
-        bar.update(task, completed=done, total=total)
+    def update(done: int | None = None, total: int | None = None, what: str | None = None) -> None:
+        bar.update(task, completed=done, total=total, description=what)
         speed = bar.tasks[0].speed
-        if total >= ROWS and speed:
+        if speed and (total or 0) >= ROWS:
             bar.update(task, speed=f"{speed:,.0f} rows/s")
 
     timer = Timer(DELAY, bar.start)

@@ -171,7 +171,7 @@ def report(
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
-    with progress_bar("report", quiet=quiet):
+    with progress_bar("report", quiet=quiet) as progress:
         from caltest import report as make
         from caltest.checks import check_seed, check_unused
         from caltest.predictions.dependence import Dependence
@@ -209,7 +209,9 @@ def report(
             correction=correction,
             **vars(draws) | {"rng": seed},
             command=_command(context.obj, seed),
+            progress=lambda step: progress(what=f"report: {step}"),
         )
+        progress(what=f"report: {form}")
         content = made.to_format(form)
     write_text(content, output=output)
     path = to_file(output)

@@ -127,7 +127,7 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
     for row in content.answer.tests.rows:
         if row.test == "calibration-belt" and row.m == 2:
             yield Sketch(
-                "estimates",
+                "tests",
                 "GiViTI calibration belt",
                 "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where "
                 f"they leave the diagonal the risks are off (p {equals(row.pvalue)}).",
