@@ -101,7 +101,7 @@ SHADES = {"green": "D5EFDB", "yellow": "FBECC2", "orange": "FAD9C1", "red": "F6C
 def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
     """Write a Word document with headings, tables and pictures."""
     from docx import Document
-    from docx.shared import Mm, Pt
+    from docx.shared import Mm, Pt, RGBColor
 
     document = Document()
     paper = document.sections[0]
@@ -110,6 +110,8 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
     document.styles["Normal"].font.name = "Calibri"
     document.styles["Normal"].font.size = document.styles["Caption"].font.size = Pt(10)
     document.styles["Normal"].paragraph_format.space_after = Pt(6)
+    document.styles["Caption"].font.bold = False
+    document.styles["Caption"].font.color.rgb = RGBColor(0x44, 0x44, 0x44)
     about = document.core_properties
     about.title, about.author = _legal(content.title), _legal(content.author or "")
     about.created = about.modified = _time(content)
@@ -186,11 +188,16 @@ def _add_table(document: Any, block: Block) -> None:
         caption.paragraph_format.keep_with_next = True
     lines = [*([header] if header else []), *rows]
     grid = document.add_table(len(lines), len(lines[0]), "Table Grid")
+    widths = [4.7 * min(36, max(map(len, column))) + 14 for column in zip(*lines, strict=True)]
+    widths = [width * min(1.0, TEXT_WIDTH / sum(widths)) for width in widths]
+    for column, width in zip(grid.columns, widths, strict=True):
+        column.width = Pt(width)
     for number, (row, texts) in enumerate(zip(grid.rows, lines, strict=True)):
         heads = number == 0 and bool(header)
         for name in ("w:tblHeader", "w:cantSplit") if heads else ("w:cantSplit",):
             row._tr.get_or_add_trPr().append(OxmlElement(name))  # noqa: SLF001 - as above
         for place, (cell, text) in enumerate(zip(row.cells, texts, strict=True)):
+            cell.width = Pt(widths[place])
             paragraph = cell.paragraphs[0]
             run = paragraph.add_run(_legal(text))
             run.font.size, run.bold = Pt(8.5), heads
