@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,11 @@ from caltest.reporting.methods import plain_formula
 # ---- PDF: the page, as a browser prints it -------------------------------------------------------
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
-            "msedge", "microsoft-edge", "microsoft-edge-stable")  # fmt: skip
-INSTALLED = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
-)
+            "msedge", "microsoft-edge", "microsoft-edge-stable",
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+            "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+            r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+            r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe")  # fmt: skip
 SECONDS = 120  # for a browser to print
 LIBRARIES = {"docx": ("docx", "docx"), "xlsx": ("xlsxwriter", "xlsx")}  # module and extra
 
@@ -59,8 +57,7 @@ def check_written(form: str) -> None:
 
 
 def _browser() -> str | None:
-    found = (shutil.which(name) for name in (*BROWSERS, *INSTALLED))
-    return next(filter(None, found), None)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
@@ -141,14 +138,11 @@ def _add(document: Any, block: Block) -> None:
     elif block.kind == "heading":
         document.add_heading(_legal(block.text), 2)
     elif block.kind == "formula":
-        drawn = formula_image(block.text, "png", 300)
+        drawn, told = formula_image(block.text), plain_formula(block.text)
         if drawn is None:
-            document.add_paragraph(_legal(plain_formula(block.text)))
+            document.add_paragraph(_legal(told))
         else:
-            picture = document.add_picture(drawn)
-            if picture.width > (most := Pt(TEXT_WIDTH)):
-                picture.height, picture.width = int(picture.height * most / picture.width), most
-            _describe(picture, plain_formula(block.text))
+            _add_picture(document, *drawn, told)
     else:
         paragraph = document.add_paragraph()
         if block.kind == "note":
@@ -159,19 +153,18 @@ def _add(document: Any, block: Block) -> None:
 
 
 def _add_figure(document: Any, figure: Figure) -> None:
-    from docx.shared import Pt
-
     buffer = io.BytesIO()
     figure.canvas.savefig(buffer, format="png", dpi=200)
-    _describe(
-        document.add_picture(buffer, width=Pt(min(figure.width, TEXT_WIDTH))), figure.description
-    )
+    _add_picture(document, buffer, figure.width, figure.description)
     document.paragraphs[-1].paragraph_format.keep_with_next = True
     document.add_paragraph(_legal(f"{figure.title}. {figure.description}"), "Caption")
 
 
-def _describe(picture: Any, text: str) -> None:
-    """Say what a picture shows to who does not see it."""
+def _add_picture(document: Any, image: io.BytesIO, width: float, text: str) -> None:
+    """Add a picture of so many points, with words for who does not see it."""
+    from docx.shared import Pt
+
+    picture = document.add_picture(image, width=Pt(min(width, TEXT_WIDTH)))
     picture._inline.docPr.set("descr", _legal(text))  # noqa: SLF001 - python-docx has no name for it
 
 
@@ -262,7 +255,7 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
         names = {"title": _legal(content.title), "author": _legal(content.author or "")}
         book.set_properties({**names, "created": _time(content)})
         bold = book.add_format({"bold": True, "bottom": 1})
-        formats: dict[str, Any] = {}
+        shaped = cache(lambda shape: book.add_format({"num_format": shape}))
         answer = book.add_worksheet("The answer")
         answer.set_column(0, 0, 110, book.add_format({"text_wrap": True, "valign": "top"}))
         answer.write_string(0, 0, _legal(content.title), bold)
@@ -283,9 +276,7 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
                     if value is None:
                         page.write_string(number, place, _legal(text))
                     else:
-                        if shape not in formats:
-                            formats[shape] = book.add_format({"num_format": shape})
-                        page.write_number(number, place, value, formats[shape])
+                        page.write_number(number, place, value, shaped(shape))
             page.autofit(400)
             for number, text in enumerate(_below(block), first + len(rows) + 1):
                 page.write_string(number, 0, _legal(text))

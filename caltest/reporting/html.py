@@ -352,18 +352,17 @@ def _outline(points: Iterable[Sequence[float]], codes: Iterable[int]) -> str:
     return "".join(parts).strip()
 
 
-def formula_image(latex: str, form: str, dpi: float) -> io.BytesIO | None:
-    """Draw a formula as an image file; None where it cannot be set."""
+def formula_image(latex: str) -> tuple[io.BytesIO, float] | None:
+    """Draw a formula as PNG, with its width in points; None where it cannot be set."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.mathtext import math_to_image
 
-    buffer, prop = io.BytesIO(), FontProperties(size=FORMULA_SIZE)
+    buffer, prop, text = io.BytesIO(), FontProperties(size=FORMULA_SIZE), _for_mathtext(latex)
     try:
-        math_to_image(f"${_for_mathtext(latex)}$", buffer, prop=prop, format=form, dpi=dpi)
+        math_to_image(f"${text}$", buffer, prop=prop, format="png", dpi=300)
     except ValueError:  # LaTeX that mathtext does not know
         return None
-    buffer.seek(0)
-    return buffer
+    return buffer, int.from_bytes(buffer.getvalue()[16:20]) * 72 / 300  # pixels, of PNG's header
 
 
 def _for_mathtext(latex: str) -> str:

@@ -78,7 +78,6 @@ def test_missing_library_is_said_before_anything_is_written(page, tmp_path, monk
     """The message says what to install, and the old file stays."""
     monkeypatch.setattr(files, "find_spec", lambda _name: None)
     monkeypatch.setattr(files, "BROWSERS", ())
-    monkeypatch.setattr(files, "INSTALLED", ())
     for suffix, words in {
         "docx": r"pip install 'caltest\[docx\]'",
         "xlsx": r"pip install 'caltest\[xlsx\]'",
