@@ -190,14 +190,14 @@ def what_helps(
         The line of code that fits the map that `caltest.comparison.out_of_fold.first_map` takes;
         else how many rows would be needed, or None where that cannot be told.
     """
-    from caltest.comparison.out_of_fold import first_map
-
     few = None
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
         found, rows = _rejected(result, verdict.pvalue)
-        choice = (
-            first_map([one.predictions for one in found], found[0].seed, n_jobs) if found else None
-        )
+        choice = None
+        if found:
+            from caltest.comparison.out_of_fold import first_map  # loads scikit-learn
+
+            choice = first_map([one.predictions for one in found], found[0].seed, n_jobs)
         if choice is not None and choice.helps:
             return wording.remedy_in_words(choice, rows)
         needed = None if choice is None or few else choice.needed

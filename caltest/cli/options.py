@@ -19,7 +19,7 @@ from caltest.cli import completion
 from caltest.predictions.options import Procedure, Reading, Says, Truth
 
 RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
-REPORTS = ("html", "markdown", "json")
+REPORTS = ("html", "pdf", "docx", "xlsx", "markdown", "json")
 TABLES = ("csv", "tsv", "parquet", "feather", "jsonl", "npz")
 CORRECTIONS = (
     "joint",

@@ -16,7 +16,7 @@ import typer
 
 from caltest.checks import check_choice
 from caltest.errors import invalid
-from caltest.outputs import check_target, write_whole
+from caltest.outputs import SUFFIXES, check_target, write_whole
 
 if TYPE_CHECKING:
     from caltest.monitoring import MonitoringPlan
@@ -38,7 +38,6 @@ FORMATS: dict[str, Callable[[Written], str]] = {
     "latex": lambda result: result.to_latex(),
 }
 
-_SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 _STREAM = Path("-")
 DELAY = 1.0  # seconds before a progress bar shows
 ROWS = 100_000  # steps from which on they are rows of data, and their number in a second is shown
@@ -108,9 +107,10 @@ def choose_format(
         return check_choice(name, formats, "--format")
     if path is None or not path.suffix:
         return default
-    found = _SUFFIXES.get(path.suffix.lower(), "text")
+    found = SUFFIXES.get(path.suffix.lower(), "text")
     if found not in formats:
-        rule = "the suffix of --output must name a format where no --format does"
+        known = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in formats)
+        rule = f"the suffix of --output must be one of {known} where no --format is given"
         raise invalid(rule, repr(path.name), f"write to a file such as {path.stem}.{default}")
     return found
 
@@ -120,10 +120,13 @@ def to_file(output: Path | None) -> Path | None:
     return None if output == _STREAM else output
 
 
-def write_text(content: str, *, output: Path | None) -> None:
-    """Write a text, and nothing else, to the file or to standard output."""
+def write_text(content: str | bytes, *, output: Path | None) -> None:
+    """Write a text or bytes, and nothing else, to the file or to standard output."""
     path = to_file(output)
     if path is None:
+        if isinstance(content, bytes) and sys.stdout.isatty():
+            rule = "a terminal cannot show this format"
+            raise invalid(rule, "no --output", "name a file by --output")
         echo(content)
     else:
         write_whole(path, content)
@@ -158,8 +161,10 @@ def _escaped(character: str, encoding: str) -> str:
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
     """Context whose value is to be called with (done, total): a bar on a terminal, after a second.
+
+    With `what=` it is told what is done now.
 
     Parameters
     ----------
@@ -177,14 +182,14 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
         if quiet:
             warnings.simplefilter("ignore")
         if quiet or not sys.stderr.isatty():
-            yield lambda _done, _total: None
+            yield lambda *_done, **_told: None
         else:
             with _bar(what) as update:
                 yield update
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(what: str) -> Iterator[Callable[..., None]]:
     from rich.console import Console
     from rich.progress import Progress, TextColumn
 
@@ -192,10 +197,10 @@ def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(what, total=None, speed="")
 
-    def update(done: int, total: int) -> None:
-        bar.update(task, completed=done, total=total)
+    def update(done: int | None = None, total: int | None = None, what: str | None = None) -> None:
+        bar.update(task, completed=done, total=total, description=what)
         speed = bar.tasks[0].speed
-        if total >= ROWS and speed:
+        if speed and (total or 0) >= ROWS:
             bar.update(task, speed=f"{speed:,.0f} rows/s")
 
     timer = Timer(DELAY, bar.start)

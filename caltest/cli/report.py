@@ -99,7 +99,7 @@ def test(
 
 # ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------
 
-FORMATS = {"html": "html", "markdown": "markdown", "md": "markdown", "json": "json"}
+FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
 
 
 @grouped
@@ -160,7 +160,8 @@ def report(
         str | None,
         says(
             "form",
-            "html, markdown or json; by default that of --output's suffix, else html.",
+            "html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
+            "suffix, else html.",
             offers=REPORTS,
         ),
     ] = None,
@@ -170,11 +171,13 @@ def report(
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
-    with progress_bar("report", quiet=quiet):
+    with progress_bar("report", quiet=quiet) as progress:
         from caltest import report as make
         from caltest.checks import check_seed, check_unused
         from caltest.predictions.dependence import Dependence
+        from caltest.reporting.files import check_written
 
+        check_written(form)
         seed = check_seed(draws.rng)
         given: dict[str, Any]
         needs_rows = segments or cluster or recalibrate or tolerance is not None
@@ -207,8 +210,10 @@ def report(
             **vars(draws) | {"rng": seed},
             command=_command(context.obj, seed),
             data_file=None if file.file == STREAM else file.file,
+            progress=lambda step: progress(what=f"report: {step}"),
         )
-        content = made.as_text(form)
+        progress(what=f"report: {form}")
+        content = made.to_format(form)
     write_text(content, output=output)
     path = to_file(output)
     if path is not None and not quiet:

@@ -12,6 +12,8 @@ from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
     from caltest.measures import ScoreDecomposition
     from caltest.segments import SegmentsTest
 
@@ -393,17 +395,30 @@ class Figure:
         Key of the section that it stands in.
     title, description : str
         What it shows, and what is seen in it.
-    svg : str
-        One `<svg>` element.
-    width : float
-        In points.
+    key : str
+        What the ids of its SVG element begin with; unique in the page.
+    canvas : matplotlib.figure.Figure
+        The drawing.
     """
 
     section: str
     title: str
     description: str
-    svg: str
-    width: float
+    key: str
+    canvas: Canvas
+
+    @property
+    def svg(self) -> str:
+        """One `<svg>` element in the colours of the page."""
+        from caltest.reporting.html import inline_svg
+
+        told = {"title": self.title, "description": self.description}
+        return inline_svg(self.canvas, key=self.key, **told)
+
+    @property
+    def width(self) -> float:
+        """In points."""
+        return 72 * float(self.canvas.get_figwidth())
 
 
 SHOWN = 12  # rows of a table that are not folded

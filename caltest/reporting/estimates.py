@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest import measures
-from caltest.calibrators.linear import scaling
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Classwise
 from caltest.measures.gap import LEVEL, share_limits
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
 SMALLEST = 1e-12  # probability whose logarithm is taken
-INVERSE = (1 / scaling.LARGEST_TEMPERATURE, 1 / scaling.SMALLEST_TEMPERATURE)
 
 # The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
 OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
@@ -188,6 +186,9 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     >>> low < 1 < high
     True
     """
+    from caltest.calibrators.linear import scaling  # loads scikit-learn
+
+    inverse = (1 / scaling.LARGEST_TEMPERATURE, 1 / scaling.SMALLEST_TEMPERATURE)
     probs, labels = predictions.probs, predictions.labels
     weight = np.ones(predictions.n)
     if predictions.sample_weight is not None:
@@ -195,8 +196,8 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
     told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
     logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
-    b, curvature = scaling.inverse_temperature(logs, labels, weight, INVERSE)
-    if curvature <= 0 or not INVERSE[0] < b < INVERSE[1]:
+    b, curvature = scaling.inverse_temperature(logs, labels, weight, inverse)
+    if curvature <= 0 or not inverse[0] < b < inverse[1]:
         return None
     expected = np.einsum("ik,ik->i", softmax(logs, b), logs)
     sums = weight * (logs[np.arange(labels.size), labels] - expected)

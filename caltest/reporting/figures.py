@@ -11,7 +11,6 @@ from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Figure, Recalibrated, Where
-from caltest.reporting.html import inline_svg
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
 from caltest.results import HTest, HTestTable
@@ -84,11 +83,8 @@ def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
         except NotApplicable as error:
             left_out.append(f"No figure \u201c{sketch.title}\u201d: {sentence(error)}")
             continue
-        key = f"figure-{len(figures) + 1}"
-        svg = inline_svg(canvas, key=key, title=sketch.title, description=sketch.description)
-        width = 72 * float(canvas.get_figwidth())
         told = {name: getattr(sketch, name) for name in ("section", "title", "description")}
-        figures.append(Figure(svg=svg, width=width, **told))
+        figures.append(Figure(key=f"figure-{len(figures) + 1}", canvas=canvas, **told))
     return figures, left_out
 
 
@@ -131,7 +127,7 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
     for row in content.answer.tests.rows:
         if row.test == "calibration-belt" and row.m == 2:
             yield Sketch(
-                "estimates",
+                "tests",
                 "GiViTI calibration belt",
                 "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where "
                 f"they leave the diagonal the risks are off (p {equals(row.pvalue)}).",

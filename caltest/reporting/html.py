@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-def html_page(content: Content, sections: Sequence[Section]) -> str:
+def html_page(content: Content, sections: Sequence[Section], *, paper: str = "") -> str:
     """Write the page; every text of the user's is escaped by the template.
 
     Parameters
@@ -36,6 +36,8 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
         For the title and the author.
     sections : sequence of Section
         In the order in which they stand.
+    paper : str, optional
+        Its size when it is printed, such as "A4"; by default that of the printer.
 
     Returns
     -------
@@ -46,6 +48,7 @@ def html_page(content: Content, sections: Sequence[Section]) -> str:
 
     environment = _environment()
     css, js = map(_template_text, ("report.css", "report.js"))
+    css += f"@page {{ size: {paper}; }}\n" if paper else ""
     return environment.get_template("report.html.j2").render(
         content=content,
         sections=sections,
@@ -319,25 +322,47 @@ def _theme(root: ET.Element) -> None:
 def formula_svg(latex: str, *, key: str) -> str | None:
     """Draw a formula as an SVG element in the colour of the text; None where it cannot be set."""
     from matplotlib.font_manager import FontProperties
-    from matplotlib.mathtext import math_to_image
+    from matplotlib.textpath import text_to_path
 
-    from caltest.reporting.methods import plain_formula
-
-    buffer = io.StringIO()
+    prop, text = FontProperties(size=FORMULA_SIZE), f"${_for_mathtext(latex)}$"
     try:
-        prop = FontProperties(size=FORMULA_SIZE)
-        math_to_image(f"${_for_mathtext(latex)}$", buffer, prop=prop, format="svg", dpi=72)
+        width, height, depth = text_to_path.get_text_width_height_descent(text, prop, ismath=True)
     except ValueError:  # LaTeX that mathtext does not know
         return None
-    root = _read(buffer.getvalue())
-    _clean(root)
-    for group in list(root):
-        for part in list(group):
-            if part.get("id", "").startswith("patch_"):  # the white ground
-                group.remove(part)
-    _rename(root, key)
+    scale = FORMULA_SIZE / text_to_path.FONT_SCALE
+    box = {"viewBox": f"0 0 {width:.2f} {height:.2f}", "style": f"{STYLE};width:{width:.2f}pt"}
+    root = ET.Element("svg", box)
+    place = f"matrix({scale:g} 0 0 {-scale:g} 0 {height - depth:.2f})"
+    points, codes = text_to_path.get_text_path(prop, text, ismath=True)
+    if len(codes):
+        ET.SubElement(root, "path", {"transform": place, "d": _outline(points, codes)})
     _describe(root, key, plain_formula(latex), "")
-    return ET.tostring(root, encoding="unicode").replace("fill: #000000", "fill: currentColor")
+    return ET.tostring(root, encoding="unicode")
+
+
+def _outline(points: Iterable[Sequence[float]], codes: Iterable[int]) -> str:
+    """Write vertices and codes of matplotlib as the data of an SVG path."""
+    parts, last = [], 0
+    for (x, y), code in zip(points, codes, strict=True):
+        # The points of one curve have its code each; its letter holds for those that follow.
+        letter = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}[int(code)]
+        parts.append(letter if code != last or code == 1 else "")
+        parts.append("" if code == 79 else f"{x:.0f} {y:.0f} ")
+        last = int(code)
+    return "".join(parts).strip()
+
+
+def formula_image(latex: str) -> tuple[io.BytesIO, float] | None:
+    """Draw a formula as PNG, with its width in points; None where it cannot be set."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.mathtext import math_to_image
+
+    buffer, prop, text = io.BytesIO(), FontProperties(size=FORMULA_SIZE), _for_mathtext(latex)
+    try:
+        math_to_image(f"${text}$", buffer, prop=prop, format="png", dpi=300)
+    except ValueError:  # LaTeX that mathtext does not know
+        return None
+    return buffer, int.from_bytes(buffer.getvalue()[16:20]) * 72 / 300  # pixels, of PNG's header
 
 
 def _for_mathtext(latex: str) -> str:

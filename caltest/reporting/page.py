@@ -19,10 +19,10 @@ from caltest.htests.combine import METHODS
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
-from caltest.outputs import check_target, write_whole
+from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
-from caltest.reporting import about
+from caltest.reporting import about, files
 from caltest.reporting.content import (
     Answer,
     Content,
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from caltest.results.verdict import Verdict
 
 SCHEMA = "caltest/report/4"
-SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,7 +64,7 @@ class Report:
     content : Content
         All numbers and sentences.
     figures : tuple of Figure
-        SVG elements with titles and descriptions.
+        Drawings with titles and descriptions.
     left_out : tuple of str
         Figures that were not drawn, and why.
 
@@ -121,12 +120,13 @@ class Report:
         return json.dumps(values, indent=indent, ensure_ascii=False)
 
     def save(self, path: str | Path) -> Path:
-        """Write the report in the format of the suffix: .html, .md or .json.
+        """Write the report in the format of the suffix: .html, .pdf, .docx, .xlsx, .md or .json.
 
         Parameters
         ----------
         path : str or Path
-            The file; it is overwritten.
+            The file; it is overwritten. A PDF is printed by Chromium, Chrome, Edge or WeasyPrint;
+            .docx needs the extra "docx", and .xlsx, which has the tables, the extra "xlsx".
 
         Returns
         -------
@@ -137,21 +137,32 @@ class Report:
         ------
         InvalidInput
             If the suffix is another.
+        NotApplicable
+            If what writes the format is not installed.
         """
         file = Path(path)
-        suffix = checks.check_choice(file.suffix.lower(), SUFFIXES, "the suffix of path")
+        known = [suffix for suffix, form in SUFFIXES.items() if form in self._writers]
+        suffix = checks.check_choice(file.suffix.lower(), known, "the suffix of path")
         check_target(file)
-        write_whole(file, self.as_text(SUFFIXES[suffix]))
+        write_whole(file, self.to_format(SUFFIXES[suffix]))
         return file
 
-    def as_text(self, form: str) -> str:
-        """Return the report in the format "html", "markdown" or "json"."""
-        writers: dict[str, Callable[[], str]] = {
+    def to_format(self, form: str) -> str | bytes:
+        """Return the report as "html", "markdown", "json", "pdf", "docx" or "xlsx"."""
+        write = self._writers[checks.check_choice(form, self._writers, "form")]
+        files.check_written(form)
+        return write()
+
+    @property
+    def _writers(self) -> dict[str, Callable[[], str | bytes]]:
+        return {
             "html": self.to_html,
             "markdown": self.to_markdown,
             "json": lambda: self.to_json() + "\n",
+            "pdf": lambda: files.pdf_file(self.content, self.sections),
+            "docx": lambda: files.docx_file(self.content, self.sections),
+            "xlsx": lambda: files.xlsx_file(self.content, self.sections),
         }
-        return writers[checks.check_choice(form, writers, "form")]()
 
     def _repr_html_(self) -> str:
         """Show the page in a frame of the notebook, where its styles do not leave it."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from caltest import measures
-from caltest.calibrators import Calibrator
-from caltest.calibrators.base import CalibrationSet
-from caltest.comparison.calibrators import FEWEST_ROWS
-from caltest.comparison.out_of_fold import OutOfFold, best_of, out_of_fold
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.content import (
@@ -23,6 +20,11 @@ from caltest.reporting.content import (
 from caltest.reporting.reading import after_reading, decimal, short_pvalue
 from caltest.results import ComparedCalibrator, wording
 
+if TYPE_CHECKING:
+    from caltest.calibrators import Calibrator
+    from caltest.calibrators.base import CalibrationSet
+    from caltest.comparison.out_of_fold import OutOfFold
+
 HeldOut = tuple[Recalibrated, Predictions]  # the held-out rows as a calibrator maps them
 
 
@@ -33,6 +35,9 @@ def compare(
     data: CalibrationSet | None = None,
 ) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
+    from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
+    from caltest.comparison.out_of_fold import out_of_fold
+
     if predictions.n < FEWEST_ROWS:
         raise NotApplicable(
             f"calibrators are tested on rows that are held out, and {predictions.n} rows are too "
@@ -72,6 +77,8 @@ def compare(
 
 def _helps(found: OutOfFold, predictions: Predictions, data: CalibrationSet | None) -> str | None:
     """Say what the verdict says; nothing where no map could be fitted."""
+    from caltest.comparison.out_of_fold import best_of
+
     try:
         return wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
     except NotApplicable:

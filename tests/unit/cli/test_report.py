@@ -1,6 +1,7 @@
 """`caltest report FILE`: formats, options, the command that the page shows."""
 
 import json
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -77,8 +78,8 @@ def test_command_has_its_seed(caltest, predictions_csv):
     [
         (("--profile", "clinic"), "did you mean 'clinical'?"),
         (("--meta", "period"), "--meta must be KEY=VALUE"),
-        (("--format", "pdf"), "--format must be one of"),
-        (("-o", "report.docx"), "must name a format where no --format does; got 'report.docx'"),
+        (("--format", "odt"), "--format must be one of"),
+        (("-o", "report.odt"), "must be one of .html, .htm, .md, .json, .pdf, .docx, .xlsx where"),
         (("--recalibrate", "temprature"), "did you mean 'temperature'?"),
         (("--level", "2"), "level must lie strictly between 0 and 1"),
         (("--test", "skc"), "did you mean 'skce'?"),
@@ -90,6 +91,14 @@ def test_bad_option_is_one_line(caltest, predictions_csv, arguments, message):
     assert finished.status == 2
     assert message in finished.err
     assert finished.err.count("\n") == 1
+
+
+def test_word_and_excel_files_are_written(caltest, predictions_csv, tmp_path):
+    """The ending of the name chooses the format."""
+    for suffix, part in (("docx", "word/document.xml"), ("xlsx", "xl/worksheets/sheet2.xml")):
+        path = tmp_path / f"report.{suffix}"
+        assert caltest("report", predictions_csv, *SEEDED, "-o", path).status == 0
+        assert part in zipfile.ZipFile(path).namelist()
 
 
 @pytest.mark.full

@@ -232,7 +232,8 @@ def test_clinical_page_has_its_numbers_and_decisions(make, risks):
     for name in ("calibration intercept", "calibration slope", "ICI"):
         assert found[name].low < found[name].value < found[name].high
     assert "deaths predicted" in page.to_markdown()
-    assert [figure.section for figure in page.figures][:3] == ["answer", "estimates", "decisions"]
+    assert [figure.section for figure in page.figures][:3] == ["answer", "tests", "decisions"]
+    assert "<b>GiViTI calibration belt.</b>" in page.to_html()
 
 
 @pytest.mark.full

@@ -1,0 +1,103 @@
+"""Reports as Word, Excel and PDF files: read again by other libraries."""
+
+import io
+import zipfile
+
+import pytest
+from docx import Document
+from docx.oxml.ns import qn
+from python_calamine import CalamineWorkbook
+
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.reporting import files
+
+
+@pytest.fixture(scope="module")
+def word(page):
+    return page.to_format("docx")
+
+
+def blocks_of(page, kind):
+    return [block for one in page.sections for block in one.blocks if getattr(block, kind)]
+
+
+def test_word_has_the_sections_tables_and_pictures_of_the_page(page, word):
+    """Nothing of the page is missing, and cells hold its texts."""
+    document = Document(io.BytesIO(word))
+    heads = [one.text for one in document.paragraphs if one.style.name == "Heading 1"]
+    assert heads == [section.title for section in page.sections]
+    sheets = [block.sheet for block in blocks_of(page, "sheet")]
+    assert len(document.tables) == len(sheets)
+    table = next(sheet for sheet in sheets if sheet.rows)
+    found = document.tables[sheets.index(table)]
+    assert [cell.text for cell in found.rows[1].cells][: len(table.header)] == list(table.rows[0])
+    pictures = [one._inline.docPr.get("descr") for one in document.inline_shapes]
+    told = [block.figure.description for block in blocks_of(page, "figure")]
+    assert [text for text in pictures if text in told] == told
+    assert document.core_properties.author == "Ann"
+
+
+def test_word_repeats_headers_and_breaks_no_row(word):
+    for table in Document(io.BytesIO(word)).tables:
+        marks = [row._tr.trPr.find(qn("w:cantSplit")) is not None for row in table.rows]
+        assert all(marks)
+    heads = Document(io.BytesIO(word)).element.findall(f".//{qn('w:tblHeader')}")
+    assert heads
+
+
+def test_excel_has_a_sheet_of_each_table_with_numbers(page):
+    """Numbers are those of the page, with its decimals in the format."""
+    book = CalamineWorkbook.from_filelike(io.BytesIO(page.to_format("xlsx")))
+    sheets = [block.sheet for block in blocks_of(page, "sheet")]
+    assert len(book.sheet_names) == 1 + len(sheets)
+    answer = book.get_sheet_by_name("The answer").to_python()
+    assert [page.sections[0].blocks[0].text] in answer
+    tests = book.get_sheet_by_name("Tests of calibration").to_python()
+    place = tests[0].index("p-value")
+    row = page.content.answer.tests[0]
+    assert tests[1][0] == row.test
+    assert tests[1][place] == pytest.approx(row.pvalue, abs=5e-4)
+
+
+@pytest.mark.full
+def test_names_of_users_are_no_code(hostile):
+    """Scripts, formulas and characters that XML forbids are texts."""
+    hostile = hostile.__class__(
+        hostile.content.__class__(
+            **{name: getattr(hostile.content, name) for name in hostile.content.__slots__}
+            | {"title": "=1+1\x00\ud800", "author": "\x0b"}
+        ),
+        hostile.figures,
+    )
+    assert Document(io.BytesIO(hostile.to_format("docx"))).paragraphs[0].text == r"=1+1\x00\ud800"
+    book = zipfile.ZipFile(io.BytesIO(hostile.to_format("xlsx")))
+    assert not any(b"<f>" in book.read(name) for name in book.namelist())
+
+
+def test_missing_library_is_said_before_anything_is_written(page, tmp_path, monkeypatch):
+    """The message says what to install, and the old file stays."""
+    monkeypatch.setattr(files, "find_spec", lambda _name: None)
+    monkeypatch.setattr(files, "BROWSERS", ())
+    for suffix, words in {
+        "docx": r"pip install 'caltest\[docx\]'",
+        "xlsx": r"pip install 'caltest\[xlsx\]'",
+        "pdf": "pip install weasyprint",
+    }.items():
+        old = tmp_path / f"report.{suffix}"
+        old.write_bytes(b"old")
+        with pytest.raises(NotApplicable, match=words):
+            page.save(old)
+        assert old.read_bytes() == b"old"
+
+
+def test_unknown_ending_names_the_known_ones(page, tmp_path):
+    with pytest.raises(InvalidInput, match=r"'\.html', .*'\.docx', '\.xlsx'; got '\.odt'"):
+        page.save(tmp_path / "report.odt")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+@pytest.mark.skipif(files._browser() is None, reason="needs a browser")
+def test_browser_prints_a_pdf(page, tmp_path):
+    path = page.save(tmp_path / "report.pdf")
+    assert path.read_bytes().startswith(b"%PDF")
