@@ -14,7 +14,7 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.codec import plain, plain_fields, settle
+from caltest.results.codec import IF_GIVEN, plain, plain_fields, settle
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, Table, given
 from caltest.types import AnyArray, Flags, Floats, Ints
@@ -54,6 +54,9 @@ class HTestTable(Table[HTest]):
         Where given, each row has a traffic light; see `traffic_lights`.
     columns : tuple of str
         Parameters of the rows that stand beside the numbers in prints and data frames.
+    difference : HTest or None
+        Of groups: the test that all have the same error at the same predictions, which none need
+        be without.
     pvalues : (len(rows),) array
         The p-values before adjustment, read-only.
     pvalue : float
@@ -83,6 +86,7 @@ class HTestTable(Table[HTest]):
     together: float | None = None
     light_bounds: tuple[float, float, float] | None = None
     columns: tuple[str, ...] = ()
+    difference: HTest | None = field(default=None, metadata=IF_GIVEN)
     pvalues: Floats = field(init=False, compare=False)
     pvalue: float = field(init=False, compare=False)
 
