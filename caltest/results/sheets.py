@@ -190,6 +190,10 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         columns["B"] = tuple(
             "" if row.n_resamples is None else str(row.n_resamples) for row in rows
         )
+    sizes = [row.size for row in rows if row.size is not None and _of_group(row)]
+    if len(sizes) == len(rows):
+        cells = [_gap_cells(one.predicted, one.observed, one.low, one.high) for one in sizes]
+        columns |= zip(NUMBERS[1:], zip(*cells, strict=True), strict=True)
     columns |= _parameter_columns(rows, None if long else table.columns)
     name = _shared(row.estimate_name for row in rows) or "estimate"
     columns[name] = tuple(sheet.number(row.estimate) for row in rows)
@@ -207,6 +211,21 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         words = tuple(sheet.verdict(value) for value in table.rejected.tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
     return columns
+
+
+def _of_group(row: HTest) -> bool:
+    """Tell whether a row is of a group that is no grade."""
+    return row.group is not None and row.counts is None
+
+
+def _gap_cells(predicted: float, observed: float, low: float, high: float) -> tuple[str, ...]:
+    """Write prediction, share and gap, in per cent and points, and the interval of the gap."""
+    return (
+        f"{100 * predicted:.1f}",
+        f"{100 * observed:.1f}",
+        f"{100 * (observed - predicted):+z.1f}",
+        f"[{100 * low:z.1f}, {100 * high:z.1f}]",
+    )
 
 
 def _parameter_columns(rows: Sequence[HTest], wanted: Sequence[str] | None) -> Columns:
@@ -308,6 +327,12 @@ def _together(table: HTestTable) -> sheet.Pairs:
         value = sheet.equals(sheet.pvalue(table.together, sheet.SMALLEST_TAIL))
         told = f"p-value {value}, of all groups together or of the worst, whichever is rarer"
         lines.append(("answer", told))
+    if table.difference is not None:
+        lines.append(("difference", wording.difference_in_words(table.difference)))
+    if all(map(_of_group, table.rows)):
+        sure = table.rows[0].size is not None and table.rows[0].size.kind == "confidence"
+        what = ", of the predicted class being right" if sure else ""
+        lines.append(("predicted, observed, gap", f"{GAPS}{what}"))
     return tuple(lines)
 
 
@@ -344,6 +369,9 @@ def _shared(values: Iterable[str]) -> str:
     """The one value that all have in common, or nothing."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else ""
+
+
+GAPS = "in per cent and percentage points; gap = observed - predicted, each interval by itself"
 
 
 NUMBERS = ("n", "predicted", "observed", "gap", "95 %")
@@ -399,7 +427,6 @@ def _method(test: GroupsTest) -> str:
 
 
 def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
-    ends = f"[{100 * test.low[g]:z.1f}, {100 * test.high[g]:z.1f}]"
     share = test.events[g] / test.sizes[g]
     own = (
         (sheet.number(float(test.statistics[g])), sheet.pvalue(test.pvalues[g], "1e-30"))
@@ -408,10 +435,7 @@ def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
     )
     return (
         str(test.sizes[g]),
-        f"{100 * test.predicted[g]:.1f}",
-        f"{100 * share:.1f}",
-        f"{100 * (share - test.predicted[g]):+z.1f}",
-        ends,
+        *_gap_cells(test.predicted[g], share, test.low[g], test.high[g]),
         *own,
         sheet.pvalue(float(test.adjusted[g])),
         sheet.stars(float(test.adjusted[g])),
@@ -425,10 +449,7 @@ def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
             f"rejected at level {sheet.number(test.level)}",
             f"{test.n_rejected:,} of {len(test):,} {kind}",
         )
-    yield (
-        "predicted, observed, gap",
-        "in per cent and percentage points; gap = observed - predicted, each interval by itself",
-    )
+    yield "predicted, observed, gap", GAPS
     for name, (p, text) in test.omnibus.items():
         yield name, f"p-value {sheet.equals(sheet.pvalue(p))}, {text}"
     for note in test.notes:

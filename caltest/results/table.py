@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
+GAP = ("predicted", "observed", "gap", "low", "high")  # columns of groups
 LIGHTS = ("green", "yellow", "orange", "red")
 
 
@@ -184,6 +185,8 @@ class HTestTable(Table[HTest]):
         adjusted = self.adjusted.tolist()
         records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
         for values, row in zip(records, self.rows, strict=True):
+            if row.group is not None and row.counts is None and row.size is not None:
+                values |= {name: getattr(row.size, name) for name in GAP}
             values |= {name: plain(row.parameters.get(name)) for name in self.columns}
         for values, light in zip(records, self.traffic_lights, strict=False):
             values["light"] = light
@@ -506,7 +509,7 @@ class GroupsTest(HTestTable):
         """Return the columns of the data frame; those of groups keep their types."""
         groups = zip(*self.values, strict=True) if self.values else [()] * len(self.columns)
         # A column of the data that is called as one of the numbers comes with its kind.
-        taken = {"n", "predicted", "observed", "gap", "low", "high", "statistic", "pvalue"}
+        taken = {"n", *GAP, "statistic", "pvalue"}
         named = (f"group {one}" if one in {*taken, "adjusted"} else one for one in self.columns)
         columns = {name: list(column) for name, column in zip(named, groups, strict=True)}
         numbers: Sequence[tuple[str, AnyArray]] = (

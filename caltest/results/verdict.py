@@ -55,8 +55,8 @@ class Verdict(Result):
     places : tuple of Gap
         Where predictions and labels differ, the worst first; empty where nothing is rejected.
     sentences : tuple of (str, str)
-        What prints, a paragraph each: pairs of "answer", "size", "where", "helps", "detectable" or
-        "note" and the text.
+        What prints, a paragraph each: pairs of "answer", "size", "difference", "where", "helps",
+        "detectable" or "note" and the text.
     data_name : str
         What was tested.
 
@@ -114,7 +114,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     few = all(wording.is_too_small(row.size) for row in table)
     places = tuple(_places_of_rows(table, p))
     first = wording.headline_of_table(table, p)
-    sentences = [("answer", first)]
+    sentences = [("answer", first), *wording.differences(table)]
     told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
     sentences += [("where", f"{wording.place_in_words(place, first)}.") for place in told]
     rows = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}

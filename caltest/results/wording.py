@@ -269,6 +269,12 @@ def difference_in_words(test: HTest) -> str:
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
 
+def differences(table: HTestTable) -> list[tuple[str, str]]:
+    """The sentence of a verdict on whether groups differ, where that was tested."""
+    found = table.difference
+    return [] if found is None else [("difference", difference_in_words(found))]
+
+
 # ---- several tests ------------------------------------------------------------------------------
 
 
