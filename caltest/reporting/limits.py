@@ -39,7 +39,7 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
     values = as_array(grades, "grades")
     if values.dtype.kind != "f" or values.size == pd.size or values.ndim != 1:
         return check_groups(values, pd.size, "grades")
-    if not (values.size and 0 < values[0] and values[-1] < 1 and (np.diff(values) > 0).all()):
+    if not (values.size and values[0] > 0 and values[-1] < 1 and (np.diff(values) > 0).all()):
         rule = "PDs between grades must rise inside (0, 1)"
         raise invalid(rule, shown(values.tolist()), "pass as [0.01, 0.05]")
     names = np.array([f"PD {name}" for name in range_names((0.0, *values.tolist(), 1.0))])

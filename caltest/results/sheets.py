@@ -45,7 +45,7 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
         numbers.append((test.estimate_name, sheet.number(test.estimate)))
     against = test.side or "the predictions are not calibrated"
     hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
-    if test.null == TOLERANCE:
+    if test.null in {TOLERANCE, wording.COMMON}:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return sheet.Sheet(
         title=test.method,
@@ -190,8 +190,7 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         columns["B"] = tuple(
             "" if row.n_resamples is None else str(row.n_resamples) for row in rows
         )
-    sizes = [row.size for row in rows if row.size is not None and _of_group(row)]
-    if len(sizes) == len(rows):
+    if sizes := table.group_sizes:
         cells = [_gap_cells(one.predicted, one.observed, one.low, one.high) for one in sizes]
         columns |= zip(NUMBERS[1:], zip(*cells, strict=True), strict=True)
     columns |= _parameter_columns(rows, None if long else table.columns)
@@ -211,11 +210,6 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         words = tuple(sheet.verdict(value) for value in table.rejected.tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
     return columns
-
-
-def _of_group(row: HTest) -> bool:
-    """Tell whether a row is of a group that is no grade."""
-    return row.group is not None and row.counts is None
 
 
 def _gap_cells(predicted: float, observed: float, low: float, high: float) -> tuple[str, ...]:
@@ -329,9 +323,8 @@ def _together(table: HTestTable) -> sheet.Pairs:
         lines.append(("answer", told))
     if table.difference is not None:
         lines.append(("difference", wording.difference_in_words(table.difference)))
-    if all(map(_of_group, table.rows)):
-        sure = table.rows[0].size is not None and table.rows[0].size.kind == "confidence"
-        what = ", of the predicted class being right" if sure else ""
+    if sizes := table.group_sizes:
+        what = ", of the predicted class being right" * (sizes[0].kind == "confidence")
         lines.append(("predicted, observed, gap", f"{GAPS}{what}"))
     return tuple(lines)
 

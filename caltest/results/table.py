@@ -116,6 +116,13 @@ class HTestTable(Table[HTest]):
         return self.rows[0].n
 
     @property
+    def group_sizes(self) -> tuple[Gap, ...]:
+        """The gap of each row of a table by groups, grades aside; else empty."""
+        sizes = [one.size for one in self.rows if one.group is not None and one.counts is None]
+        found = tuple(size for size in sizes if size is not None)
+        return found if len(found) == len(self.rows) else ()
+
+    @property
     def n_rejected(self) -> int:
         """How many adjusted p-values are at most the level."""
         return int(np.count_nonzero(self.rejected))
@@ -185,9 +192,9 @@ class HTestTable(Table[HTest]):
         adjusted = self.adjusted.tolist()
         records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
         for values, row in zip(records, self.rows, strict=True):
-            if row.group is not None and row.counts is None and row.size is not None:
-                values |= {name: getattr(row.size, name) for name in GAP}
             values |= {name: plain(row.parameters.get(name)) for name in self.columns}
+        for values, size in zip(records, self.group_sizes, strict=False):
+            values |= {name: getattr(size, name) for name in GAP}
         for values, light in zip(records, self.traffic_lights, strict=False):
             values["light"] = light
         return records
