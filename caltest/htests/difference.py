@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -32,7 +32,7 @@ CLUSTERS = 4096  # sums whose signs are flipped; of more, several have the same 
 CLASSES = 20  # the most that are compared one by one, those that are expected most often,
 EXPECTED = 10.0  # each so often in every group: flipped signs are rough for fewer
 MANY = 4096  # from here on rows of a group with nearly the same prediction are added up
-CELLS = 32  # of them to a standard deviation of the log odds
+CELLS, APART = 32.0, 1e4  # of them to a log odds of 1, and between groups
 AT_A_TIME = 1 << 22  # numbers
 FLAT = 1e-9  # share of a variance that is rounding
 LEAST = float(np.finfo(np.float64).eps)
@@ -92,20 +92,10 @@ class Event:
         """Add up rows of a group whose predictions are nearly the same, where there are many."""
         if weighted or self.clusters is not None or self.x.size < MANY:
             return self
-        place = np.floor(self.x * (CELLS / max(float(np.std(self.x)), LEAST**0.5)))
-        place += self.group * (np.ptp(place) + 1.0) - place.min()
-        _, code = np.unique(place, return_inverse=True)
-        size, hits, x, group = (
-            np.bincount(code, one * factor)
-            for one, factor in (
-                (self.size, 1.0),
-                (self.hits, 1.0),
-                (self.x, self.size),
-                (self.group, self.size),
-            )
-        )
-        start = np.searchsorted(np.rint(group / size), np.arange(self.start.size))
-        return replace(self, x=x / size, size=size, hits=hits, weight=np.ones(x.size), start=start)
+        keys, code = np.unique(self.group * APART + np.round(self.x * CELLS), return_inverse=True)
+        size, hits, x = (np.bincount(code, v) for v in (self.size, self.hits, self.x * self.size))
+        start = np.searchsorted(keys, (np.arange(self.start.size) - 0.5) * APART)
+        return Event(self.name, x / size, size, hits, np.ones(size.size), start, None)
 
     def curve(self, basis: Floats, own: Floats | None = None) -> Floats:
         """Return the coefficients of the change of the log odds that fits best."""
@@ -180,11 +170,12 @@ class Event:
         )
 
     @cached_property
-    def informations(self) -> Floats:
-        """Of a shift of each group, for a known curve and for this one, (2, G)."""
-        own, G = self.information(self.weight), np.arange(self.start.size)
-        free = np.einsum("gk,gk->g", own[:, 0], self.weights[G, :, 2 * G])
-        return np.maximum(np.stack([own[:, 0, 0], free]), LEAST)
+    def points(self) -> Floats:
+        """What a unit of the score of a shift is in the share of events of each group, (G,)."""
+        own, G = self.information(self.weight)[:, 0], np.arange(self.start.size)
+        free = np.einsum("gk,gk->g", own, self.weights[G, :, 2 * G])
+        mass = self.sums(self.size * self.weight)
+        return np.maximum(own[:, 0] / np.maximum(free, LEAST) / mass, LEAST)
 
     def gap(self, g: int, name: str, variance: float, count: int) -> Gap:
         """Return what is observed in a group less what the curve of the others gives there.
@@ -198,9 +189,8 @@ class Event:
         others = expit(self.x[own] + self.basis[own] @ gamma)
         mass = float(weight @ size)
         observed = float(weight @ self.hits[own]) / mass
-        whole, free = self.informations[:, g]
-        variance *= (whole / (free * mass)) ** 2
-        rows = mass * mass / float(np.square(weight) @ size) * free / whole
+        variance *= self.points[g] ** 2
+        rows = mass / float(np.square(weight) @ size) / self.points[g]
         clusters = np.unique(self.clusters[own]).size if self.dependent else None
         effective = observed * (1.0 - observed) / max(variance, LEAST**2)
         return Gap.of(
@@ -210,7 +200,7 @@ class Event:
             predicted=float(weight @ (size * others)) / mass,
             observed=observed,
             deviation=math.sqrt(variance),
-            effective=max(effective, rows) if clusters is None else effective or rows,
+            effective=float(max(effective, rows) if clusters is None else effective or rows),
             clusters=None if clusters == 1 else clusters,
         ).one_of(count)
 
@@ -251,8 +241,7 @@ def difference_of(
     procedures under some non-iid models, Ann. Statist. 16 (signs).
     """
     firsts = list({row.group: row for row in reversed(rows)}.values())[::-1]
-    several = len({row.lens for row in rows}) > 1
-    parts = [_columns(row, several=several) for row in firsts]
+    parts = [_columns(row) for row in firsts]
     if len(parts) < 2 or not all(parts):
         return None
     events = [one for one in _events(parts) if 0 < one.hits @ one.weight < one.size @ one.weight]
@@ -268,9 +257,7 @@ def difference_of(
     if wording.speaks(replicates.pvalue, level):
         far = far / sd
     else:  # where the largest difference is not ruled out
-        scale = [one.informations.prod(0) ** -1.0 * one.informations[0] ** 2 for one in events]
-        mass = [one.sums(one.size * one.weight) for one in events]
-        far = (far + 2.0 * sd) * np.array(scale) / np.array(mass)
+        far = (far + 2.0 * sd) * np.array([event.points for event in events])
     e, g = np.unravel_index(int(far.argmax()), far.shape)
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
@@ -288,7 +275,7 @@ def difference_of(
         null_text=f"{way} one curve of all groups",
         n=sum(row.n for row in firsts),
         m=first.m,
-        lens="strong" if several else first.lens,
+        lens=first.lens,
         claim="at the same predictions the event is as frequent in all groups",
         data_name=first.data_name,
         parameters={"groups": len(firsts)},
@@ -322,14 +309,14 @@ def _chi2(scores: Floats, covariance: Floats) -> Floats:
 Column = tuple[str, EventRows, Floats]  # name of the event, rows or cells, rows of each
 
 
-def _columns(row: HTest, *, several: bool) -> list[Column]:
+def _columns(row: HTest) -> list[Column]:
     """Return the events of a group: that of two classes, or a right prediction and each class."""
     if row.counted is not None and row.counted.cells.weights is None:
         cells = row.counted.cells
         return [("", EventRows(cells.mean, cells.events), cells.n.astype(np.float64))]
     if row.evidence is None:
         return []
-    seen = row.evidence.predictions if several else row.evidence.seen
+    seen = row.evidence.seen
     found = [("" if seen.m == 2 else "accuracy", event_rows(seen))]
     names = [str(name) for name in seen.classes] if seen.m > 2 else []
     found += [(f"P({name})", Where(event=name).rows(seen)) for name in names]
@@ -349,9 +336,8 @@ def _events(parts: Sequence[Sequence[Column]]) -> Iterator[Event]:
             for values in zip(*columns, strict=True)
         )
         size = np.concatenate([part[k][2] for part in parts])
-        clusters = np.arange(p.size) if len(chosen) > 1 else None
-        if codes is not None:
-            clusters = np.unique(codes, return_inverse=True)[1]
+        clusters = np.arange(p.size) if codes is None else np.unique(codes, return_inverse=True)[1]
+        flipped = codes is not None or len(chosen) > 1
         yield Event(
             name=parts[0][k][0],
             x=np.log(np.maximum(p, LEAST) / np.maximum(1.0 - p, LEAST)),
@@ -359,6 +345,6 @@ def _events(parts: Sequence[Sequence[Column]]) -> Iterator[Event]:
             hits=hits.astype(np.float64),
             weight=np.ones(p.size) if weight is None else weight,
             start=start,
-            clusters=None if clusters is None else clusters % CLUSTERS,
+            clusters=clusters % CLUSTERS if flipped else None,
             dependent=codes is not None,
         ).in_cells(weighted=weight is not None)
