@@ -93,7 +93,10 @@ class Event:
         if weighted or self.clusters is not None or self.x.size < MANY:
             return self
         keys, code = np.unique(self.group * APART + np.round(self.x * CELLS), return_inverse=True)
-        size, hits, x = (np.bincount(code, v) for v in (self.size, self.hits, self.x * self.size))
+        size, hits, x = (
+            np.asarray(np.bincount(code, values), np.float64)
+            for values in (self.size, self.hits, self.x * self.size)
+        )
         start = np.searchsorted(keys, (np.arange(self.start.size) - 0.5) * APART)
         return Event(self.name, x / size, size, hits, np.ones(size.size), start, None)
 
@@ -191,7 +194,9 @@ class Event:
         observed = float(weight @ self.hits[own]) / mass
         variance *= self.points[g] ** 2
         rows = mass / float(np.square(weight) @ size) / self.points[g]
-        clusters = np.unique(self.clusters[own]).size if self.dependent else None
+        clusters = None
+        if self.dependent and self.clusters is not None:
+            clusters = np.unique(self.clusters[own]).size
         effective = observed * (1.0 - observed) / max(variance, LEAST**2)
         return Gap.of(
             kind="difference",
@@ -331,20 +336,19 @@ def _events(parts: Sequence[Sequence[Column]]) -> Iterator[Event]:
     start = np.append(0, np.cumsum([part[0][1].probs.size for part in parts])[:-1])
     for k in chosen:
         columns = [part[k][1] for part in parts]
-        p, hits, weight, codes = (
-            None if values[0] is None else np.concatenate(values)
-            for values in zip(*columns, strict=True)
-        )
-        size = np.concatenate([part[k][2] for part in parts])
-        clusters = np.arange(p.size) if codes is None else np.unique(codes, return_inverse=True)[1]
-        flipped = codes is not None or len(chosen) > 1
+        p = np.concatenate([rows.probs for rows in columns])
+        weight = [rows.weight for rows in columns if rows.weight is not None]
+        codes = [rows.clusters for rows in columns if rows.clusters is not None]
+        signs = np.unique(np.concatenate(codes), return_inverse=True)[1] if codes else None
+        if signs is None and len(chosen) > 1:
+            signs = np.arange(p.size)
         yield Event(
             name=parts[0][k][0],
             x=np.log(np.maximum(p, LEAST) / np.maximum(1.0 - p, LEAST)),
-            size=size,
-            hits=hits.astype(np.float64),
-            weight=np.ones(p.size) if weight is None else weight,
+            size=np.concatenate([part[k][2] for part in parts]),
+            hits=np.concatenate([rows.happened for rows in columns]).astype(np.float64),
+            weight=np.concatenate(weight) if weight else np.ones(p.size),
             start=start,
-            clusters=clusters % CLUSTERS if flipped else None,
-            dependent=codes is not None,
-        ).in_cells(weighted=weight is not None)
+            clusters=None if signs is None else signs % CLUSTERS,
+            dependent=bool(codes),
+        ).in_cells(weighted=bool(weight))
