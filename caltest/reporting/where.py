@@ -30,7 +30,7 @@ from caltest.reporting.content import (
 from caltest.reporting.reading import percent
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS, worst_range
-from caltest.results.wording import FIRST_EVIDENCE, difference_in_words
+from caltest.results.wording import FIRST_EVIDENCE
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
 from caltest.segments.run import Settings as SegmentSettings
@@ -213,7 +213,8 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         for test in tested.omnibus:
             yield paragraph(f"All groups together: p {reading.equals(test.pvalue)} ({test.test}).")
         if tested.difference is not None:
-            yield paragraph(difference_in_words(tested.difference))
+            pvalue = reading.equals(tested.difference.pvalue)
+            yield paragraph(f"That groups differ at the same predictions: p {pvalue}.")
         if tested.together is not None:
             pvalue = reading.equals(tested.together)
             yield paragraph(f"All groups together or the worst, whichever is rarer: p {pvalue}.")
