@@ -266,7 +266,7 @@ def difference_of(
     e, g = np.unravel_index(int(far.argmax()), far.shape)
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
-    first = firsts[0]
+    first, name = firsts[0], wording.called(str(firsts[g].group), firsts)
     return HTest(
         test="difference",
         method="Test that all groups have the same error at the same predictions",
@@ -288,7 +288,7 @@ def difference_of(
         seed=seed,
         null_distribution=replicates.values[1:],
         level=level,
-        size=events[e].gap(int(g), str(firsts[g].group), float(shifts[e, 1, g]), far.size),
+        size=events[e].gap(int(g), name, float(shifts[e, 1, g]), far.size),
     )
 
 
