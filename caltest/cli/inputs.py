@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -159,6 +160,16 @@ class PredictionFile:
             sample_weight=self.sample_weight,
             classes=options.parse_classes(self.classes),
         )
+
+    def grades(self, asked: str | None) -> object:
+        """Return the column that `--grades` names, or the PDs between grades."""
+        if asked is None:
+            return None
+        with suppress(ValueError):
+            return [float(one) for one in asked.split(",")]
+        checks.check_not_label(asked, self.label, "--grades")
+        opened = self._opened[0]
+        return opened.column(check_choice(asked, opened.names, "--grades"))
 
     def segments(self, names: str | None) -> dict[str, object] | None:
         """Return the columns that `--segments` gave, by name."""

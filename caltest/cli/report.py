@@ -115,6 +115,15 @@ def report(
         ),
     ] = None,
     by: str | None = None,
+    grades: Annotated[
+        str | None,
+        Says(
+            "COLUMN",
+            "Grades of a master scale, with traffic lights: a column, or the PDs between grades, "
+            "0.01,0.05.",
+            "columns",
+        ),
+    ] = None,
     segments: str | None = None,
     cluster: str | None = None,
     recalibrate: Annotated[
@@ -180,7 +189,7 @@ def report(
         check_written(form)
         seed = check_seed(draws.rng)
         given: dict[str, Any]
-        needs_rows = segments or cluster or recalibrate or tolerance is not None
+        needs_rows = grades or segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
             given = {"model": None, "data": str(file.file), "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by)}
@@ -198,6 +207,7 @@ def report(
             **given,
             test=_keys(test),
             lens=_keys(lens),
+            grades=file.grades(grades),
             segments=file.segments(segments),
             recalibrate=_keys(recalibrate),
             profile=profile,

@@ -15,6 +15,7 @@ from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.asked import Asked, Plan, seeds_of_groups
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
+from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
@@ -32,6 +33,7 @@ from caltest.results.evidence import Counted, Evidence
 from caltest.sources import Cells
 
 EXACT = "exact"
+MOST = 9999  # resamples of the test of a difference, where their number is adaptive
 TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
 SPREAD = (
     "clusters have rows in several groups, which depend on each other: the groups are not tested "
@@ -225,6 +227,8 @@ def _table(
     correction = "holm" if is_joint and (spread or apart) else asked.correction
     together = () if spread else tuple(_omnibus_tests(found, asked))
     adjusted, name = adjusted_rows(rows, correction)
+    draws = {"n_resamples": min(asked.most_resamples, MOST), "seed": asked.seed}
+    is_tested = source.grouped and asked.tolerance is None
     return HTestTable(
         rows,
         name,
@@ -233,6 +237,7 @@ def _table(
         notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
         omnibus=together,
         together=pvalue_of_groups(rows, together),
+        difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
     )
 
 

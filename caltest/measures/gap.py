@@ -121,7 +121,8 @@ class Gap:
     ----------
     kind : str
         "event" for the event of two classes, "confidence" for the predicted class; of a part of
-        the rows "region", "class", "group" or "segment".
+        the rows "region", "class", "group" or "segment"; "difference" where predicted is what the
+        curve of the other groups gives in a group.
     name : str
         The event, or which rows.
     n : int

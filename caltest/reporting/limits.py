@@ -7,27 +7,59 @@ from typing import Any, cast
 
 import numpy as np
 
-from caltest.errors import NotApplicable
+from caltest.checks import as_array, check_choice, check_groups, check_not_label
+from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration, test_master_scale
-from caltest.predictions import Predictions
+from caltest.predictions import ModelData, Predictions
+from caltest.predictions.tables import table_of_frame
 from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
+from caltest.reporting.where import range_names
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import SPEAKS
+from caltest.segments.inputs import frame_of
+from caltest.types import AnyArray, Floats
 
 MOST_PDS = 25  # distinct predictions that are grades of themselves
 GRADES = 10
 
 
-def test_grades(predictions: Predictions, settings: Settings) -> HTestTable:
-    """Test each grade by its number of defaults, against more of them than its PD says."""
+def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
+    """Return the grade of each row, (n,), from a column, values, or ends of PDs between grades."""
+    if isinstance(grades, str):
+        frame = frame_of(given)
+        if frame is None:
+            rule = "grades must be values where there is no data frame that they could be in"
+            raise invalid(
+                rule, shown(grades), "pass one a row, or PDs between grades, [0.01, 0.05]"
+            )
+        check_not_label(grades, given.label, "grades")
+        table = table_of_frame(frame)
+        grades = table.column(check_choice(grades, table.names, "grades"))
+    values = as_array(grades, "grades")
+    if values.dtype.kind != "f" or values.size == pd.size or values.ndim != 1:
+        return check_groups(values, pd.size, "grades")
+    if not (values.size and values[0] > 0 and values[-1] < 1 and (np.diff(values) > 0).all()):
+        rule = "PDs between grades must rise inside (0, 1)"
+        raise invalid(rule, shown(values.tolist()), "pass as [0.01, 0.05]")
+    names = np.array([f"PD {name}" for name in range_names((0.0, *values.tolist(), 1.0))])
+    return np.asarray(names[np.searchsorted(values, pd)])
+
+
+def test_grades(
+    predictions: Predictions, grades: AnyArray | None, settings: Settings
+) -> HTestTable:
+    """Test each grade by its number of defaults, against more of them than its PD says.
+
+    Without grades the distinct PDs are grades where they are few, else tenths of the rows.
+    """
     if predictions.m != 2 or predictions.sample_weight is not None:
         raise NotApplicable(
             "grades are tested by their counts of defaults",
             "pass two classes, and no sample weights",
         )
     pd, default = predictions.probs[:, 1], predictions.labels
-    names, codes = _grades(predictions, by=settings.by)
+    names, codes = _grades(pd, grades)
     n = np.bincount(codes, minlength=len(names))
     order = np.argsort(np.bincount(codes, pd) / n, kind="stable")
     return test_master_scale(
@@ -42,10 +74,9 @@ def test_grades(predictions: Predictions, settings: Settings) -> HTestTable:
 test_grades.__test__ = False  # type: ignore[attr-defined]
 
 
-def _grades(predictions: Predictions, *, by: bool) -> tuple[list[str], np.ndarray]:
-    pd = predictions.probs[:, 1]
-    if by and predictions.groups is not None:
-        names, codes = np.unique(predictions.groups, return_inverse=True)
+def _grades(pd: Floats, grades: AnyArray | None) -> tuple[list[str], np.ndarray]:
+    if grades is not None:
+        names, codes = np.unique(grades, return_inverse=True)
         return [str(name) for name in names.tolist()], codes
     values, codes = np.unique(pd, return_inverse=True)
     if values.size <= MOST_PDS:

@@ -36,7 +36,7 @@ from caltest.reporting.document import sections
 from caltest.reporting.estimates import collect_estimates, collect_scores
 from caltest.reporting.figures import draw_figures
 from caltest.reporting.html import html_page, markdown_page
-from caltest.reporting.limits import certify, test_grades
+from caltest.reporting.limits import certify, read_grades, test_grades
 from caltest.reporting.methods import methods_of
 from caltest.reporting.reading import sentence
 from caltest.reporting.recalibrated import HeldOut, compare
@@ -47,6 +47,7 @@ from caltest.results import HTestTable
 from caltest.results.codec import plain
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given, read_segments
+from caltest.types import AnyArray
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -183,6 +184,7 @@ def report(
     test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens | Sequence[str | Lens] | None = None,
     by: object = None,
+    grades: object = None,
     segments: object = None,
     cluster: object = None,
     recalibrate: str | Calibrator | Sequence[str | Calibrator] | None = None,
@@ -223,7 +225,11 @@ def report(
         classes that are expected most often, at most 20. A test and a lens that do not go together
         are left out with a remark.
     by : (n,) array, column name, list of column names or True, optional
-        Groups to be tested, each by itself, with adjusted p-values.
+        Groups to be tested, each by itself, with adjusted p-values, and whether they differ.
+    grades : (n,) array, column name or list of float, optional
+        The grades of a master scale, each tested by its number of events with a traffic light: a
+        column, one value per row, or the PDs between grades, as [0.01, 0.05], whose lower grade
+        holds them.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Segments to be tested, which may overlap, as for `test_calibration`; the page shows the
         worst.
@@ -237,8 +243,8 @@ def report(
     profile : {"general", "clinical", "credit", "ml", "forecast"}, optional
         The field whose words, order and tests the page has; by default "general" for two classes
         and "ml" for more. "clinical" has E/O, intercept, slope, ICI and the calibration belt, each
-        with its interval or p-value, and the net benefit; "credit" has the grades (the groups of
-        `by=`, else the distinct PDs, else tenths) with their traffic lights.
+        with its interval or p-value, and the net benefit; "credit" has grades with
+        traffic lights (those of `grades=`, else the distinct PDs, else tenths of the rows).
     tolerance : float, optional
         A calibration error in the unit of probabilities, in (0, 1): the page says whether one
         within it is shown, or one beyond it, by the largest cumulative gap and the root mean
@@ -333,6 +339,7 @@ def report(
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
     needs_rows = {
+        "grades": grades is not None,
         "segments": segments is not None,
         "cluster": cluster is not None,
         "recalibrate": maps,
@@ -344,7 +351,7 @@ def report(
     }
     table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
-    event, columns = dict(stated).get("event"), None
+    event, columns, scale = dict(stated).get("event"), None, None
     source: Rows | Counted
     if table is not None and counts:
         plan = partial(plan_of_cells, **asked)
@@ -352,14 +359,22 @@ def report(
     else:
         name = None
         if table is not None and not table.is_eager:
-            needs = given.needs if segments is None else bool
+            needs = given.needs if segments is None and grades is None else bool
             given, name = replace(given, model=None, data=table.table(needs)), table.name
         plan = partial(plan_of, **asked)
         source = read_rows(given, plan, event=event, fitted=bool(maps), name=name)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
+        pd = source.predictions.probs[:, -1]
+        scale = None if grades is None else read_grades(grades, given, pd)
     own = field(source.m)
     content, outcomes = _content(
-        source, maps=maps, columns=columns, profile=own, tolerance=error, settings=settings
+        source,
+        maps=maps,
+        columns=columns,
+        scale=scale,
+        profile=own,
+        tolerance=error,
+        settings=settings,
     )
     full = Content(
         title=_title(title, source.name),
@@ -392,6 +407,7 @@ def _content(
     *,
     maps: list[Calibrator],
     columns: Given | None,
+    scale: AnyArray | None,
     profile: about.Profile,
     tolerance: float | None,
     settings: Settings,
@@ -409,7 +425,8 @@ def _content(
         segments = None if columns is None else find_segments(rows, columns, settings)
         within = None if tolerance is None else certify(rows, tolerance, settings)
         try:
-            grades = test_grades(rows, settings) if profile.graded else None
+            graded = profile.graded or scale is not None
+            grades = test_grades(rows, scale, settings) if graded else None
         except NotApplicable as error:
             left_out.append(f"Grades are not tested: {sentence(error)}")
         if maps:

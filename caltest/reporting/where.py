@@ -212,6 +212,9 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         yield _table("Groups", "group", ranked(content.where.group_places), content, profile)
         for test in tested.omnibus:
             yield paragraph(f"All groups together: p {reading.equals(test.pvalue)} ({test.test}).")
+        if tested.difference is not None:
+            pvalue = reading.equals(tested.difference.pvalue)
+            yield paragraph(f"That groups differ at the same predictions: p {pvalue}.")
         if tested.together is not None:
             pvalue = reading.equals(tested.together)
             yield paragraph(f"All groups together or the worst, whichever is rarer: p {pvalue}.")

@@ -45,7 +45,7 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
         numbers.append((test.estimate_name, sheet.number(test.estimate)))
     against = test.side or "the predictions are not calibrated"
     hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
-    if test.null == TOLERANCE:
+    if test.null in {TOLERANCE, wording.COMMON}:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
     return sheet.Sheet(
         title=test.method,
@@ -190,6 +190,9 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         columns["B"] = tuple(
             "" if row.n_resamples is None else str(row.n_resamples) for row in rows
         )
+    if sizes := table.group_sizes:
+        cells = [_gap_cells(one.predicted, one.observed, one.low, one.high) for one in sizes]
+        columns |= zip(NUMBERS[1:], zip(*cells, strict=True), strict=True)
     columns |= _parameter_columns(rows, None if long else table.columns)
     name = _shared(row.estimate_name for row in rows) or "estimate"
     columns[name] = tuple(sheet.number(row.estimate) for row in rows)
@@ -207,6 +210,16 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         words = tuple(sheet.verdict(value) for value in table.rejected.tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
     return columns
+
+
+def _gap_cells(predicted: float, observed: float, low: float, high: float) -> tuple[str, ...]:
+    """Write prediction, share and gap, in per cent and points, and the interval of the gap."""
+    return (
+        f"{100 * predicted:.1f}",
+        f"{100 * observed:.1f}",
+        f"{100 * (observed - predicted):+z.1f}",
+        f"[{100 * low:z.1f}, {100 * high:z.1f}]",
+    )
 
 
 def _parameter_columns(rows: Sequence[HTest], wanted: Sequence[str] | None) -> Columns:
@@ -308,6 +321,11 @@ def _together(table: HTestTable) -> sheet.Pairs:
         value = sheet.equals(sheet.pvalue(table.together, sheet.SMALLEST_TAIL))
         told = f"p-value {value}, of all groups together or of the worst, whichever is rarer"
         lines.append(("answer", told))
+    if table.difference is not None:
+        lines.append(("difference", wording.difference_in_words(table.difference)))
+    if sizes := table.group_sizes:
+        what = ", of the predicted class being right" * (sizes[0].kind == "confidence")
+        lines.append(("predicted, observed, gap", f"{GAPS}{what}"))
     return tuple(lines)
 
 
@@ -344,6 +362,9 @@ def _shared(values: Iterable[str]) -> str:
     """The one value that all have in common, or nothing."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else ""
+
+
+GAPS = "in per cent and percentage points; gap = observed - predicted, each interval by itself"
 
 
 NUMBERS = ("n", "predicted", "observed", "gap", "95 %")
@@ -399,7 +420,6 @@ def _method(test: GroupsTest) -> str:
 
 
 def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
-    ends = f"[{100 * test.low[g]:z.1f}, {100 * test.high[g]:z.1f}]"
     share = test.events[g] / test.sizes[g]
     own = (
         (sheet.number(float(test.statistics[g])), sheet.pvalue(test.pvalues[g], "1e-30"))
@@ -408,10 +428,7 @@ def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
     )
     return (
         str(test.sizes[g]),
-        f"{100 * test.predicted[g]:.1f}",
-        f"{100 * share:.1f}",
-        f"{100 * (share - test.predicted[g]):+z.1f}",
-        ends,
+        *_gap_cells(test.predicted[g], share, test.low[g], test.high[g]),
         *own,
         sheet.pvalue(float(test.adjusted[g])),
         sheet.stars(float(test.adjusted[g])),
@@ -425,10 +442,7 @@ def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
             f"rejected at level {sheet.number(test.level)}",
             f"{test.n_rejected:,} of {len(test):,} {kind}",
         )
-    yield (
-        "predicted, observed, gap",
-        "in per cent and percentage points; gap = observed - predicted, each interval by itself",
-    )
+    yield "predicted, observed, gap", GAPS
     for name, (p, text) in test.omnibus.items():
         yield name, f"p-value {sheet.equals(sheet.pvalue(p))}, {text}"
     for note in test.notes:

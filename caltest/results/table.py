@@ -14,7 +14,7 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.codec import plain, plain_fields, settle
+from caltest.results.codec import IF_GIVEN, plain, plain_fields, settle
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, Table, given
 from caltest.types import AnyArray, Flags, Floats, Ints
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from caltest.render import Sheet
     from caltest.results.verdict import Verdict
 
+GAP = ("predicted", "observed", "gap", "low", "high")  # columns of groups
 LIGHTS = ("green", "yellow", "orange", "red")
 
 
@@ -54,6 +55,9 @@ class HTestTable(Table[HTest]):
         Where given, each row has a traffic light; see `traffic_lights`.
     columns : tuple of str
         Parameters of the rows that stand beside the numbers in prints and data frames.
+    difference : HTest or None
+        Of groups: the test that all have the same error at the same predictions, which none need
+        be without.
     pvalues : (len(rows),) array
         The p-values before adjustment, read-only.
     pvalue : float
@@ -83,6 +87,7 @@ class HTestTable(Table[HTest]):
     together: float | None = None
     light_bounds: tuple[float, float, float] | None = None
     columns: tuple[str, ...] = ()
+    difference: HTest | None = field(default=None, metadata=IF_GIVEN)
     pvalues: Floats = field(init=False, compare=False)
     pvalue: float = field(init=False, compare=False)
 
@@ -109,6 +114,13 @@ class HTestTable(Table[HTest]):
         if wording.noun_of(self.rows) in {"groups", "grades"}:
             return sum(row.n for row in self.rows)
         return self.rows[0].n
+
+    @property
+    def group_sizes(self) -> tuple[Gap, ...]:
+        """The gap of each row of a table by groups, grades aside; else empty."""
+        sizes = [one.size for one in self.rows if one.group is not None and one.counts is None]
+        found = tuple(size for size in sizes if size is not None)
+        return found if len(found) == len(self.rows) else ()
 
     @property
     def n_rejected(self) -> int:
@@ -181,6 +193,8 @@ class HTestTable(Table[HTest]):
         records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
         for values, row in zip(records, self.rows, strict=True):
             values |= {name: plain(row.parameters.get(name)) for name in self.columns}
+        for values, size in zip(records, self.group_sizes, strict=False):
+            values |= {name: getattr(size, name) for name in GAP}
         for values, light in zip(records, self.traffic_lights, strict=False):
             values["light"] = light
         return records
@@ -502,7 +516,7 @@ class GroupsTest(HTestTable):
         """Return the columns of the data frame; those of groups keep their types."""
         groups = zip(*self.values, strict=True) if self.values else [()] * len(self.columns)
         # A column of the data that is called as one of the numbers comes with its kind.
-        taken = {"n", "predicted", "observed", "gap", "low", "high", "statistic", "pvalue"}
+        taken = {"n", *GAP, "statistic", "pvalue"}
         named = (f"group {one}" if one in {*taken, "adjusted"} else one for one in self.columns)
         columns = {name: list(column) for name, column in zip(named, groups, strict=True)}
         numbers: Sequence[tuple[str, AnyArray]] = (

@@ -62,7 +62,8 @@ class Verdict(Result):
         What prints, a paragraph each, as pairs of a kind and a text. First the card: "answer",
         "size", of all rows, "where", the worst place, "helps", and where nothing was found in all
         rows "detectable", what they could have shown. Then details: "events", "whole", "groups" and
-        "segments", the answers of other parts, "also", further places, or "note".
+        "segments", the answers of other parts, "difference", whether groups differ, "also",
+        further places, or "note".
     data_name : str
         What was tested.
 
@@ -130,7 +131,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     places = tuple(_places_of_rows(table, p))
     first, rest = wording.told_of_table(table, p)
     told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
-    sentences = [("answer", first), *_where(told, rest)]
+    sentences = [("answer", first), *_where(told, rest), *wording.differences(table)]
     rows: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
     rows |= {"headline": wording.headline_of_table(table, p), "few": few, "size": worst.size}
     return _verdict(table, p, claim, sentences, places, **rows)
@@ -224,8 +225,9 @@ def together(
         if kind in {"where", "also"}
     ]
     card["where"] = places[0] if places else ""
+    details += [pair for part in verdicts for pair in part.sentences if pair[0] == "difference"]
     details += [("also", text) for text in places[1:]]
-    details += [pair for pair in whole.sentences if pair[0] not in {*CARD, "also"}]
+    details += [pair for pair in whole.sentences if pair[0] not in {*CARD, "difference", "also"}]
     sentences = [(kind, card[kind]) for kind in CARD if card.get(kind)] + details
     gaps = tuple(place for part in verdicts for place in part.places)
     return replace(lead, n=whole.n, size=whole.size, places=gaps, sentences=tuple(sentences))

@@ -64,9 +64,20 @@ CALIBRATION = Claim(
     ("not calibrated", "not rejected"),
 )
 
+COMMON = "common curve"  # the null of the test that groups do not differ
+
+DIFFERENCE = Claim(
+    "that groups differ",
+    "Groups differ",
+    "No difference between groups is shown",
+    ("different", "not rejected"),
+)
+
 
 def claim_of(test: HTest) -> Claim:
-    """What the p-value of a test is about: calibration, one side of it, or a tolerance."""
+    """What the p-value of a test is about: calibration, one side of it, a tolerance, groups."""
+    if test.null == COMMON:
+        return DIFFERENCE
     if test.null == "tolerance":
         return _claim_of_tolerance(test)
     if test.side:
@@ -102,13 +113,18 @@ def answer(pvalue: float, level: float | None, claim: Claim, *, few: bool = Fals
     >>> answer(0.3, None, CALIBRATION), answer(0.3, None, CALIBRATION, few=True)
     ('no evidence', 'too few rows')
     """
-    speaks = pvalue <= (FIRST_EVIDENCE if level is None else level)
-    if few and not speaks and claim is CALIBRATION:
+    found = speaks(pvalue, level)
+    if few and not found and claim is CALIBRATION:
         return "too few rows"
     if level is not None:
-        return claim.keys[0] if speaks else claim.keys[1]
+        return claim.keys[0] if found else claim.keys[1]
     strength = next((word for bound, word in EVIDENCE if pvalue <= bound), "no")
     return f"{strength} evidence"
+
+
+def speaks(pvalue: float, level: float | None) -> bool:
+    """Whether a p-value speaks against the null hypothesis at the level, or at all."""
+    return pvalue <= (FIRST_EVIDENCE if level is None else level)
 
 
 def answer_in_words(
@@ -148,6 +164,8 @@ def headline(test: HTest, pvalue: float | None = None) -> str:
     """The answer of one test, and the direction and size; p may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     claim, few = claim_of(test), is_too_small(test.size)
+    if claim is DIFFERENCE:
+        return difference_in_words(test)
     first = answer_in_words(p, test.level, claim, few=few, n=test.n)
     return f"{first}. {direction(test, p)}".rstrip()
 
@@ -156,8 +174,7 @@ def direction(test: HTest, pvalue: float) -> str:
     """Direction and size in percentage points with the interval, as far as p speaks for them."""
     if test.size is None:
         return ""
-    speaks = pvalue <= (FIRST_EVIDENCE if test.level is None else test.level)
-    found = speaks and not claim_of(test).is_good
+    found = speaks(pvalue, test.level) and not claim_of(test).is_good
     if test.side:
         return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
@@ -230,6 +247,27 @@ def place_in_words(place: Gap) -> str:
 def capital(text: str) -> str:
     """The text as a sentence begins; a formula such as P(1) stays."""
     return text[:1].upper() + text[1:]
+
+
+def difference_in_words(test: HTest) -> str:
+    """Whether groups differ, and which one is farthest from the others, or could be."""
+    first = answer_in_words(test.pvalue, test.level, DIFFERENCE)
+    size = test.size
+    if size is None:
+        return f"{first}."
+    predicted, observed, gap = numbers_in_words(size)
+    numbers = f"{observed} observed, {predicted} at the same predictions elsewhere ({gap})"
+    if not speaks(test.pvalue, test.level):
+        most = 100 * max(abs(size.low), abs(size.high))
+        return f"{first}; one of {most:.1f} points is not ruled out in {size.name}: {numbers}."
+    clear = "" if size.is_clear else ", though not clearly by its mean"
+    return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
+
+
+def differences(table: HTestTable) -> list[tuple[str, str]]:
+    """The sentence of a verdict on whether groups differ, where that was tested."""
+    found = table.difference
+    return [] if found is None else [("difference", difference_in_words(found))]
 
 
 # ---- several tests ------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def _check_any(columns: Named, name: str = "segments") -> Named:
 
 
 def _named(names: Sequence[str], given: ModelData) -> Named:
-    frame = _frame(given)
+    frame = frame_of(given)
     if frame is None:
         rule = "segments must be values where there is no data frame that columns could be of"
         raise invalid(rule, shown(list(names)), "pass a dict of columns, {'age': age}")
@@ -126,7 +126,7 @@ def _named(names: Sequence[str], given: ModelData) -> Named:
     return _columns_of(table, names)
 
 
-def _frame(given: ModelData) -> object:
+def frame_of(given: ModelData) -> object:
     """Return the data frame among what was given, or None."""
     data = given.data
     pair = data if isinstance(data, (tuple, list)) and len(data) == 2 else (None,)

@@ -81,6 +81,8 @@ def test_command_has_its_seed(caltest, predictions_csv):
         (("--format", "odt"), "--format must be one of"),
         (("-o", "report.odt"), "must be one of .html, .htm, .md, .json, .pdf, .docx, .xlsx where"),
         (("--recalibrate", "temprature"), "did you mean 'temperature'?"),
+        (("--grades", "0.2,0.1"), "PDs between grades must rise inside (0, 1)"),
+        (("--grades", "ratings"), "--grades must be one of"),
         (("--level", "2"), "level must lie strictly between 0 and 1"),
         (("--test", "skc"), "did you mean 'skce'?"),
     ],

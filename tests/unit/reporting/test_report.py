@@ -238,9 +238,10 @@ def test_clinical_page_has_its_numbers_and_decisions(make, risks):
 
 @pytest.mark.full
 def test_credit_page_has_grades_with_lights(make, risks):
-    """The groups are the grades, tested as `test_master_scale` does."""
+    """Grades are tested as `test_master_scale` does, apart from groups."""
     grade = np.searchsorted([0.1, 0.3], risks[0])
-    page = make(*risks, by=grade, profile="credit", test="ece")
+    page = make(*risks, by=grade % 2, grades=grade, profile="credit", test="ece")
+    assert [row.group for row in page.content.where.groups] == [0, 1]
     table = page.content.grades
     n, defaults = np.bincount(grade), np.bincount(grade, risks[1]).astype(int)
     alone = ct.test_master_scale(
@@ -299,6 +300,8 @@ def test_author_states_and_signs(make, risks):
         ({"profile": "clinic"}, "did you mean 'clinical'"),
         ({"tolerance": 5}, "pass 0.05 for 5 %"),
         ({"meta": ["a"]}, "meta must map names to texts"),
+        ({"grades": "rating"}, "grades must be values where there is no data frame"),
+        ({"grades": [1, 2]}, "grades must have one entry per row of probs"),
     ],
 )
 def test_bad_argument_of_the_page_is_named(make, risks, arguments, message):
