@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, cast
 
 import typer
@@ -25,7 +26,7 @@ from caltest.cli.output import OutputClosed, echo
 from caltest.cli.planning import plan_monitoring, power, precision, sample_size
 from caltest.cli.report import compare, report, test
 from caltest.cli.wording import epilog, in_words_of_the_command_line
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning
 
 REJECTED = 1
 BAD_INPUT = 2
@@ -103,7 +104,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         # What libraries tell each other's developers is nothing that a user could act on.
         warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = partial(_show_warning, set())
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)
             status: int = app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
@@ -199,5 +200,12 @@ def _print_error(message: str, status: int) -> int:
     return status
 
 
-def _show_warning(message: Warning | str, *_place: object, **_stream: object) -> None:
-    _print_error(f"warning: {in_words_of_the_command_line(str(message))}", status=0)
+def _show_warning(
+    told: set[str], message: Warning | str, *_place: object, **_stream: object
+) -> None:
+    """Print a warning once; how a file is read is none."""
+    words = in_words_of_the_command_line(str(message))
+    if words not in told:
+        told.add(words)
+        kind = "" if isinstance(message, ReadAsWarning) else "warning: "
+        _print_error(f"{kind}{words}", status=0)

@@ -65,7 +65,7 @@ def test(
             check_unused("on segments", cluster=cluster, time=time, lag=lag)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
         if file.lies(engine, on_error, weighted=segments is None):
-            given: dict[str, Any] = {"data": str(file.file), "engine": engine, "on_error": on_error}
+            given: dict[str, Any] = {"data": file.lying, "engine": engine, "on_error": on_error}
             given |= {
                 "cluster": cluster,
                 "time": time,
@@ -179,7 +179,7 @@ def report(
         given: dict[str, Any]
         needs_rows = segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
-            given = {"model": None, "data": str(file.file), "engine": engine, "on_error": on_error}
+            given = {"model": None, "data": file.lying, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by)}
         else:
             predictions, values = file.read(file.probs, by=by)

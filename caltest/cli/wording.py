@@ -35,6 +35,8 @@ def _truths(words: re.Match[str]) -> str:
 
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"\bsep=, decimal= and encoding=": "--sep, --decimal and --encoding",
+    rf"^(sep|decimal|encoding) (must)": _flagged,
     r"^resolve needs": "outcomes need",
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
@@ -46,7 +48,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(tolerance)=([\d.]+)": _flagged,
     rf"\b(batch_id|classes|truth|{TRUTHS})=(?=[, ]|$)": _flagged,
     r"\btest without by=$": "leave out --by",
-    r"\bat row (\d+)\b": r"at row \1 (counted from 0)",
+    r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
         r"--label must name the labels and --probs the probabilities; got \1; swap the two options"
     ),
