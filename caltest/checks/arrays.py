@@ -87,6 +87,8 @@ def _as_it_is_read(text: str) -> str:
     """Say how to write a number that is one to people: 70%, or 0,7."""
     if re.fullmatch(r"[0-9.]+ ?%", text) and _is_numeral(text.rstrip(" %")):
         return f"write {float(text.rstrip(' %')) / 100:.6g} for {text}"
+    if re.fullmatch(r"[1-9][0-9]{0,2}(,[0-9]{3})+", text):
+        return f"write {text.replace(',', '')}, without commas"
     if re.fullmatch(r"[0-9]+,[0-9]+", text):
         return f"write decimal points, {text.replace(',', '.')}"
     return "convert them to floats first"

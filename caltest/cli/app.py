@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -25,7 +27,7 @@ from caltest.cli.monitor import monitor
 from caltest.cli.output import OutputClosed, echo
 from caltest.cli.planning import plan_monitoring, power, precision, sample_size
 from caltest.cli.report import compare, report, test
-from caltest.cli.wording import epilog, in_words_of_the_command_line
+from caltest.cli.wording import epilog, in_words_of_the_command_line, instead
 from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning
 
 REJECTED = 1
@@ -41,7 +43,14 @@ _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.mro()[2])
 app = typer.Typer(
     name="caltest",
     help="Are a model's probabilities calibrated? Answers with a p-value.",
+    epilog="Exit status: 0 done; 1 calibration rejected or an alarm, with --fail only; 2 bad "
+    "input, or a file that cannot be read or written; 70 a mistake of caltest; 130 interrupted; "
+    "141 the output was closed.",
     pretty_exceptions_enable=False,
+    context_settings={
+        "help_option_names": ["--help", "-h"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+    },
 )
 app.command(epilog=epilog("demo"))(demo)
 app.command(epilog=epilog("test"))(test)
@@ -156,11 +165,20 @@ def _words_on_unexpected(error: BaseException) -> str:
 
 
 def _words_on_usage(error: typer.BadParameter) -> str:
-    """Word a mistake; of an option of other commands, name these where they are few."""
+    """Word a mistake: what is meant, or of an option of other commands, these if they are few."""
+    given = [] if error.ctx is None else error.ctx.find_root().obj or []
+    first = given[0] if given else ""
+    if error.ctx is not None and error.ctx.parent is None and first[:1] != "-":
+        meant = f"caltest test {shlex.quote(first)}" if Path(first).exists() else instead(first)
+        if meant is not None:
+            return f"caltest has no command {shlex.quote(first)}. Try {meant}."
     unknown = type(error).__name__ == "NoSuchOption"
     option = getattr(error, "option_name", None) if unknown else None
     having = [name for name, known in _options(typer.main.get_command(app)) if option in known]
     this = "caltest" if error.ctx is None else error.ctx.command_path
+    meant = instead(option) if option else None
+    if meant is not None and not (having and len(having) <= 3):
+        return f"{this} has no option {option}; did you mean {meant}? Try {this} --help."
     if having:
         where = f"{this} has no option {option}"
         if len(having) > 3:
@@ -168,6 +186,8 @@ def _words_on_usage(error: typer.BadParameter) -> str:
         others = " and ".join(filter(None, [", ".join(having[:-1]), having[-1]]))
         return f"{where}; it belongs to {others}. Try {having[0]} --help."
     words = error.format_message().rstrip(".")
+    if "extra argument" in words:
+        words += "; join names by commas, and put a pattern of files in quotes"
     return f"{words}{'' if words.endswith('?') else '.'} Try --help."
 
 

@@ -224,8 +224,8 @@ def one_or_many(values: list[str] | None) -> str | list[str] | None:
 
 
 def parse_probs(value: str | None) -> str | list[str] | None:
-    """A prefix or one column as it stands, names joined by commas as a list."""
-    return split(value) if value is not None and "," in value else value
+    """A prefix, also p_*, or one column as it stands, names joined by commas as a list."""
+    return split(value) if value is not None and "," in value else value and value.rstrip("*")
 
 
 def parse_resamples(value: str) -> int | str:

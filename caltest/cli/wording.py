@@ -7,6 +7,45 @@ from collections.abc import Callable
 
 from caltest.cli.options import flag_of
 
+INSTEAD = {  # what people type first, and what they mean
+    "--label COLUMN": "labels target y y-true truth outcome actual observed",
+    "--probs COLUMNS": "prob proba p pred preds predictions predicted y-prob y-pred score scores",
+    "--by COLUMN": "group groups groupby group-by subgroup subgroups stratify",
+    "--segments COLUMNS": "segment",
+    "--level 0.05": "alpha significance confidence threshold",
+    "--test KEY": "metric method measure statistic",
+    "--set bins=10": "bins n-bins num-bins",
+    "--weight COLUMN": "weights sample-weight sample-weights",
+    "--cluster COLUMN": "clusters id ids patient",
+    "--n-resamples B": "n permutations n-permutations bootstrap b",
+    "--seed N": "random-state random-seed rng",
+    "--jobs N": "n-jobs workers threads",
+    "--logits": "logit from-logits",
+    "--sep CHAR": "separator delimiter delim",
+    "--format json": "json",
+    "--format markdown": "md markdown",
+    "-o FILE": "out out-file outfile save",
+    "--help": "help",
+    "--version": "version v",
+    "-q": "silent",
+    "caltest test FILE": "check run evaluate validate",
+    "caltest report FILE": "plot html pdf",
+    "caltest compare FILE": "models",
+}
+
+
+def instead(word: str) -> str | None:
+    """Return what is meant by a name of an option or a command that there is not.
+
+    Examples
+    --------
+    >>> instead("--alpha"), instead("--n_bins"), instead("--xyz")
+    ('--level 0.05', '--set bins=10', None)
+    """
+    name = word.lstrip("-").lower().replace("_", "-")
+    return next((one for one, names in INSTEAD.items() if name in names.split()), None)
+
+
 TRUTHS = "temperature|slope|intercept|ratio|noise"
 
 
@@ -36,7 +75,7 @@ def _truths(words: re.Match[str]) -> str:
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bsep=, decimal= and encoding=": "--sep, --decimal and --encoding",
-    rf"^(sep|decimal|encoding) (must)": _flagged,
+    r"^(sep|decimal|encoding) (must)": _flagged,
     r"^resolve needs": "outcomes need",
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",

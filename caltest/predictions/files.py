@@ -342,6 +342,8 @@ def check_file(path: Path) -> None:
     """Check that a path names a file."""
     if not path.exists():
         remedy = "check the spelling and the working directory"
+        if re.match(r"\w{2,}:/", str(path)):
+            remedy = "download it first"
         raise invalid("path must name a file", repr(str(path)), remedy)
 
 
@@ -432,7 +434,7 @@ def _encoding(source: Source, head: bytes, opened: Opened) -> str:
         return "utf-16"
     if b"\0" in head:
         for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-            if head[start::2].count(0) > len(head) // 4:
+            if head[start::2].count(0) > len(head) // 4 and 0 not in head[1 - start :: 2]:
                 return encoding
         found = next((k for magic, k in MAGIC.items() if head.startswith(magic)), None)
         remedy = f"name its format by file_format={found!r}" if found else "convert the file"

@@ -14,7 +14,7 @@ from caltest.errors import invalid
 from caltest.types import AnyArray
 
 PREFIXES = ("p_", "prob_")
-USUAL = ("p", "prob", "proba", "probability", "risk", "y_prob", "y_proba", "y_score", "predicted")
+USUAL = ("p", "prob", "proba", "probability", "risk", "y_prob", "y_proba", "y_score", "pd")
 
 
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
