@@ -174,17 +174,17 @@ def _words_on_usage(error: typer.BadParameter) -> str:
             return f"caltest has no command {shlex.quote(first)}. Try {meant}."
     unknown = type(error).__name__ == "NoSuchOption"
     option = getattr(error, "option_name", None) if unknown else None
-    having = [name for name, known in _options(typer.main.get_command(app)) if option in known]
+    known = dict(_options(typer.main.get_command(app)))
+    having = [name for name, options in known.items() if option in options]
     this = "caltest" if error.ctx is None else error.ctx.command_path
-    meant = instead(option) if option else None
-    if meant is not None and not (having and len(having) <= 3):
-        return f"{this} has no option {option}; did you mean {meant}? Try {this} --help."
-    if having:
-        where = f"{this} has no option {option}"
-        if len(having) > 3:
-            return f"{where}. Try {this} --help."
+    where, meant = f"{this} has no option {option}", instead(option or "") or ""
+    if 0 < len(having) <= 3:
         others = " and ".join(filter(None, [", ".join(having[:-1]), having[-1]]))
         return f"{where}; it belongs to {others}. Try {having[0]} --help."
+    if meant.startswith("caltest ") or meant.partition(" ")[0] in known.get(this, ()):
+        return f"{where}; did you mean {meant}? Try {this} --help."
+    if having:
+        return f"{where}. Try {this} --help."
     words = error.format_message().rstrip(".")
     if "extra argument" in words:
         words += "; join names by commas, and put a pattern of files in quotes"

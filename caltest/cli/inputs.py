@@ -18,7 +18,7 @@ from caltest.checks.suspicions import warn_caller
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import files
-from caltest.predictions.options import ENGINES, FileOptions, NumberOptions
+from caltest.predictions.options import ENGINES, FileOptions, NumberOptions, names_of
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions, tables
@@ -44,12 +44,7 @@ class FileForm:
     @property
     def how(self) -> FileOptions:
         """The options of `caltest.predictions.files`."""
-        return {
-            "file_format": self.file_format,
-            "sep": self.sep,
-            "decimal": self.decimal,
-            "encoding": self.encoding,
-        }
+        return cast("FileOptions", {name: getattr(self, name) for name in names_of(FileOptions)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,29 +8,23 @@ from collections.abc import Callable
 from caltest.cli.options import flag_of
 
 INSTEAD = {  # what people type first, and what they mean
-    "--label COLUMN": "labels target y y-true truth outcome actual observed",
-    "--probs COLUMNS": "prob proba p pred preds predictions predicted y-prob y-pred score scores",
-    "--by COLUMN": "group groups groupby group-by subgroup subgroups stratify",
-    "--segments COLUMNS": "segment",
-    "--level 0.05": "alpha significance confidence threshold",
-    "--test KEY": "metric method measure statistic",
+    "--label": "labels target y y-true truth outcome actual observed",
+    "--probs": "prob proba p pred preds predictions predicted y-prob y-pred score scores",
+    "--by": "group groups groupby group-by subgroup subgroups stratify",
+    "--level": "alpha significance confidence threshold",
+    "--test": "metric method measure statistic",
     "--set bins=10": "bins n-bins num-bins",
-    "--weight COLUMN": "weights sample-weight sample-weights",
-    "--cluster COLUMN": "clusters id ids patient",
-    "--n-resamples B": "n permutations n-permutations bootstrap b",
-    "--seed N": "random-state random-seed rng",
-    "--jobs N": "n-jobs workers threads",
-    "--logits": "logit from-logits",
-    "--sep CHAR": "separator delimiter delim",
-    "--format json": "json",
-    "--format markdown": "md markdown",
-    "-o FILE": "out out-file outfile save",
+    "--weight": "weights sample-weight sample-weights",
+    "--n-resamples": "n permutations n-permutations bootstrap b",
+    "--seed": "random-state random-seed rng",
+    "--jobs": "n-jobs workers threads",
+    "--sep": "separator delimiter delim",
+    "--format": "json md markdown",
+    "--output": "out out-file outfile save",
     "--help": "help",
     "--version": "version v",
-    "-q": "silent",
     "caltest test FILE": "check run evaluate validate",
     "caltest report FILE": "plot html pdf",
-    "caltest compare FILE": "models",
 }
 
 
@@ -40,7 +34,7 @@ def instead(word: str) -> str | None:
     Examples
     --------
     >>> instead("--alpha"), instead("--n_bins"), instead("--xyz")
-    ('--level 0.05', '--set bins=10', None)
+    ('--level', '--set bins=10', None)
     """
     name = word.lstrip("-").lower().replace("_", "-")
     return next((one for one, names in INSTEAD.items() if name in names.split()), None)

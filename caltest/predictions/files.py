@@ -28,7 +28,7 @@ import numpy as np
 from caltest.checks.arrays import MISSING_WORDS
 from caltest.checks.options import check_choice
 from caltest.checks.suspicions import warn_caller
-from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, invalid, shown
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, invalid
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
@@ -61,37 +61,24 @@ LINES = 200  # of them
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-SPELLED = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";"}
-
-
-ENCODINGS = {"cp1252": "the encoding of Windows (cp1252)", "latin-1": "the encoding Latin-1"}
+SPELLED = {"\\t": "\t", "tab": "\t", "semicolon": ";"}
 
 
 DEFAULTS = {"csv": ",", "tsv": "\t"}
 
 
-SUFFIXES = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".dat": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".parq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".npz": "npz",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xlsb": "excel",
-    ".xls": "excel",
-    ".ods": "excel",
+KINDS = {
+    "csv": ".csv .txt .dat",
+    "tsv": ".tsv .tab",
+    "parquet": ".parquet .pq .parq",
+    "feather": ".feather .arrow .ipc",
+    "jsonl": ".jsonl .ndjson .json",
+    "npz": ".npz",
+    "excel": ".xlsx .xlsm .xlsb .xls .ods",
 }
+
+
+SUFFIXES = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes.split()}
 
 
 MAGIC = {
@@ -136,8 +123,8 @@ class Opened:
         One of `FORMATS`.
     name : str
         For messages.
-    sep, decimal, eol : str
-        What stands between columns and in decimals, and ends lines, in a text.
+    sep, decimal : str
+        What stands between columns and in decimals of a text.
     """
 
     source: Source
@@ -145,7 +132,6 @@ class Opened:
     name: str
     sep: str = ","
     decimal: str = "."
-    eol: str = "\n"
 
 
 def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Table:
@@ -301,8 +287,8 @@ def files_of(path: str | Path) -> list[Path] | None:
     """
     path = Path(path)
     if path.is_dir():
-        paths = {one: one.relative_to(path).parts for one in path.rglob("*") if format_of(one)}
-        found = [p for p, parts in paths.items() if not any(n[0] in "._" for n in parts)]
+        below = [one.relative_to(path) for one in path.rglob("*") if format_of(one)]
+        found = [path / one for one in below if not any(name[0] in "._" for name in one.parts)]
         kinds = {str(format_of(one)) for one in found}
         if len(kinds) == 1:
             return sorted(found)
@@ -367,75 +353,55 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     found = next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "csv")
     found = "npz" if head.startswith(b"PK") and b".npy" in head else found
     opened = Opened(source, kind or found, name)
-    return _as_text(opened, head, how) if opened.kind in TEXT else opened
+    if opened.kind not in TEXT:
+        return opened
+    return _valid(name, opened.kind, lambda: _as_text(opened, how))  # type: ignore[no-any-return]
+
+
+def _stream(source: Source) -> BinaryIO:
+    return io.BytesIO(source.getbuffer()) if isinstance(source, io.BytesIO) else source.open("rb")
 
 
 def _head(source: Source) -> bytes:
-    if isinstance(source, io.BytesIO):
-        return bytes(source.getbuffer()[:HEAD])
-    with source.open("rb") as stream:
+    with _stream(source) as stream:
         return stream.read(HEAD)
 
 
-def _as_text(opened: Opened, head: bytes, how: FileOptions) -> Opened:
+def _as_text(opened: Opened, how: FileOptions) -> Opened:
     """Decode a text, and find its separator and decimal mark; say what the suffix does not."""
     given, source = how.get("encoding"), opened.source
-    encoding = _known_encoding(given) if given else _encoding(source, head, opened)
+    encoding = given or _encoding(opened)
     if encoding != "utf-8":
-        content = _content(source)
-        source = io.BytesIO(
-            _valid(opened.name, opened.kind, lambda: content.decode(encoding)).encode()
-        )
-        head = _head(source)
-    said = [ENCODINGS.get(encoding, f"the encoding {encoding.upper()}")]
-    said = [] if given or encoding.startswith("utf-8") else said
-    if opened.kind not in TYPELESS:
-        _say(said)
-        return replace(opened, source=source)
-    text = head.decode(errors="replace")
-    lines = text.splitlines(keepends=True)[: LINES if len(head) < HEAD else -1][:LINES]
-    default = DEFAULTS[opened.kind]
-    sep = _known_separator(how.get("sep")) or _separator(lines, default)
-    decimal = how.get("decimal") or _decimal(lines, sep)
+        source = io.BytesIO(_content(source).decode(encoding).encode())
+    said = [] if given or encoding.startswith("utf-8") else [f"encoding {encoding}"]
+    default = sep = DEFAULTS.get(opened.kind, "")
+    decimal = how.get("decimal") or "."
     check_choice(decimal, (".", ","), "decimal")
+    if opened.kind in TYPELESS:
+        head = _head(source)
+        lines = head.decode(errors="replace").splitlines(keepends=True)
+        lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
+        sep = how.get("sep") or _separator(lines, default)
+        sep = SPELLED.get(sep, sep)
+        decimal = how.get("decimal") or _decimal(lines, sep)
     if decimal == "," and not how.get("decimal"):
         said.insert(0, "decimal commas")
     if sep != default and not how.get("sep"):
         said.insert(0, f"{SEPARATORS[sep]} between columns")
-    _say(said)
-    eol = "\r" if "\r" in text and "\n" not in text else "\n"
-    return replace(opened, source=source, sep=sep, decimal=decimal, eol=eol)
-
-
-def _say(said: Sequence[str]) -> None:
     if said:
         options = "sep=, decimal= and encoding= say otherwise"
         warn_caller(f"the text is read with {', '.join(said)}; {options}", ReadAsWarning)
+    return replace(opened, source=source, sep=sep, decimal=decimal)
 
 
-def _known_encoding(encoding: str) -> str:
-    try:
-        return codecs.lookup(encoding).name
-    except LookupError as error:
-        remedy = "pass utf-8, latin-1, cp1252 or utf-16"
-        raise invalid("encoding must be one that Python knows", shown(encoding), remedy) from error
-
-
-def _known_separator(sep: str | None) -> str | None:
-    sep = SPELLED.get(sep or "", sep)
-    if sep is not None and (len(sep) != 1 or not sep.isascii()):
-        raise invalid("sep must be one character", shown(sep), "pass ',', ';', 'tab' or '|'")
-    return sep
-
-
-def _encoding(source: Source, head: bytes, opened: Opened) -> str:
+def _encoding(opened: Opened) -> str:
     """Tell an encoding by its marks; what is no UTF-8 is taken for that of Windows."""
+    head = _head(opened.source)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in head:
-        for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-            if head[start::2].count(0) > len(head) // 4 and 0 not in head[1 - start :: 2]:
-                return encoding
+        if 0 not in head[::2]:
+            return "utf-16-le"
         found = next((k for magic, k in MAGIC.items() if head.startswith(magic)), None)
         remedy = f"name its format by file_format={found!r}" if found else "convert the file"
         got = f"{opened.name!r}, which holds binary data"
@@ -443,16 +409,9 @@ def _encoding(source: Source, head: bytes, opened: Opened) -> str:
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     for encoding in ("utf-8", "cp1252"):
-        with suppress(UnicodeDecodeError):
-            decode = codecs.getincrementaldecoder(encoding)().decode
-            with (
-                io.BytesIO(source.getbuffer())
-                if isinstance(source, io.BytesIO)
-                else source.open("rb") as stream
-            ):
-                while piece := stream.read(1 << 20):
-                    decode(piece)
-            decode(b"", final=True)
+        with suppress(UnicodeDecodeError), _stream(opened.source) as stream:
+            for _ in codecs.iterdecode(iter(partial(stream.read, HEAD), b""), encoding):
+                pass
             return encoding
     return "latin-1"
 
@@ -509,8 +468,8 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     """Read a text without its blank lines."""
     import polars as pl
 
-    options |= {"decimal_comma": opened.decimal == ",", "eol_char": opened.eol}
-    frame = pl.read_csv(_polars(opened), separator=opened.sep, **options)
+    comma = opened.decimal == ","
+    frame = pl.read_csv(_polars(opened), separator=opened.sep, decimal_comma=comma, **options)
     empty = pl.all_horizontal(pl.all().is_null())
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame
 
@@ -642,20 +601,16 @@ def _read_json(opened: Opened) -> pl.DataFrame:
 
 
 def _read_sheet(opened: Opened) -> pl.DataFrame:
-    """Read the first sheet that is not empty."""
+    """Read the first sheet."""
     import polars as pl
 
     if zipfile.is_zipfile(opened.source):
         unpacking.check_size(opened.source, opened.name)
     try:
-        sheets = pl.read_excel(opened.source, sheet_id=0, raise_if_empty=False)
+        return _named_once(pl.read_excel(opened.source))
     except ModuleNotFoundError as error:
         needs = f"{opened.name!r} is a spreadsheet, which needs fastexcel"
         raise NotApplicable(needs, "pip install caltest[excel]") from error
-    name = next((name for name, sheet in sheets.items() if sheet.height), next(iter(sheets)))
-    if len(sheets) > 1:
-        warn_caller(f"{opened.name!r} has {len(sheets)} sheets; {name!r} is read", ReadAsWarning)
-    return _named_once(sheets[name])
 
 
 def _read_npz(opened: Opened) -> dict[str, AnyArray]:

@@ -63,24 +63,14 @@ class FileOptions(TypedDict, total=False):
         str | None,
         Says(
             "NAME",
-            f"{', '.join(FILE_FORMATS)}; by default that of FILE's suffix, else by what is in it.",
+            f"{', '.join(FILE_FORMATS)}; by default that of the suffix, or of what is in the file.",
             FILE_FORMATS,
             "--input-format",
         ),
     ]
-    sep: Annotated[
-        str | None,
-        Says(
-            "CHAR", "What stands between the columns of a text: ',' ';' tab '|'. Found by itself."
-        ),
-    ]
-    decimal: Annotated[
-        str | None, Says("CHAR", "Decimal mark of a text: . or ,. Found by itself.", (".", ","))
-    ]
-    encoding: Annotated[
-        str | None,
-        Says("NAME", "Encoding of a text: utf-8, latin-1, utf-16, ... Found by itself."),
-    ]
+    sep: Annotated[str | None, Says("CHAR", "What stands between columns of a text, as ; or tab.")]
+    decimal: Annotated[str | None, Says("CHAR", "Decimal mark of a text: . or a comma.")]
+    encoding: Annotated[str | None, Says("NAME", "Encoding of a text, such as utf-8 or latin-1.")]
 
 
 class ColumnOptions(NumberOptions, total=False):

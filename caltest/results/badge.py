@@ -14,27 +14,16 @@ if TYPE_CHECKING:
     from caltest.segments import SegmentsTest
 
 # White is read on each of them; the names are those of shields.io.
-COLORS = {
-    "brightgreen": "#146c2e",
-    "green": "#2e7d32",
-    "yellow": "#7a6100",
-    "orange": "#b04a00",
-    "red": "#b3261e",
-    "lightgrey": "#5f6368",
-}
-AGAINST = {"no": "green", "weak": "yellow", "some": "orange", "strong": "red"}
-IN_FAVOUR = {"no": "lightgrey", "weak": "yellow", "some": "green", "strong": "brightgreen"}
+COLORS = {"green": "#2e7d32", "yellow": "#7a6100", "red": "#b3261e", "lightgrey": "#5f6368"}
+AGAINST = {"no": "green", "weak": "yellow"}
 WIDTH = 6.6  # of a letter of 11 px, on average
 SVG = """\
 <svg xmlns="http://www.w3.org/2000/svg" width="{all}" height="20" role="img" aria-label="{text}">
-<title>{text}</title>
-<rect width="{all}" height="20" rx="3" fill="{fill}"/>
+<title>{text}</title><rect width="{all}" height="20" rx="3" fill="{fill}"/>
 <path d="M3 0h{cut}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#444"/>
-<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
-<text x="{left}" y="14" textLength="{label_width}">{label}</text>
-<text x="{right}" y="14" textLength="{message_width}">{message}</text>
-</g>
-</svg>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="5" y="14" textLength="{left}">{label}</text>
+<text x="{start}" y="14" textLength="{right}">{message}</text></g></svg>
 """
 
 
@@ -51,19 +40,11 @@ class Badge(NamedTuple):
 
     def to_svg(self) -> str:
         """Return the picture, 20 pixels high."""
-        label, message = (round(WIDTH * len(text)) for text in self[:2])
-        return SVG.format(
-            text=escape(f"{self.label}: {self.message}"),
-            label=escape(self.label),
-            message=escape(self.message),
-            fill=COLORS[self.color],
-            all=label + message + 20,
-            cut=label + 7,
-            left=5 + label / 2,
-            right=label + 15 + message / 2,
-            label_width=label,
-            message_width=message,
-        )
+        left, right = (round(WIDTH * len(text)) for text in self[:2])
+        label, message = escape(self.label), escape(self.message)
+        sizes: dict[str, object] = {"left": left, "right": right, "all": left + right + 20}
+        sizes |= {"cut": left + 7, "start": left + 15, "fill": COLORS[self.color]}
+        return SVG.format(text=f"{label}: {message}", label=label, message=message, **sizes)
 
 
 def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
@@ -82,15 +63,12 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     claim = wording.claim_of(rows[0]) if rows else wording.CALIBRATION
     few = bool(rows) and all(wording.is_too_small(row.size) for row in rows)
     key = wording.answer(p, result.level, claim, few=few)
-    shade = IN_FAVOUR if claim.is_good else AGAINST
-    strength = key.removesuffix(" evidence")
-    color = shade.get(strength, shade["strong" if p <= (result.level or 0) else "no"])
-    if rows and rows[0].null == "tolerance":
-        side = "below" if claim.is_good else "above"
-        size = f"{rows[0].estimate_name} {side} {number(rows[0].parameters['tolerance'])}"
-        shown = f"{key} of {size}" if strength in shade else size
-        key = shown if strength in shade or p <= (result.level or 0) else f"{size} not shown"
-    elif strength in shade:
-        key = f"{key} against"
+    speaks = p <= (wording.FIRST_EVIDENCE if result.level is None else result.level)
+    color = AGAINST.get(key.removesuffix(" evidence"), "red" if speaks else "green")
+    if claim.is_good:
+        size = f"{rows[0].estimate_name} below {number(rows[0].parameters['tolerance'])}"
+        key, color = (size, "green") if speaks else (f"{size} not shown", "lightgrey")
+    elif key.endswith("evidence"):
+        key += " against"
     color = "lightgrey" if key == "too few rows" else color
     return Badge("calibration", f"{key} (p {wording.short(p)})", color)

@@ -144,9 +144,9 @@ def test_quiet_silences_warnings(caltest, predictions_csv, monkeypatch, make_tes
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("y,p_a,p_b\na,1.2,-0.2\n", (), r"probs must lie in [0, 1]; got 1.2 at row 0"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.5,0.1\n", (), "at row 1"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", (), "at row 1"),
+        ("y,p_a,p_b\na,1.2,-0.2\n", (), r"probs must lie in [0, 1]; got 1.2 at line 2"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.5,0.1\n", (), "at line 3"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", (), "at line 3"),
         ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", (), "'c'"),
         ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--lens", "stong"), "did you mean 'strong'?"),
         ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--test", "scke"), "did you mean 'skce'?"),
