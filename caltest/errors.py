@@ -1,5 +1,9 @@
 """Types of errors and warnings, and how they are worded."""
 
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 WIDTH = 60
 
 
@@ -63,6 +67,10 @@ class DegenerateDataWarning(UserWarning):
     """The data leave a quantity undefined, and a documented default takes its place."""
 
 
+class ReadAsWarning(UserWarning):
+    """A file is written in another way than its suffix says, and was read as what is in it."""
+
+
 class SuspectInputWarning(UserWarning):
     """The input is valid, and an answer is given, but it looks like a mistake that many make."""
 
@@ -90,6 +98,24 @@ def invalid(rule: str, got: str, remedy: str) -> InvalidInput:
     'bins must be at least 1; got 0; pass a positive integer'
     """
     return InvalidInput(rule, got, remedy)
+
+
+@contextmanager
+def rows_named(place: Callable[[int], str] | None) -> Iterator[None]:
+    """Name rows in errors by their place in a file, as a person counts it.
+
+    Parameters
+    ----------
+    place : callable or None
+        Names a row that is counted from 0; None leaves it as it is.
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        if place is None:
+            raise
+        at = re.sub(r"\bat row (\d+)\b(?! of)", lambda row: f"at {place(int(row[1]))}", error.got)
+        raise InvalidInput(error.rule, at, error.remedy) from error.__cause__
 
 
 def shown(value: object) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.types import AnyArray, Codes, Floats
 
+MISSING_WORDS = ("na", "nan", "n/a", "null", "none", "missing", "#n/a", "?", ".")
 NUMBER = (Real, Decimal, np.bool_)
 FLOAT32_SLACK = 1e-6  # per class: rows that were summed in single precision
 ROUNDED_SLACK = 1e-2 * (1 + 1e-9)  # rows rounded for print; 0.99 itself is allowed
@@ -77,7 +78,7 @@ def as_numbers(values: object, name: str) -> AnyArray:
 def _not_numbers(items: AnyArray, strange: list[tuple[int, ...]], name: str) -> InvalidInput:
     place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
     got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
-    if is_missing(items[place]) or str(items[place]).strip().lower() == "nan":
+    if is_missing(items[place]) or str(items[place]).strip().lower() in MISSING_WORDS:
         return missing(name, got)
     return invalid(f"{name} must be numbers", got, _as_it_is_read(str(items[place])))
 
@@ -86,6 +87,8 @@ def _as_it_is_read(text: str) -> str:
     """Say how to write a number that is one to people: 70%, or 0,7."""
     if re.fullmatch(r"[0-9.]+ ?%", text) and _is_numeral(text.rstrip(" %")):
         return f"write {float(text.rstrip(' %')) / 100:.6g} for {text}"
+    if re.fullmatch(r"[1-9][0-9]{0,2}(,[0-9]{3})+", text):
+        return f"write {text.replace(',', '')}, without commas"
     if re.fullmatch(r"[0-9]+,[0-9]+", text):
         return f"write decimal points, {text.replace(',', '.')}"
     return "convert them to floats first"

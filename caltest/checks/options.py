@@ -16,8 +16,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-FORMATS_OF = {",": "csv", "\t": "tsv"}
 GIB = 2**30  # bytes: what an array of a stated size may take
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 Kind = TypeVar("Kind")
@@ -260,17 +258,6 @@ def check_not_label(groups: object, label: str | None, name: str) -> None:
     if isinstance(groups, str) and groups == label:
         remedy = "take another column: groups may depend on predictions and features only"
         raise invalid(f"{name} must not be the label column", shown(groups), remedy)
-
-
-def check_separator(names: Sequence[str], separator: str) -> None:
-    """Check that a text file whose only column is called `names[0]` has not another separator."""
-    found = [other for other in SEPARATORS if len(names) == 1 and other in names[0]]
-    if found:
-        rule = f"the columns of the file must be separated by {SEPARATORS[separator]}"
-        remedy = "convert the file, or load it and use from_frame"
-        if found[0] in FORMATS_OF:
-            remedy = f"name its format by file_format={FORMATS_OF[found[0]]!r}"
-        raise invalid(rule, f"{SEPARATORS[found[0]]} in {shown(names[0])}", remedy)
 
 
 def check_rows(rows: object, n: int, name: str = "rows") -> AnyArray:

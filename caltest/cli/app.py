@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -24,8 +27,8 @@ from caltest.cli.monitor import monitor
 from caltest.cli.output import OutputClosed, echo
 from caltest.cli.planning import plan_monitoring, power, precision, sample_size
 from caltest.cli.report import compare, report, test
-from caltest.cli.wording import epilog, in_words_of_the_command_line
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.cli.wording import epilog, in_words_of_the_command_line, instead
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning
 
 REJECTED = 1
 BAD_INPUT = 2
@@ -40,7 +43,14 @@ _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.mro()[2])
 app = typer.Typer(
     name="caltest",
     help="Are a model's probabilities calibrated? Answers with a p-value.",
+    epilog="Exit status: 0 done; 1 calibration rejected or an alarm, with --fail only; 2 bad "
+    "input, or a file that cannot be read or written; 70 a mistake of caltest; 130 interrupted; "
+    "141 the output was closed.",
     pretty_exceptions_enable=False,
+    context_settings={
+        "help_option_names": ["--help", "-h"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+    },
 )
 app.command(epilog=epilog("demo"))(demo)
 app.command(epilog=epilog("test"))(test)
@@ -103,7 +113,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         # What libraries tell each other's developers is nothing that a user could act on.
         warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = partial(_show_warning, set())
         try:
             given = list(sys.argv[1:] if arguments is None else arguments)
             status: int = app(given, prog_name="caltest", standalone_mode=False, obj=given) or 0
@@ -155,18 +165,29 @@ def _words_on_unexpected(error: BaseException) -> str:
 
 
 def _words_on_usage(error: typer.BadParameter) -> str:
-    """Word a mistake; of an option of other commands, name these where they are few."""
+    """Word a mistake: what is meant, or of an option of other commands, these if they are few."""
+    given = [] if error.ctx is None else error.ctx.find_root().obj or []
+    first = given[0] if given else ""
+    if error.ctx is not None and error.ctx.parent is None and first[:1] != "-":
+        meant = f"caltest test {shlex.quote(first)}" if Path(first).exists() else instead(first)
+        if meant is not None:
+            return f"caltest has no command {shlex.quote(first)}. Try {meant}."
     unknown = type(error).__name__ == "NoSuchOption"
     option = getattr(error, "option_name", None) if unknown else None
-    having = [name for name, known in _options(typer.main.get_command(app)) if option in known]
+    known = dict(_options(typer.main.get_command(app)))
+    having = [name for name, options in known.items() if option in options]
     this = "caltest" if error.ctx is None else error.ctx.command_path
-    if having:
-        where = f"{this} has no option {option}"
-        if len(having) > 3:
-            return f"{where}. Try {this} --help."
+    where, meant = f"{this} has no option {option}", instead(option or "") or ""
+    if 0 < len(having) <= 3:
         others = " and ".join(filter(None, [", ".join(having[:-1]), having[-1]]))
         return f"{where}; it belongs to {others}. Try {having[0]} --help."
+    if meant.startswith("caltest ") or meant.partition(" ")[0] in known.get(this, ()):
+        return f"{where}; did you mean {meant}? Try {this} --help."
+    if having:
+        return f"{where}. Try {this} --help."
     words = error.format_message().rstrip(".")
+    if "extra argument" in words:
+        words += "; join names by commas, and put a pattern of files in quotes"
     return f"{words}{'' if words.endswith('?') else '.'} Try --help."
 
 
@@ -199,5 +220,12 @@ def _print_error(message: str, status: int) -> int:
     return status
 
 
-def _show_warning(message: Warning | str, *_place: object, **_stream: object) -> None:
-    _print_error(f"warning: {in_words_of_the_command_line(str(message))}", status=0)
+def _show_warning(
+    told: set[str], message: Warning | str, *_place: object, **_stream: object
+) -> None:
+    """Print a warning once; how a file is read is none."""
+    words = in_words_of_the_command_line(str(message))
+    if words not in told:
+        told.add(words)
+        kind = "" if isinstance(message, ReadAsWarning) else "warning: "
+        _print_error(f"{kind}{words}", status=0)

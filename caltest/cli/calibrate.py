@@ -20,10 +20,10 @@ import typer
 from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
 from caltest.cli import completion, inputs, options, settings
-from caltest.cli.inputs import STREAM, PredictionFile
-from caltest.cli.options import TABLES, grouped, says
+from caltest.cli.inputs import STREAM, FileForm, PredictionFile
+from caltest.cli.options import grouped, says
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import InvalidInput, invalid, rows_named, shown
 from caltest.outputs import check_target
 from caltest.predictions import files, tables
 from caltest.predictions.options import Says
@@ -197,7 +197,7 @@ def _data(predictions: Predictions, file: PredictionFile) -> dict[str, Any]:
     return {
         "source": predictions.source,
         "n": predictions.n,
-        "label": file.label,
+        "label": file.observed,
         "columns": file.columns,
         "sha256": data_hash(predictions),
     }
@@ -215,8 +215,8 @@ def apply(
         Path,
         typer.Argument(
             metavar="NEW",
-            help="Predictions without or with labels: CSV, TSV, Parquet, Feather, JSON lines or "
-            "NPZ; - for standard input.",
+            help="Predictions without or with labels, in a format as for `caltest test`; - for "
+            "standard input.",
         ),
     ],
     *,
@@ -232,13 +232,13 @@ def apply(
     prefix: Annotated[
         str, Says("TEXT", "What the names of the new columns begin with.")
     ] = "calibrated_",
-    input_format: str | None = None,
+    form_of: FileForm,
     form: Annotated[
         str | None,
         says(
             "form",
-            f"{', '.join(TABLES)}; by default that of --output's suffix, else that of NEW.",
-            offers=TABLES,
+            f"{', '.join(files.FORMATS)}; by default that of --output's suffix, else that of NEW.",
+            offers=files.FORMATS,
         ),
     ] = None,
     output: Path | None = None,
@@ -254,20 +254,21 @@ def apply(
         check_target(path, "--output", inputs=(file, map_))
     with progress_bar("calibrating", quiet=quiet):
         fitted = read_map(map_)
-        opened, read_as = inputs.source(file, input_format)
-        write_as = _format(form, path, read_as or files.format_of(file))
-        table = files.table_of_file(opened, file_format=read_as)
+        opened, how = inputs.opened(file), form_of.how
+        write_as = _format(form, path, how["file_format"] or files.format_of(file))
+        table = files.table_of_file(opened, **how)
         columns = _columns(fitted, table, probs)
-        values = _values(fitted, table, columns, renormalize=renormalize)
+        with rows_named(table.place):
+            values = _values(fitted, table, columns, renormalize=renormalize)
         as_text = write_as in files.TYPELESS
-        raw = files.raw_table(opened, file_format=read_as, as_text=as_text)
+        raw = files.raw_table(opened, as_text=as_text, **how)
         added = _added(fitted, table, columns, values, prefix)
         _write(_with(raw, added), path, write_as)
 
 
 def _format(name: str | None, output: Path | None, read_as: str | None) -> str:
     if name is not None:
-        return checks.check_choice(name, TABLES, "--format")
+        return checks.check_choice(name, files.FORMATS, "--format")
     if output is None or not output.suffix:
         return read_as or "csv"
     found = files.format_of(output)

@@ -99,13 +99,14 @@ def _options(kind: str, chosen: Sequence[str]) -> list[str]:
 def _header(path: Path) -> list[str]:
     """Return the first row of a CSV or TSV file; of anything else nothing."""
     ends = path.name.lower()
-    separator = "\t" if ".tsv" in ends else ","
     if not ends.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")) or not path.is_file():
         return []
     try:
         opened = gzip.open if ends.endswith(".gz") else open
         with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            return [name.strip() for name in next(csv.reader(stream, delimiter=separator), [])]
+            line = stream.readline()
+            separator = max(",;\t|", key=line.count)
+            return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
     except (OSError, ValueError, csv.Error):
         return []
 

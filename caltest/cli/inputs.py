@@ -5,43 +5,86 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from caltest import checks
 from caltest.checks import check_choice, check_not_empty, check_unused
+from caltest.checks.arrays import listing
+from caltest.checks.suspicions import warn_caller
 from caltest.cli import options
-from caltest.errors import invalid
+from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import files
-from caltest.predictions.options import ENGINES, NumberOptions
+from caltest.predictions.options import ENGINES, FileOptions, NumberOptions, names_of
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions, tables
     from caltest.predictions.dependence import Dependence
     from caltest.predictions.tables import Table
+    from caltest.sources.sources import Source
 
 STREAM = Path("-")
 
 
+LABELS = ("y", "label", "labels", "target", "outcome", "y_true", "observed")
+
+
 @dataclass(frozen=True, kw_only=True)
-class PredictionFile:
+class FileForm:
+    """How a file is read where what is in it is not to tell."""
+
+    file_format: str | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    @property
+    def how(self) -> FileOptions:
+        """The options of `caltest.predictions.files`."""
+        return cast("FileOptions", {name: getattr(self, name) for name in names_of(FileOptions)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionFile(FileForm):
     """The file of predictions, and what its columns hold, as the common options say."""
 
     file: options.File
-    label: str
+    label: str | None = None
     probs: str | None = None
     classes: str | None = None
     sample_weight: str | None = None
     from_logits: bool = False
     renormalize: bool = False
-    input_format: str | None = None
 
     @cached_property
     def _opened(self) -> tuple[Table, str]:
-        return table(self.file, self.input_format)
+        return table(self.file, self.how)
+
+    @cached_property
+    def lying(self) -> Source:
+        """Where the rows lie."""
+        from caltest.sources.sources import source_of
+
+        return cast("Source", source_of(self.file, **self.how))
+
+    @cached_property
+    def observed(self) -> str:
+        """The column of the labels: what `--label` names, else the only one of a usual name."""
+        names = self._opened[0].names if "_opened" in vars(self) else self._names
+        if self.label is not None:
+            return self.label
+        found = [name for name in names if name.lower() in LABELS]
+        if len(found) != 1:
+            rule = "--label must name the column of the observed classes"
+            got = f"none for the columns {listing(names, limit=30)}"
+            raise invalid(rule, got, f"pass --label {(found or ['COLUMN'])[0]}")
+        warn_caller(
+            f"the labels are taken from {found[0]!r}; --label says otherwise", ReadAsWarning
+        )
+        return found[0]
 
     @property
     def read_as(self) -> NumberOptions:
@@ -69,21 +112,20 @@ class PredictionFile:
             check_unused(f"with --engine {engine}", weight=weight)
             return True
         unweighted = self.sample_weight is None or takes_weight
-        if not unweighted or self.input_format is not None:
+        if not unweighted:
             return False
         if self.is_pattern or on_error == "skip":
             return True
         if not self.file.is_file() or files.format_of(self.file) not in ("parquet", "feather"):
             return False
-        from caltest.sources.sources import ROWS, source_of
+        from caltest.sources.sources import ROWS
 
-        source = source_of(self.file)
-        return source is not None and source.has_more_rows(ROWS)[0]
+        return self.lying.has_more_rows(ROWS)[0]
 
     def columns_asked(self, by: str | None) -> dict[str, object]:
         """Return the arguments of `test_calibration` that name columns and say what they hold."""
         return {
-            "label": self.label,
+            "label": self.observed,
             "probs": options.parse_probs(self.probs),
             "classes": options.parse_classes(self.classes),
             **self.read_as,
@@ -97,11 +139,7 @@ class PredictionFile:
     @property
     def _names(self) -> Sequence[str]:
         """The columns of the first file."""
-        from caltest.sources.sources import source_of
-
-        source = source_of(self.file)
-        first = next(iter(source.parts)) if source is not None else None
-        return [] if first is None else list(first.open().collect_schema().names())
+        return list(next(iter(self.lying.parts)).open().collect_schema().names())
 
     def predictions(
         self,
@@ -117,7 +155,12 @@ class PredictionFile:
         found = self.read(self.probs, by=by, known=known)[0]
         if dependence is None:
             return found
-        return dependence.of_table(self._opened[0], self.label).given_to(found)
+        with self.rows_named():
+            return dependence.of_table(self._opened[0], self.observed).given_to(found)
+
+    def rows_named(self) -> AbstractContextManager[None]:
+        """Name rows in errors as a person counts them in the file."""
+        return rows_named(self._opened[0].place)
 
     def read(
         self, probs: str | None, *, by: str | None = None, known: Sequence[object] | None = None
@@ -142,10 +185,11 @@ class PredictionFile:
         """
         from caltest.predictions import Predictions
 
-        raw = self.chosen(self.label, probs, by)
-        if raw["classes"] is None and known is not None:
-            raw["classes"] = list(known)
-        return Predictions(**raw, **self.read_as, source=self._opened[1]), raw["probs"]
+        with self.rows_named():
+            raw = self.chosen(self.observed, probs, by)
+            if raw["classes"] is None and known is not None:
+                raw["classes"] = list(known)
+            return Predictions(**raw, **self.read_as, source=self._opened[1]), raw["probs"]
 
     def chosen(self, label: str, probs: str | None, by: str | None) -> tables.Raw:
         """Return the columns that the options name, not checked."""
@@ -179,7 +223,7 @@ class PredictionFile:
         chosen = [names] if names in opened.names else options.split(names) or []
         for name in checks.check_not_empty(chosen, "--segments"):
             check_choice(name, opened.names, "--segments")
-            checks.check_not_label(name, self.label, "--segments")
+            checks.check_not_label(name, self.observed, "--segments")
         return {name: opened.column(name) for name in chosen}
 
     @property
@@ -187,46 +231,24 @@ class PredictionFile:
         """The names of the columns of the probabilities."""
         from caltest.predictions import tables
 
-        taken = [name for name in (self.label, self.sample_weight) if name is not None]
+        taken = [name for name in (self.observed, self.sample_weight) if name is not None]
         return tables.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
 
 
-def source(file: Path, input_format: str | None) -> tuple[Path | io.BytesIO, str | None]:
-    """Return what to read, and its format where the suffix does not tell it.
-
-    Parameters
-    ----------
-    file : Path
-        A file, or `-`.
-    input_format : str or None
-        What `--input-format` gave.
-
-    Returns
-    -------
-    file : Path or BytesIO
-        The path, or all of standard input.
-    input_format : str or None
-        CSV by default for standard input.
-    """
+def opened(file: Path) -> Path | io.BytesIO:
+    """Return what to read: a path, or all of standard input where it is `-`."""
     if file != STREAM:
-        return file, input_format
+        return file
     content = sys.stdin.buffer.read()
     if not content:
         raise invalid("FILE - must be given on standard input", "nothing", "pipe a file into it")
-    return io.BytesIO(content), input_format or "csv"
+    return io.BytesIO(content)
 
 
-def table(file: Path, input_format: str | None) -> tuple[Table, str]:
+def table(file: Path, how: FileOptions) -> tuple[Table, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
-    if files.files_of(file) is not None:
-        from caltest.predictions import tables
-        from caltest.sources.sources import source_of
-
-        several = source_of(file)
-        if several is not None:
-            return tables.table_of_frame(several.table()), several.name
-    path, file_format = source(file, input_format)
-    return files.table_of_file(path, file_format=file_format), files.name_of(path)
+    path = opened(file)
+    return files.table_of_file(path, **how), files.name_of(path)
 
 
 def _groups(by: str | None, names: Sequence[str], option: str = "--by") -> str | list[str] | None:

@@ -158,18 +158,13 @@ were right. The first model in full:
 """
 
 NEXT = """\
-Your own predictions next: a file with one row per observation, a column with
-the label and one column of probabilities per class, say y, p_cat, p_dog, ...
+Your own predictions next: a file (CSV, Excel, Parquet, ...) with one row per
+observation, a column of labels, say y, and a column of probabilities per class,
+say p_cat, p_dog, ...; for two classes that of the event is enough.
 
     caltest test predictions.csv --label y --probs p_
-    caltest test predictions.csv --label y --probs p_ --lens classwise
-    caltest test --help
-    caltest list
-
-or a fitted model in Python:
-
-    import caltest as ct
-    print(ct.test_calibration(model, (X_test, y_test)))
+    caltest report predictions.csv --label y --probs p_
+    caltest compare predictions.csv --label y --probs p_
 """
 
 

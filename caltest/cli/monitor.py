@@ -52,7 +52,7 @@ class WatchedFile(PredictionFile):
             "label",
             "Column of the true labels; with --ids it may be left out, and the rows wait.",
         ),
-    ] = None  # type: ignore[assignment]
+    ] = None
     ids: Annotated[
         str | None,
         column(
@@ -97,9 +97,11 @@ class WatchedFile(PredictionFile):
     def values(self, name: str | None, option: str) -> AnyArray:
         """Return the names or the labels that an option names, of a file that may have no more."""
         opened = self._opened[0]
-        values = label_values(opened.column(check_choice(name, opened.names, option)), option)
-        if values.dtype.kind == "f" and np.isnan(values).any():
-            raise missing(option, f"nan at row {int(np.argmax(np.isnan(values)))}")
+        column = opened.column(check_choice(name, opened.names, option))
+        with self.rows_named():
+            values = label_values(column, option)
+            if values.dtype.kind == "f" and np.isnan(values).any():
+                raise missing(option, f"nan at row {int(np.argmax(np.isnan(values)))}")
         return values
 
 
@@ -151,14 +153,15 @@ def monitor(
             rows = file.rows(by, None if watch is None else watch.classes)
             if watch is None:
                 watch = _begun(rows, restart=restart, memory=memory, plan=plan, level=level)
-            watch.update(
-                rows.probs,
-                groups=rows.groups,
-                ids=names,
-                batch_id=batch_id,
-                again=again,
-                **file.read_as,
-            )
+            with file.rows_named():
+                watch.update(
+                    rows.probs,
+                    groups=rows.groups,
+                    ids=names,
+                    batch_id=batch_id,
+                    again=again,
+                    **file.read_as,
+                )
         try:
             write_text(FORMATS[form](watch.verdict()), output=out.output)
         except OutputClosed:  # by a reader who has read enough: the rows count

@@ -16,11 +16,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from caltest.cli import completion
-from caltest.predictions.options import Procedure, Reading, Says, Truth
+from caltest.predictions.options import FileOptions, Procedure, Reading, Says, Truth, names_of
 
 RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
 REPORTS = ("html", "pdf", "docx", "xlsx", "markdown", "json")
-TABLES = ("csv", "tsv", "parquet", "feather", "jsonl", "npz")
 CORRECTIONS = (
     "joint",
     "holm",
@@ -43,8 +42,9 @@ File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="One row per observation: CSV, TSV, Parquet, Feather, JSON lines or NPZ; - for "
-        "standard input; a pattern in quotes, 'day=*/part-*.parquet', for several files.",
+        help="One row per observation: CSV or other text, JSON, Excel, Parquet, Feather or NPZ; - "
+        "for standard input; a folder, or a pattern in quotes, 'day=*/part-*.parquet', for several "
+        "files, whose folders k=v are columns.",
     ),
 ]
 
@@ -57,13 +57,9 @@ def _described(kind: type) -> dict[str, Says]:
 
 OPTIONS: dict[str, Says] = {
     **_described(Reading),
+    **_described(FileOptions),
     **_described(Truth),
     **_described(Procedure),
-    "input_format": Says(
-        "NAME",
-        f"{', '.join(TABLES)}; by default that of FILE's suffix, csv for standard input.",
-        TABLES,
-    ),
     "set_": Says(
         "KEY=VALUE",
         "Option of the test, such as bins=10 or kernel=gaussian; see `caltest list tests KEY`. "
@@ -115,7 +111,6 @@ def says(name: str, text: str, **changes: Any) -> Says:
 
 def flag_of(name: str) -> str:
     """Return the option that stands for an argument of Python."""
-    name = "input_format" if name == "file_format" else name
     return _flags(name, OPTIONS.get(name))[0]
 
 
@@ -180,7 +175,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 def _options_of(group: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
-    for field in fields(group):
+    own = sorted(fields(group), key=lambda one: one.name in names_of(FileOptions))
+    for field in own:
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         yield _option(field.name, hints[field.name], default)
 
@@ -228,8 +224,8 @@ def one_or_many(values: list[str] | None) -> str | list[str] | None:
 
 
 def parse_probs(value: str | None) -> str | list[str] | None:
-    """A prefix or one column as it stands, names joined by commas as a list."""
-    return split(value) if value is not None and "," in value else value
+    """A prefix, also p_*, or one column as it stands, names joined by commas as a list."""
+    return split(value) if value is not None and "," in value else value and value.rstrip("*")
 
 
 def parse_resamples(value: str) -> int | str:

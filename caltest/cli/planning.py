@@ -14,7 +14,7 @@ from caltest.cli import calibrate, inputs, options
 from caltest.cli.options import grouped, says
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import InvalidInput, invalid, rows_named, shown
 from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Dirichlet = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyFile:
+class StudyFile(inputs.FileForm):
     """A file of predictions, if there is one, and what its columns hold."""
 
     file: File = None
@@ -51,7 +51,6 @@ class StudyFile:
     sample_weight: str | None = None
     from_logits: bool = False
     renormalize: bool = False
-    input_format: str | None = None
 
     def distribution(
         self, classes: str | None = None, **drawn: str | None
@@ -74,7 +73,7 @@ class StudyFile:
             own = {options.flag_of(n): value or None for n, value in vars(self).items()}
             check_unused("without FILE", **own)
             return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
-        table, name = inputs.table(self.file, self.input_format)
+        table, name = inputs.table(self.file, self.how)
         given = ModelData(
             None,
             label=self.label,
@@ -84,7 +83,8 @@ class StudyFile:
             renormalize=self.renormalize,
             sample_weight=self.sample_weight,
         )
-        return distribution_of_table(table, given, name=name)
+        with rows_named(table.place):
+            return distribution_of_table(table, given, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from caltest.checks import check_unused
+from caltest.checks import check_choice, check_unused
 from caltest.cli import options
 from caltest.cli.inputs import STREAM, PredictionFile
 from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
 from caltest.cli.output import Output, choose_format, echo, progress_bar, to_file, write_text
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
+from caltest.outputs import check_target, write_whole
 from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
@@ -51,10 +53,17 @@ def test(
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
+    badge: Annotated[
+        Path | None,
+        Says("FILE", "Write the answer as a badge: .svg, or .json for an endpoint of shields.io."),
+    ] = None,
     out: Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
     write = out.writer(file.file)
+    if badge is not None:
+        check_target(badge, "--badge", inputs=(file.file,))
+        check_choice(badge.suffix.lower(), (".svg", ".json"), "the suffix of --badge")
     if fail and level is None:
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
     with progress_bar("testing", quiet=out.quiet) as progress:
@@ -65,7 +74,7 @@ def test(
             check_unused("on segments", cluster=cluster, time=time, lag=lag)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
         if file.lies(engine, on_error, weighted=segments is None):
-            given: dict[str, Any] = {"data": str(file.file), "engine": engine, "on_error": on_error}
+            given: dict[str, Any] = {"data": file.lying, "engine": engine, "on_error": on_error}
             given |= {
                 "cluster": cluster,
                 "time": time,
@@ -93,6 +102,11 @@ def test(
             **asked,
         )
     write(result)
+    if badge is not None:
+        from caltest.results.badge import badge as badge_of
+
+        made = badge_of(result)
+        write_whole(badge, made.to_svg() if badge.suffix.lower() == ".svg" else made.to_json())
     if fail and np.any(result.rejected):
         raise typer.Exit(1)
 
@@ -174,11 +188,23 @@ def report(
             offers=REPORTS,
         ),
     ] = None,
-    output: Path | None = None,
+    output: Annotated[
+        Path | None,
+        says(
+            "output",
+            "Write the report here; - is standard output. Without it and --format: "
+            "FILE_report.html, beside FILE.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, Says("", "Write FILE_report.html over a file that is no report of caltest.")
+    ] = False,
     quiet: bool = False,
     context: typer.Context,
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
+    if output is None and form is None and file.file != STREAM:
+        output = _beside(file.file, force=force)
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
     with progress_bar("report", quiet=quiet) as progress:
         from caltest import report as make
@@ -191,7 +217,7 @@ def report(
         given: dict[str, Any]
         needs_rows = grades or segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
-            given = {"model": None, "data": str(file.file), "engine": engine, "on_error": on_error}
+            given = {"model": None, "data": file.lying, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by)}
         else:
             predictions, values = file.read(file.probs, by=by)
@@ -228,6 +254,18 @@ def report(
     path = to_file(output)
     if path is not None and not quiet:
         echo(f"wrote {path}: {made.content.answer.verdict.headline}\n", err=True)
+
+
+def _beside(file: Path, *, force: bool) -> Path:
+    """Return where the report goes by default; what caltest has not written stays."""
+    is_there = file.exists()
+    stem = file.name.partition(".")[0] if is_there and file.is_file() else file.resolve().name
+    folder = file.parent if is_there and os.access(file.parent, os.W_OK) else Path()
+    path = folder / f"{stem if is_there else 'caltest'}_report.html"
+    if path.exists() and not force and b'content="caltest ' not in path.read_bytes():
+        rule = f"{str(path)!r}, where the report goes by default, must be none or one of caltest"
+        raise invalid(rule, "another file", "name a file by -o, or pass --force")
+    return path
 
 
 def _meta(values: list[str] | None) -> dict[str, str] | None:

@@ -7,6 +7,39 @@ from collections.abc import Callable
 
 from caltest.cli.options import flag_of
 
+INSTEAD = {  # what people type first, and what they mean
+    "--label": "labels target y y-true truth outcome actual observed",
+    "--probs": "prob proba p pred preds predictions predicted y-prob y-pred score scores",
+    "--by": "group groups groupby group-by subgroup subgroups stratify",
+    "--level": "alpha significance confidence threshold",
+    "--test": "metric method measure statistic",
+    "--set bins=10": "bins n-bins num-bins",
+    "--weight": "weights sample-weight sample-weights",
+    "--n-resamples": "n permutations n-permutations bootstrap b",
+    "--seed": "random-state random-seed rng",
+    "--jobs": "n-jobs workers threads",
+    "--sep": "separator delimiter delim",
+    "--format": "json md markdown",
+    "--output": "out out-file outfile save",
+    "--help": "help",
+    "--version": "version v",
+    "caltest test FILE": "check run evaluate validate",
+    "caltest report FILE": "plot html pdf",
+}
+
+
+def instead(word: str) -> str | None:
+    """Return what is meant by a name of an option or a command that there is not.
+
+    Examples
+    --------
+    >>> instead("--alpha"), instead("--n_bins"), instead("--xyz")
+    ('--level', '--set bins=10', None)
+    """
+    name = word.lstrip("-").lower().replace("_", "-")
+    return next((one for one, names in INSTEAD.items() if name in names.split()), None)
+
+
 TRUTHS = "temperature|slope|intercept|ratio|noise"
 
 
@@ -35,6 +68,8 @@ def _truths(words: re.Match[str]) -> str:
 
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"\bsep=, decimal= and encoding=": "--sep, --decimal and --encoding",
+    r"^(sep|decimal|encoding) (must)": _flagged,
     r"^resolve needs": "outcomes need",
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
@@ -46,7 +81,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(tolerance)=([\d.]+)": _flagged,
     rf"\b(batch_id|classes|truth|{TRUTHS})=(?=[, ]|$)": _flagged,
     r"\btest without by=$": "leave out --by",
-    r"\bat row (\d+)\b": r"at row \1 (counted from 0)",
+    r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
         r"--label must name the labels and --probs the probabilities; got \1; swap the two options"
     ),

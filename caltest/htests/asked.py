@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, rows_named
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
@@ -89,7 +89,8 @@ class Asked:
         if source is None or source.is_eager:
             return self.given.predictions()
         given = replace(self.given, model=None, data=source.table(self.given.needs))
-        return given.predictions().from_source(source.name)
+        with rows_named(source.place):
+            return given.predictions().from_source(source.name)
 
     @property
     def bins(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import checks
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, rows_named
 from caltest.htests.asked import Asked, as_columns
 from caltest.htests.cells import Prepared, choose
 from caltest.htests.groups import INSTEAD, GroupsCall
@@ -91,7 +91,8 @@ def run_segments(
     settings.pop("on_error")
     own = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **settings, **options)
     rows = given if source is None else replace(given, model=None, data=source.table())
-    return run_given(replace(rows, by=None), given.by, own)
+    with rows_named(None if source is None else source.place):
+        return run_given(replace(rows, by=None), given.by, own)
 
 
 def test_margins(

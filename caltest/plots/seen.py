@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from caltest.checks import check_choice, check_unused
-from caltest.errors import DegenerateDataWarning, NotApplicable, invalid
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
 from caltest.measures.bins.reliability_bins import (
@@ -333,7 +333,8 @@ def view_of_table(
         return _of_cells(Reader(source, columns | {"by": ()}, on_error=on_error), lens, bins)
     named = ModelData(None, None, **columns)
     given = replace(named, data=source.table(named.needs))
-    return view_of(given.predictions(), None, lens, what)
+    with rows_named(source.place):
+        return view_of(given.predictions(), None, lens, what)
 
 
 def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:

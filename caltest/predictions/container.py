@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.checks import suspicions
-from caltest.errors import invalid
+from caltest.errors import invalid, rows_named
 from caltest.predictions import files, models, tables
 from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.options import NumberOptions, check_names, parted
@@ -290,7 +290,8 @@ class Predictions:
         ----------------
         probs : str or list of str, optional
             A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
-            default the columns that begin with `"p_"`, else with `"prob_"`.
+            default the columns that begin with `"p_"`, else with `"prob_"`, else the only one of a
+            usual name, such as `"p"`, `"prob"` or `"risk"`.
         groups : str, list of str or array_like, optional
             A column, several that are crossed, or the values.
         clusters : str or array_like, optional
@@ -327,18 +328,30 @@ class Predictions:
         *,
         label: str | None,
         file_format: str | None = None,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
         **columns: Unpack[TableColumns],
     ) -> Predictions:
-        """Read a file: CSV, TSV, Parquet, Feather or Arrow IPC, JSON lines or NPZ, by its suffix.
+        """Read a table: text, JSON, a spreadsheet, Parquet, Feather or Arrow IPC, or NPZ.
+
+        The suffix tells the format, else what is in the file; separator, decimal mark and encoding
+        of a text, also compressed by gzip, are found by what is in it.
 
         Parameters
         ----------
         path : str, Path or binary file
-            The file; CSV and TSV may be compressed, ".csv.gz".
+            A file, or a folder or a pattern for several, whose folders k=v are columns.
         label : str
             Column of the labels.
-        file_format : {"csv", "tsv", "parquet", "feather", "jsonl", "npz"}, optional
-            By default that of the suffix; an open file has none.
+        file_format : {"csv", "tsv", "parquet", "feather", "jsonl", "npz", "excel"}, optional
+            To force it.
+        sep : str, optional
+            What stands between columns, to force it.
+        decimal : {".", ","}, optional
+            The decimal mark, to force it.
+        encoding : str, optional
+            The encoding, to force it.
         **columns
             `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
             `renormalize`, as for `from_frame`. In an NPZ file the names are those of its arrays,
@@ -352,7 +365,15 @@ class Predictions:
         Raises
         ------
         InvalidInput
-            If the file cannot be read, or a column is not there or breaks a rule.
+            If the file cannot be read, or a column is not there or breaks a rule; rows are named
+            as a person counts them in the file, whose header is line 1.
+        NotApplicable
+            If a spreadsheet is to be read without fastexcel, ``pip install caltest[excel]``.
+
+        Warns
+        -----
+        ReadAsWarning
+            If a text is written in another way than its suffix says.
 
         Examples
         --------
@@ -361,7 +382,9 @@ class Predictions:
         Predictions(n=899, m=10, source='predictions.csv')
         """
         check_names(columns, TableColumns, "Predictions.read")
-        table = files.table_of_file(path, file_format=file_format)
+        table = files.table_of_file(
+            path, file_format=file_format, sep=sep, decimal=decimal, encoding=encoding
+        )
         return cls._of_table(table, files.name_of(path), label, columns)
 
     @classmethod
@@ -369,8 +392,9 @@ class Predictions:
         cls, table: tables.Table, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
         read_as, named = parted(columns, NumberOptions)
-        raw = tables.choose_columns(table, label=label, **named)
-        return cls(**raw, **read_as, source=source)
+        with rows_named(table.place):
+            raw = tables.choose_columns(table, label=label, **named)
+            return cls(**raw, **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------
 

@@ -1,22 +1,38 @@
-"""Tables in files: CSV, TSV, Parquet, Feather or Arrow IPC, JSON lines and NPZ, both ways."""
+"""Tables in files: text, JSON, spreadsheets, Parquet, Feather or Arrow IPC and NPZ, both ways.
+
+The suffix says what a file holds, and what is in it says the rest: how it is packed and encoded,
+what stands between columns, whether decimals have commas. What the suffix does not say is told.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import glob
 import gzip
 import io
+import json
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from urllib.parse import unquote
 
 import numpy as np
 
-from caltest.checks.options import check_choice, check_separator
-from caltest.errors import InvalidInput, invalid
+from caltest.checks.arrays import MISSING_WORDS
+from caltest.checks.options import check_choice
+from caltest.checks.suspicions import warn_caller
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, invalid
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
+from caltest.predictions.options import FILE_FORMATS, FileOptions
+from caltest.predictions.parts import place_among, stacked_parts
 from caltest.predictions.tables import Table, table_of_frame
 from caltest.types import AnyArray
 
@@ -36,23 +52,49 @@ SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times
 STREAM = "standard input"
 
 
-SEPARATED = {".csv": ",", ".tsv": "\t"}
+HEAD = 1 << 16  # bytes that tell how a text is written
 
 
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".npz": "npz",
+LINES = 200  # of them
+
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+SPELLED = {"\\t": "\t", "tab": "\t", "semicolon": ";"}
+
+
+DEFAULTS = {"csv": ",", "tsv": "\t"}
+
+
+KINDS = {
+    "csv": ".csv .txt .dat",
+    "tsv": ".tsv .tab",
+    "parquet": ".parquet .pq .parq",
+    "feather": ".feather .arrow .ipc",
+    "jsonl": ".jsonl .ndjson .json",
+    "npz": ".npz",
+    "excel": ".xlsx .xlsm .xlsb .xls .ods",
 }
 
 
-FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+SUFFIXES = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes.split()}
+
+
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+    b"\xd0\xcf\x11\xe0": "excel",
+    b"PK\x03\x04": "excel",
+    b"[": "jsonl",
+    b"{": "jsonl",
+}
+
+
+GZIP = b"\x1f\x8b"
+
+
+FORMATS = FILE_FORMATS
 
 
 COLUMNAR = {"parquet": ("read_parquet", "scan_parquet"), "feather": ("read_ipc", "scan_ipc")}
@@ -64,15 +106,44 @@ TEXT = ("csv", "tsv", "jsonl")
 TYPELESS = ("csv", "tsv")
 
 
-def table_of_file(path: str | Path | BinaryIO, *, file_format: str | None = None) -> Table:
-    """Read a file by its suffix, or in the format that is named.
+COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+POINT = re.compile(r"\s*[+-]?\d*\.\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A file that is about to be read.
+
+    Attributes
+    ----------
+    source : Path or BytesIO
+        Text is UTF-8, and nothing is packed.
+    kind : str
+        One of `FORMATS`.
+    name : str
+        For messages.
+    sep, decimal : str
+        What stands between columns and in decimals of a text.
+    """
+
+    source: Source
+    kind: str
+    name: str
+    sep: str = ","
+    decimal: str = "."
+
+
+def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Table:
+    """Read a file, or all files of a folder or a pattern.
 
     Parameters
     ----------
     path : str, Path or binary file
-        CSV or TSV (also with .gz), Parquet, Feather or Arrow IPC, JSON lines, NPZ.
-    file_format : str, optional
-        One of `FORMATS`; needed for a binary file, which has no suffix.
+        A file by its suffix, and by what is in it where that says nothing; a folder or a pattern
+        stands for several, whose k=v folders are columns.
+    **how
+        `file_format`, one of `FORMATS`, and `sep`, `decimal` and `encoding` of a text, to force.
 
     Returns
     -------
@@ -83,21 +154,38 @@ def table_of_file(path: str | Path | BinaryIO, *, file_format: str | None = None
     ------
     InvalidInput
         If there is no such file, the format is not known, or the file is not what it says.
+    NotApplicable
+        If a spreadsheet is to be read, and fastexcel is not installed.
+
+    Warns
+    -----
+    ReadAsWarning
+        If a text is written in another way than its suffix says.
     """
-    if _format(path, file_format) == "npz":
-        arrays = _read(path, "npz", _read_npz)
-        return Table(list(arrays), arrays.__getitem__)
-    return table_of_frame(_read(path, file_format, _read_typed))
+    paths = files_of(path) if isinstance(path, str | Path) else None
+    if isinstance(path, str | Path) and paths is not None:
+        parts = parts_of(path, paths)
+        frames = ((one.name, _collected(one, own, how)) for one, own in parts)
+        places = [
+            (one.name, lambda one=one: _collected(one, {}, how).height, partial(place, one, how))
+            for one, _ in parts
+        ]
+        return replace(table_of_frame(stacked_parts(frames)), place=partial(place_among, places))
+    opened = _open(path, how)
+    if opened.kind == "npz":
+        arrays = _read(opened, _read_npz)
+        return Table(list(arrays), arrays.__getitem__, partial(_place, opened))
+    return replace(table_of_frame(_read(opened, _read_typed)), place=partial(_place, opened))
 
 
 def raw_table(
-    path: str | Path | BinaryIO, *, file_format: str | None = None, as_text: bool = True
+    path: str | Path | BinaryIO, *, as_text: bool = True, **how: Unpack[FileOptions]
 ) -> Any:
     """Read a file so that it can be written again as it was.
 
     Parameters
     ----------
-    path, file_format : optional
+    path, **how : optional
         As for `table_of_file`.
     as_text : bool, default True
         Whether the columns of a CSV or TSV file stay text, which keeps "007" and "0.10". A format
@@ -113,10 +201,33 @@ def raw_table(
     InvalidInput
         As for `table_of_file`.
     """
-    reader: Callable[[Source, str], Any] = _read_text if as_text else _read_kept
-    if _format(path, file_format) == "npz":
-        reader = _read_npz
-    return _read(path, file_format, reader)
+    opened = _open(path, how)
+    as_text = as_text and opened.decimal == "."  # new columns have points
+    reader: Callable[[Opened], Any] = _read_text if as_text else _read_kept
+    return _read(opened, _read_npz if opened.kind == "npz" else reader)
+
+
+def scan(
+    path: Path, columns: Mapping[str, object] | None = None, **how: Unpack[FileOptions]
+) -> pl.LazyFrame:
+    """Return the rows of a file, lazily where its format allows that, with further columns."""
+    import polars as pl
+
+    check_file(path)
+    kind = how.get("file_format") or format_of(path)
+    if kind == "npz":
+        raise invalid("path must be a table", repr(path.name), "use Predictions.read for NPZ")
+    if kind in COLUMNAR:
+        frame: pl.LazyFrame = getattr(pl, COLUMNAR[kind][1])(literal(path))
+    else:
+        frame = raw_table(path, as_text=False, **how).lazy()
+    more = {n: v for n, v in (columns or {}).items() if n not in frame.collect_schema()}
+    return frame.with_columns(pl.lit(value).alias(name) for name, value in more.items())
+
+
+def _collected(path: Path, columns: Mapping[str, object], how: FileOptions) -> pl.DataFrame:
+    kind = how.get("file_format") or format_of(path) or "csv"
+    return _valid(path.name, kind, lambda: scan(path, columns, **how).collect())  # type: ignore[no-any-return]
 
 
 def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> None:
@@ -137,12 +248,16 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
         If the format cannot hold the table.
     """
     check_choice(file_format, FORMATS, "file_format")
-    if isinstance(target, Path):
-        packed = target.suffix.lower() == ".gz"
-        with replacing(target) as stream:
-            _write(table, stream, file_format, packed=packed)
-    else:
+    if not isinstance(target, Path):
         _write(table, target, file_format)
+        return
+    with replacing(target) as stream:
+        if target.suffix.lower() != ".gz":
+            _write(table, stream, file_format)
+            return
+        content = io.BytesIO()
+        _write(table, content, file_format)
+        stream.write(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
 
 
 def name_of(path: str | Path | BinaryIO) -> str:
@@ -156,20 +271,49 @@ def format_of(path: str | Path) -> str | None:
     if ends.suffix != ".gz":
         return SUFFIXES.get(ends.suffix)
     found = SUFFIXES.get(ends.with_suffix("").suffix)
-    return found if found in ("csv", "tsv") else None
+    return found if found in TEXT else None
 
 
 def files_of(path: str | Path) -> list[Path] | None:
-    """Return the files that a pattern stands for, sorted; None of what is no pattern.
+    """Return the files that a pattern or a folder stands for, sorted; None of what is neither.
 
-    A path that is there is none, whatever its name; nor is the part of a pattern that is there.
+    A path that is there is no pattern, whatever its name; nor is the part of one that is there.
+    Files and folders whose names begin with a point or an underscore are no part of a folder.
+
+    Raises
+    ------
+    InvalidInput
+        If a folder has no tables, or some of several formats.
     """
     path = Path(path)
+    if path.is_dir():
+        below = [one.relative_to(path) for one in path.rglob("*") if format_of(one)]
+        found = [path / one for one in below if not any(name[0] in "._" for name in one.parts)]
+        kinds = {str(format_of(one)) for one in found}
+        if len(kinds) == 1:
+            return sorted(found)
+        got = f"files of {', '.join(sorted(kinds))}" if kinds else "no table"
+        remedy = f"pass a pattern, {str(path / '*.csv')!r}" if kinds else "check the spelling"
+        rule = "path must name a file, or a folder with tables of one format"
+        raise invalid(rule, f"{str(path)!r}, a folder with {got}", remedy)
     if path.exists() or not glob.has_magic(str(path)):
         return None
     folder = next(one for one in path.parents if one.exists())
     pattern = Path(glob.escape(str(folder)), path.relative_to(folder))
     return sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 - ** and ~
+
+
+def parts_of(given: str | Path, paths: Sequence[Path]) -> list[tuple[Path, dict[str, object]]]:
+    """Return files with the columns that k=v folders below what was given are."""
+    root = next((one for one in (Path(given), *Path(given).parents) if one.is_dir()), Path())
+    below = [p.relative_to(root).parts[:-1] if p.is_relative_to(root) else () for p in paths]
+    own = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in below]
+    values = {k: [one.get(k, "") for one in own] for k in {k for one in own for k in one}}
+    whole = {k for k, texts in values.items() if all(re.fullmatch(r"-?\d+", v) for v in texts)}
+    return [
+        (path, {k: int(v) if k in whole else unquote(v) for k, v in columns.items()})
+        for path, columns in zip(paths, own, strict=True)
+    ]
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -181,44 +325,128 @@ def literal(path: Path) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Check that a path names a file; of a folder the pattern that stands for its files is told."""
-    rule, remedy = "path must name a file", "check the spelling and the working directory"
-    if path.is_dir():
-        suffix = next((one.suffix for one in path.rglob("*.*") if one.suffix in SUFFIXES), None)
-        if suffix is not None:
-            pattern = str(path / "**" / f"*{suffix}")
-            remedy = f"pass the pattern {pattern!r} for all files in it"
-        raise invalid(rule, f"{str(path)!r}, a folder", remedy)
+    """Check that a path names a file."""
     if not path.exists():
-        raise invalid(rule, repr(str(path)), remedy)
+        remedy = "check the spelling and the working directory"
+        if re.match(r"\w{2,}:/", str(path)):
+            remedy = "download it first"
+        raise invalid("path must name a file", repr(str(path)), remedy)
 
 
-def _format(path: str | Path | BinaryIO, file_format: str | None) -> str:
-    """Return the format, and check that there is such a file."""
-    if file_format is not None:
-        check_choice(file_format, FORMATS, "file_format")
-    if not isinstance(path, str | Path):
-        if file_format is None:
-            remedy = f"pass one of {', '.join(FORMATS)}"
-            raise invalid("file_format must be given for an open file", "None", remedy)
-        return file_format
-    path = Path(path)
-    check_file(path)
-    found = file_format or format_of(path)
-    if found is None:
-        rule = f"path must end in {', '.join(SUFFIXES)}, .csv.gz or .tsv.gz"
-        remedy = "convert the file, name its format by file_format=, or load it and use from_frame"
-        raise invalid(rule, repr(path.name), remedy)
-    return found
+def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
+    """Find out what a file is and how it is written."""
+    kind = how.get("file_format")
+    if kind is not None:
+        check_choice(kind, FORMATS, "file_format")
+    source: Source
+    if isinstance(path, str | Path):
+        check_file(Path(path))
+        kind = kind or format_of(path)
+        source = Path(path) if Path(path).is_file() else io.BytesIO(Path(path).read_bytes())
+    else:
+        source = path if isinstance(path, io.BytesIO) else io.BytesIO(path.read())
+    name = name_of(path)
+    head = _head(source)
+    if head.startswith(GZIP):
+        source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
+        head = _head(source)
+    found = next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "csv")
+    found = "npz" if head.startswith(b"PK") and b".npy" in head else found
+    opened = Opened(source, kind or found, name)
+    if opened.kind not in TEXT:
+        return opened
+    return _valid(name, opened.kind, lambda: _as_text(opened, how))  # type: ignore[no-any-return]
 
 
-def _read(
-    path: str | Path | BinaryIO, file_format: str | None, reader: Callable[[Source, str], Any]
-) -> Any:
-    kind = _format(path, file_format)
+def _stream(source: Source) -> BinaryIO:
+    return io.BytesIO(source.getbuffer()) if isinstance(source, io.BytesIO) else source.open("rb")
+
+
+def _head(source: Source) -> bytes:
+    with _stream(source) as stream:
+        return stream.read(HEAD)
+
+
+def _as_text(opened: Opened, how: FileOptions) -> Opened:
+    """Decode a text, and find its separator and decimal mark; say what the suffix does not."""
+    given, source = how.get("encoding"), opened.source
+    encoding = given or _encoding(opened)
+    if encoding != "utf-8":
+        source = io.BytesIO(_content(source).decode(encoding).encode())
+    said = [] if given or encoding.startswith("utf-8") else [f"encoding {encoding}"]
+    default = sep = DEFAULTS.get(opened.kind, "")
+    decimal = how.get("decimal") or "."
+    check_choice(decimal, (".", ","), "decimal")
+    if opened.kind in TYPELESS:
+        head = _head(source)
+        lines = head.decode(errors="replace").splitlines(keepends=True)
+        lines = lines[: LINES if len(head) < HEAD else min(LINES, len(lines) - 1)]
+        sep = how.get("sep") or _separator(lines, default)
+        sep = SPELLED.get(sep, sep)
+        decimal = how.get("decimal") or _decimal(lines, sep)
+    if decimal == "," and not how.get("decimal"):
+        said.insert(0, "decimal commas")
+    if sep != default and not how.get("sep"):
+        said.insert(0, f"{SEPARATORS[sep]} between columns")
+    if said:
+        options = "sep=, decimal= and encoding= say otherwise"
+        warn_caller(f"the text is read with {', '.join(said)}; {options}", ReadAsWarning)
+    return replace(opened, source=source, sep=sep, decimal=decimal)
+
+
+def _encoding(opened: Opened) -> str:
+    """Tell an encoding by its marks; what is no UTF-8 is taken for that of Windows."""
+    head = _head(opened.source)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" in head:
+        if 0 not in head[::2]:
+            return "utf-16-le"
+        found = next((k for magic, k in MAGIC.items() if head.startswith(magic)), None)
+        remedy = f"name its format by file_format={found!r}" if found else "convert the file"
+        got = f"{opened.name!r}, which holds binary data"
+        raise invalid(f"path must be a valid {_shown(opened.name, opened.kind)} file", got, remedy)
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError), _stream(opened.source) as stream:
+            for _ in codecs.iterdecode(iter(partial(stream.read, HEAD), b""), encoding):
+                pass
+            return encoding
+    return "latin-1"
+
+
+def _content(source: Source) -> bytes:
+    return source.getvalue() if isinstance(source, io.BytesIO) else source.read_bytes()
+
+
+def _separator(lines: Sequence[str], default: str) -> str:
+    """Find what parts the header into most names, and all lines into as many fields."""
+    fits = {}
+    for sep in SEPARATORS:
+        widths = [len(fields) for fields in csv.reader(lines, delimiter=sep) if fields]
+        if widths and widths[0] > 1:
+            fits[sep] = (len(set(widths)) == 1, widths[0], sep == default)
+    return max(fits, key=fits.__getitem__, default=default)
+
+
+def _decimal(lines: Sequence[str], sep: str) -> str:
+    """Tell decimal commas: numbers have some, which are no thousands, and none has a point."""
+    fields = [v for row in islice(csv.reader(lines, delimiter=sep), 1, None) for v in row]
+    commas = [v for v in fields if COMMA.fullmatch(v)]
+    points = any(POINT.fullmatch(v) for v in fields)
+    return "," if not points and not all(THOUSANDS.fullmatch(v) for v in commas) else "."
+
+
+def _read(opened: Opened, reader: Callable[[Opened], Any]) -> Any:
+    return _valid(opened.name, opened.kind, lambda: reader(opened))
+
+
+def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
+    """Read, and word what a reader says of a file that is not what it should be."""
     try:
-        return reader(_source(path), kind)
-    except InvalidInput:
+        return read()
+    except (InvalidInput, NotApplicable):
         raise
     except Exception as error:  # each reader has errors of its own
         if isinstance(error, OSError) and error.errno is not None:
@@ -226,86 +454,112 @@ def _read(
         lines = (line.strip() for line in str(error).splitlines())
         first = next(filter(None, lines), type(error).__name__)
         remedy = "correct the file, or load it and use from_frame"
-        got = f"{name_of(path)!r}; the reader reports: {first}"
-        raise invalid(f"path must be a valid {_shown(path, kind)} file", got, remedy) from error
+        got = f"{name!r}; the reader reports: {first}"
+        raise invalid(f"path must be a valid {_shown(name, kind)} file", got, remedy) from error
 
 
-def _shown(path: str | Path | BinaryIO, kind: str) -> str:
+def _shown(name: str, kind: str) -> str:
     """Name the format by the suffix where that gave it."""
-    suffix = Path(path).suffix.lower() if isinstance(path, str | Path) else ""
+    suffix = Path(name).suffix.lower()
     return suffix if SUFFIXES.get(suffix) == kind else f".{kind}"
 
 
-def _source(path: str | Path | BinaryIO) -> Source:
-    """Return a path, or the content where that is compressed or cannot be read twice."""
-    if isinstance(path, str | Path) and Path(path).suffix.lower() == ".gz":
-        return unpacking.unpacked(Path(path))
-    if isinstance(path, str | Path) and Path(path).is_file():
-        return Path(path)
-    if isinstance(path, str | Path):
-        return io.BytesIO(Path(path).read_bytes())
-    return path if isinstance(path, io.BytesIO) else io.BytesIO(path.read())
-
-
-def _csv(source: Source, kind: str, **options: Any) -> pl.DataFrame:
+def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
+    """Read a text without its blank lines."""
     import polars as pl
 
-    return pl.read_csv(_opened(source), separator=SEPARATED[f".{kind}"], **options)
+    comma = opened.decimal == ","
+    frame = pl.read_csv(_polars(opened), separator=opened.sep, decimal_comma=comma, **options)
+    empty = pl.all_horizontal(pl.all().is_null())
+    return frame.filter(~empty) if frame.width > 1 and frame.height else frame
 
 
-def _read_typed(source: Source, kind: str) -> pl.DataFrame:
-    return _read_csv(source, kind) if kind in ("csv", "tsv") else _read_binary(source, kind)
+def _read_typed(opened: Opened) -> pl.DataFrame:
+    return _read_csv(opened) if opened.kind in TYPELESS else _read_binary(opened)
 
 
-def _read_text(source: Source, kind: str) -> pl.DataFrame:
-    if kind not in ("csv", "tsv"):
-        return _read_binary(source, kind)
-    return _named_once(_csv(source, kind, infer_schema=False))
+def _read_text(opened: Opened) -> pl.DataFrame:
+    if opened.kind not in TYPELESS:
+        return _read_binary(opened)
+    return _named_once(_csv(opened, infer_schema=False))
 
 
-def _read_kept(source: Source, kind: str) -> pl.DataFrame:
+def _read_kept(opened: Opened) -> pl.DataFrame:
     """Read the types, but as text where whole numbers are written with leading zeros: "007"."""
     import polars as pl
 
-    frame = _read_typed(source, kind)
-    if kind not in TYPELESS:
+    frame = _read_typed(opened)
+    if opened.kind not in TYPELESS:
         return frame
-    text = dict(zip(frame.columns, _read_text(source, kind), strict=True))
+    text = dict(zip(frame.columns, _read_text(opened), strict=True))
     whole = frame.select(pl.selectors.integer()).columns
     codes = [name for name in whole if text[name].str.contains(r"^\s*[+-]?0\d").any()]
     return frame.with_columns(text[name].alias(name) for name in codes)
 
 
-def _read_csv(source: Source, kind: str) -> pl.DataFrame:
+def _read_csv(opened: Opened) -> pl.DataFrame:
     import polars as pl
 
-    separator = SEPARATED[f".{kind}"]
     try:
-        frame = _csv(source, kind, infer_schema_length=SAMPLE)
+        frame = _csv(opened, infer_schema_length=SAMPLE)
     except pl.exceptions.ComputeError:  # labels may be 0 and 1 for long before an "unknown"
-        head = _csv(source, kind, n_rows=0, infer_schema=False, truncate_ragged_lines=True)
-        check_separator(head.columns, separator)
-        frame = _csv(source, kind, infer_schema_length=None)
-    check_separator(frame.columns, separator)
-    if any(name != name.strip() for name in frame.columns):  # then numbers were read as text too
-        stripped = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
-        plain = frame.with_columns(stripped).rename(str.strip).write_csv()
-        frame = pl.read_csv(plain.encode(), infer_schema_length=None)
-    return _named_once(frame.with_columns(_numbers_with_nan(frame)))
+        _check_even(opened)
+        frame = _csv(opened, infer_schema_length=None)
+    frame = _named_once(frame.rename(str.strip))
+    texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep()).get_columns()
+    return frame.with_columns(map(_number, texts))
 
 
-def _numbers_with_nan(frame: pl.DataFrame) -> list[pl.Series]:
-    """Return the columns that are text only since a missing number is "nan" there, not "NaN"."""
+def _number(text: pl.Series) -> pl.Series:
+    """Read a column as numbers if it is text only for blanks and for missing values."""
     import polars as pl
 
-    texts = frame.select(pl.col(pl.String)).get_columns()
-    nan = [text for text in texts if text.str.contains("(?i)^ *nan *$").any()]
-    numbers = [text.str.strip_chars().cast(pl.Float64, strict=False) for text in nan]
-    return [
-        number
-        for number, text in zip(numbers, nan, strict=True)
-        if number.null_count() == text.null_count() and not number.is_nan().all()
-    ]
+    missing = text.str.to_lowercase().is_in(MISSING_WORDS)
+    whole = text.cast(pl.Int64, strict=False)
+    number = text.cast(pl.Float64, strict=False)
+    if (
+        number.is_null() & text.is_not_null() & ~missing
+    ).any() or missing.sum() + text.null_count() == len(text):
+        return text
+    return whole if whole.null_count() == text.null_count() else number
+
+
+def _records(opened: Opened) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of a text with the number of their line, as editors count."""
+    source = io.BytesIO(_content(opened.source))
+    reader = csv.reader(io.TextIOWrapper(source, "utf-8-sig", newline=""), delimiter=opened.sep)
+    line = 1
+    for fields in reader:
+        if any(fields):
+            yield line, fields
+        line = reader.line_num + 1
+
+
+def _check_even(opened: Opened) -> None:
+    """Name the first line that has more fields than the header."""
+    records = _records(opened)
+    header = next(records, (1, []))[1]
+    for line, fields in records:
+        if len(fields) > len(header):
+            rule = "each line of the file must have as many fields as its header"
+            got = f"{len(fields)} for {len(header)} at line {line}"
+            raise invalid(rule, got, f"correct that line; quote fields that hold {opened.sep!r}")
+
+
+def place(path: str | Path, how: FileOptions, row: int) -> str:
+    """Name a row of a file as a person counts it there."""
+    return _place(_open(path, how), row)
+
+
+def _place(opened: Opened, row: int) -> str:
+    """Name a row as a person counts it in the file."""
+    if opened.kind in TYPELESS:
+        with suppress(csv.Error):
+            return f"line {next(islice(_records(opened), row + 1, None))[0]}"
+    if opened.kind == "jsonl" and not _head(opened.source).lstrip().startswith(b"["):
+        return f"line {row + 1}"
+    is_sheet = opened.kind == "excel"  # which shows the number, and has a header
+    return f"row {row + 1 + is_sheet} of the {'sheet' if is_sheet else 'file'}"
 
 
 def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
@@ -315,53 +569,83 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _read_binary(source: Source, kind: str) -> pl.DataFrame:
+def _read_binary(opened: Opened) -> pl.DataFrame:
     import polars as pl
 
+    source, kind = opened.source, opened.kind
     if kind in COLUMNAR:
         read, scan = COLUMNAR[kind]
-        lazy = getattr(pl, scan)(_opened(source))
+        lazy = getattr(pl, scan)(_polars(opened))
         rows = lazy.select(pl.len()).collect().item()
-        unpacking.check_cells(rows, len(lazy.collect_schema()), source, _name(source))
-        return getattr(pl, read)(_opened(source))  # type: ignore[no-any-return]  # a data frame
-    return pl.read_ndjson(_opened(source), infer_schema_length=None)
+        unpacking.check_cells(rows, len(lazy.collect_schema()), source, opened.name)
+        return getattr(pl, read)(_polars(opened))  # type: ignore[no-any-return]  # a data frame
+    return _read_sheet(opened) if kind == "excel" else _read_json(opened)
 
 
-def _read_npz(source: Source, _kind: str) -> dict[str, AnyArray]:
-    unpacking.check_archive(source, _name(source))
-    _opened(source)
-    with np.load(source, allow_pickle=False) as file:
+def _read_json(opened: Opened) -> pl.DataFrame:
+    """Read an object a line, a list of them, or the columns of one, as pandas writes them."""
+    import polars as pl
+
+    if _head(opened.source).lstrip().startswith(b"["):
+        return pl.read_json(_polars(opened), infer_schema_length=None)
+    try:
+        frame = pl.read_ndjson(_polars(opened), infer_schema_length=None)
+    except pl.exceptions.ComputeError:  # one object in several lines
+        frame = pl.read_json(_polars(opened), infer_schema_length=None)
+    if frame.height != 1 or not all(dtype.is_nested() for dtype in frame.dtypes):
+        return frame
+    values = json.loads(_content(opened.source))
+    return pl.DataFrame(
+        {n: list(v.values() if isinstance(v, dict) else v) for n, v in values.items()}
+    )
+
+
+def _read_sheet(opened: Opened) -> pl.DataFrame:
+    """Read the first sheet."""
+    import polars as pl
+
+    if zipfile.is_zipfile(opened.source):
+        unpacking.check_size(opened.source, opened.name)
+    try:
+        return _named_once(pl.read_excel(opened.source))
+    except ModuleNotFoundError as error:
+        needs = f"{opened.name!r} is a spreadsheet, which needs fastexcel"
+        raise NotApplicable(needs, "pip install caltest[excel]") from error
+
+
+def _read_npz(opened: Opened) -> dict[str, AnyArray]:
+    unpacking.check_archive(opened.source, opened.name)
+    _polars(opened)
+    with np.load(opened.source, allow_pickle=False) as file:
         return dict(file)
 
 
-def _opened(source: Source) -> str | io.BytesIO:
+def _polars(opened: Opened) -> str | io.BytesIO:
     """Return what Polars is to read, from its beginning."""
-    if isinstance(source, Path):
-        return literal(source)
-    source.seek(0)
-    return source
-
-
-def _name(source: Source) -> str:
-    return source.name if isinstance(source, Path) else STREAM
+    if isinstance(opened.source, Path):
+        return literal(opened.source)
+    opened.source.seek(0)
+    return opened.source
 
 
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def _write(table: Any, target: BinaryIO, file_format: str, *, packed: bool = False) -> None:
+def _write(table: Any, target: BinaryIO, file_format: str) -> None:
     if file_format == "npz":
         _write_npz(_arrays(table), target)
         return
     frame = _frame(table)
     if file_format in TYPELESS:
-        _write_csv(frame, target, file_format, packed=packed)
+        _write_csv(frame, target, file_format)
     elif file_format == "parquet":
         content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
         frame.write_parquet(content)
         target.write(content.getbuffer())
     elif file_format == "feather":
         frame.write_ipc(target)
+    elif file_format == "excel":
+        frame.write_excel(target)
     else:
         frame.write_ndjson(target)
 
@@ -374,18 +658,13 @@ def _write_npz(arrays: Columns, target: BinaryIO) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def _write_csv(frame: pl.DataFrame, target: BinaryIO, kind: str, *, packed: bool) -> None:
+def _write_csv(frame: pl.DataFrame, target: BinaryIO, kind: str) -> None:
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if nested:
         rule = f"columns of a {kind.upper()} file must be plain values"
         got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
         raise invalid(rule, got, "write Parquet or JSON lines")
-    if packed:
-        content = io.BytesIO()
-        frame.write_csv(content, separator=SEPARATED[f".{kind}"])
-        target.write(gzip.compress(content.getvalue(), mtime=0))  # the same file each time
-    else:
-        frame.write_csv(target, separator=SEPARATED[f".{kind}"])
+    frame.write_csv(target, separator=DEFAULTS[kind])
 
 
 def _frame(table: Any) -> pl.DataFrame:

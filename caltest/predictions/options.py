@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypedDict
 
 ENGINES = ("auto", "rows", "cells", "chunks")
 ON_ERROR = ("raise", "skip")
+FILE_FORMATS = ("csv", "tsv", "parquet", "feather", "jsonl", "npz", "excel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,23 @@ class NumberOptions(TypedDict, total=False):
         bool, Says("", "The columns hold logits, not probabilities.", flag="--logits")
     ]
     renormalize: Annotated[bool, Says("", "Rescale rows whose sum is off by rounding.")]
+
+
+class FileOptions(TypedDict, total=False):
+    """How a file is read where what is in it is not to tell; see `Predictions.read`."""
+
+    file_format: Annotated[
+        str | None,
+        Says(
+            "NAME",
+            f"{', '.join(FILE_FORMATS)}; by default that of the suffix, or of what is in the file.",
+            FILE_FORMATS,
+            "--input-format",
+        ),
+    ]
+    sep: Annotated[str | None, Says("CHAR", "What stands between columns of a text, as ; or tab.")]
+    decimal: Annotated[str | None, Says("CHAR", "Decimal mark of a text: . or a comma.")]
+    encoding: Annotated[str | None, Says("NAME", "Encoding of a text, such as utf-8 or latin-1.")]
 
 
 class ColumnOptions(NumberOptions, total=False):

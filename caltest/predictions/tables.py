@@ -14,6 +14,7 @@ from caltest.errors import invalid
 from caltest.types import AnyArray
 
 PREFIXES = ("p_", "prob_")
+USUAL = ("p", "prob", "proba", "probability", "risk", "y_prob", "y_proba", "y_score", "pd")
 
 
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
@@ -36,6 +37,7 @@ class Table:
 
     names: Sequence[str]
     column: Callable[[str], AnyArray]
+    place: Callable[[int], str] | None = None  # of a row in a file, as a person counts it
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -121,7 +123,8 @@ def choose_columns(
         Column of the labels.
     probs : str or list of str, optional
         A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
-        default the columns that begin with "p_", else with "prob_", else the column "probs".
+        default the columns that begin with "p_", else with "prob_", else the column "probs", else
+        the only one of a usual name, such as "p", "prob" or "risk".
     classes : sequence, optional
         The names of the classes, in the order of the columns. By default the columns name them:
         "p_cat" is the probability of the label "cat", "p_1" that of 1.
@@ -177,6 +180,9 @@ def prob_columns(
         for prefix in PREFIXES:
             if found := _beginning_with(prefix, names, taken):
                 return found
+        usual = [name for name in names if name.lower() in USUAL and name not in taken]
+        if len(usual) == 1 and "probs" not in names:
+            return usual
     elif not isinstance(probs, str):
         chosen = checks.check_not_empty(checks.check_strings(probs, "probs"), "probs")
         return [checks.check_choice(str(name), names, "probs") for name in chosen]

@@ -32,7 +32,7 @@ def bound(packed: int) -> int:
     return max(ALWAYS, TIMES * packed)
 
 
-def unpacked(path: Path) -> io.BytesIO:
+def unpacked(source: Path | io.BytesIO, name: str) -> io.BytesIO:
     """Unpack a file compressed by gzip.
 
     Raises
@@ -40,13 +40,14 @@ def unpacked(path: Path) -> io.BytesIO:
     InvalidInput
         If it is beyond the bound.
     """
-    limit = bound(path.stat().st_size)
+    size = size_of(source)
+    limit = bound(size)
     content = io.BytesIO()
-    with gzip.open(path) as packed:
+    with gzip.open(source) as packed:
         while piece := packed.read(PIECE):
             content.write(piece)
             if content.tell() > limit:
-                raise _too_large(f"{path.name!r}, of {path.stat().st_size:,} bytes", limit)
+                raise _too_large(f"{name!r}, of {size:,} bytes", limit)
     content.seek(0)
     return content
 
@@ -59,12 +60,9 @@ def check_archive(source: Path | io.BytesIO, name: str) -> None:
     InvalidInput
         If they are together beyond the bound, or one announces more than the file holds of it.
     """
-    size = size_of(source)
+    check_size(source, name)
     with zipfile.ZipFile(source) as archive:
-        members = archive.infolist()
-        if sum(member.file_size for member in members) > bound(size):
-            raise _too_large(f"{name!r}, of {size:,} bytes", bound(size))
-        for member in members:
+        for member in archive.infolist():
             with archive.open(member) as stream:
                 header = HEADERS.get(np.lib.format.read_magic(stream))
                 if header is None:  # of names of fields that are not ASCII
@@ -75,6 +73,20 @@ def check_archive(source: Path | io.BytesIO, name: str) -> None:
                 got = f"{held:,} bytes for the shape {shape} of {member.filename!r}"
                 rule = f"the arrays of {name!r} must be whole"
                 raise invalid(rule, got, "write the file again")
+
+
+def check_size(source: Path | io.BytesIO, name: str) -> None:
+    """Check what the members of an archive announce: an NPZ file, or a spreadsheet.
+
+    Raises
+    ------
+    InvalidInput
+        If they are together beyond the bound.
+    """
+    size = size_of(source)
+    with zipfile.ZipFile(source) as archive:
+        if sum(member.file_size for member in archive.infolist()) > bound(size):
+            raise _too_large(f"{name!r}, of {size:,} bytes", bound(size))
 
 
 def check_cells(rows: int, columns: int, source: Path | io.BytesIO, name: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from caltest import checks
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, rows_named
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.asked import as_columns
 from caltest.htests.combine import METHODS
@@ -362,7 +362,8 @@ def report(
             needs = given.needs if segments is None and grades is None else bool
             given, name = replace(given, model=None, data=table.table(needs)), table.name
         plan = partial(plan_of, **asked)
-        source = read_rows(given, plan, event=event, fitted=bool(maps), name=name)
+        with rows_named(None if table is None else table.place):
+            source = read_rows(given, plan, event=event, fitted=bool(maps), name=name)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         pd = source.predictions.probs[:, -1]
         scale = None if grades is None else read_grades(grades, given, pd)

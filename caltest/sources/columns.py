@@ -11,6 +11,7 @@ import narwhals as nw
 from caltest.checks.arrays import listing
 from caltest.checks.options import check_choice, check_not_label
 from caltest.errors import invalid
+from caltest.predictions.parts import family
 from caltest.predictions.tables import TRUTH, prob_columns, stems, truths
 
 KINDS = ("number", "text", "truth")
@@ -62,22 +63,6 @@ def column(frame: Any, name: str) -> Any:
     return nw.col("`" + name.replace("`", "``") + "`" if is_spark else name)
 
 
-def are_alike(one: Any, other: Any) -> bool:
-    """Tell whether values of two types, as narwhals has them, are read as one: a cast is enough.
-
-    Numbers of any kind and booleans are; so is text, and a column without values is all of them.
-    """
-    if nw.Unknown in (one, other):
-        return True
-    return one == other or None is not _family(one) == _family(other)
-
-
-def _family(dtype: Any) -> str | None:
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "text"
-    return "number" if dtype == nw.Boolean or dtype.is_numeric() else None
-
-
 def read_columns(
     schema: Mapping[str, Any],
     distinct: Callable[[str], Sequence[Any]],
@@ -127,7 +112,7 @@ def read_columns(
 
 
 def _kind(dtype: Any, label: str) -> str:
-    kind = "truth" if dtype == nw.Boolean else _family(dtype)
+    kind = "truth" if dtype == nw.Boolean else family(dtype)
     if kind is not None:
         return kind
     remedy = "convert it to integers, booleans or text"

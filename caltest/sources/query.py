@@ -14,6 +14,7 @@ import numpy as np
 
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
+from caltest.predictions.parts import stacked
 from caltest.sources import weights
 from caltest.sources.batches import batches, has_batches, panics_as_errors
 from caltest.sources.cells import GRID, NEVER, UNIT, Cells, own_numbers
@@ -456,20 +457,6 @@ def count_rows(
     given = {"p": p, "y": y} | ({} if weight is None else {"w": weight})
     counting = Counting(columns, (resolve_lens("strong"),), bins)
     return counting.split(counted([pl.DataFrame(given)], counting))[0][None]
-
-
-def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
-    """Stack frames of Polars, eager or lazy, whose columns are of types that are read alike."""
-    import polars as pl
-
-    own = [one.select(names) for one in frames]
-    types = [one.collect_schema() for one in own]
-    several = [name for name in names if len({one[name] for one in types}) > 1]
-    unlike = pl.selectors.by_name(several)
-    text = unlike & pl.selectors.by_dtype(pl.Categorical, pl.Enum)
-    truth = unlike & pl.selectors.boolean()
-    wider = [one.with_columns(text.cast(pl.String), truth.cast(pl.Int8)) for one in own]
-    return pl.concat(wider, how="vertical_relaxed")
 
 
 def collected(query: Any) -> pl.DataFrame:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
 
 from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import files, options
+from caltest.predictions.options import FileOptions
+from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
 from caltest.sources.cells import NEVER
-from caltest.sources.columns import Columns, are_alike, column, read_columns
-from caltest.sources.query import WRONG_LABEL, Counting, collected, stacked
+from caltest.sources.columns import Columns, column, read_columns
+from caltest.sources.query import WRONG_LABEL, Counting, collected
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +31,6 @@ ENGINES, ON_ERROR = options.ENGINES, options.ON_ERROR
 ROWS = 2_000_000  # above which "auto" takes cells or chunks
 AT_A_TIME = 64  # files in one query
 MERGED = 1 << 21  # rows of tables of cells that are held before they are added up
-ALIKE = "all parts must have the same columns"
 NAMED = 3  # parts that a note names
 EXTRAS = {
     "duckdb": "duckdb",
@@ -52,10 +53,18 @@ class Part:
         As messages name it.
     open : callable
         Returns its lazy frame of narwhals.
+    place : callable, optional
+        Names a row of a file as a person counts it there.
     """
 
     name: str
     open: Callable[[], Any]
+    place: Callable[[int], str] | None = None
+
+    def rows(self) -> int:
+        """Count the rows."""
+        with self.readable():
+            return int(collected(self.open().select(nw.len())).item())
 
     @contextmanager
     def readable(self, fault: Callable[[Part, Exception], None] | None = None) -> Iterator[None]:
@@ -104,8 +113,7 @@ class Source:
         total, parts, seen = 0, iter(self.parts), []
         for part in parts:
             seen.append(part)
-            with part.readable():
-                total += int(collected(part.open().select(nw.len())).item())
+            total += part.rows()
             if total > limit:
                 break
         if not self.is_stream:
@@ -123,20 +131,18 @@ class Source:
         """
         if self.native is not None:
             return self.native
-        tables: list[Any] = []
+        return stacked_parts(self._tables(), needs)
+
+    def _tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
         for part in self.parts:
             with part.readable():
-                tables.append(collected(part.open()))
-            first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
-            needed = {name: dtype for name, dtype in first.items() if needs(name)}
-            if reason := _unlike(needed, own):
-                raise invalid(ALIKE, f"{part.name}: {reason}", "correct it")
-            alike = [name for name, dtype in first.items() if not _unlike({name: dtype}, own)]
-            tables[0] = tables[0].select(alike)
-        if not tables:
-            rule = "data must have a part that can be read"
-            raise invalid(rule, "none", "pass files or chunks with rows")
-        return stacked(tables, tables[0].columns)
+                table = collected(part.open())
+            yield part.name, table
+
+    def place(self, row: int) -> str:
+        """Name a row of `table` as a person counts it in its file."""
+        parts = () if self.is_stream or self.native is not None else self.parts
+        return place_among([(one.name, one.rows, one.place) for one in parts], row)
 
 
 @dataclass(eq=False)
@@ -167,33 +173,26 @@ class LeftOut:
         return tuple(out)
 
 
-def _unlike(first: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return how a part differs from the first in what a cast cannot mend, or nothing."""
-    for name, dtype in first.items():
-        if name not in schema:
-            return f"it has no column {name!r}"
-        if not are_alike(schema[name], dtype):
-            return f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
-    return ""
-
-
 # ---- what the caller gave -----------------------------------------------------------------------
 
 
-def source_of(data: object) -> Source | None:
+def source_of(data: object, **how: Unpack[FileOptions]) -> Source | None:
     """Return the parts of a frame, a path, a glob, a list of paths or an iterator of frames.
 
-    None for everything else, such as arrays.
+    None for everything else, such as arrays. How files are read may be forced.
     """
+    if isinstance(data, Source):
+        return data
     if isinstance(data, str | Path):
-        return _of_files(_matching(data), str(Path(data).name))
+        return _of_files(_matching(data), str(Path(data).name), data, how)
     if isinstance(data, list | tuple) and data and all(isinstance(p, str | Path) for p in data):
         paths = [found for one in data for found in _matching(one)]
         counts = Counter(paths)
         if len(counts) < len(paths):
             rule = "paths must name each file once, or its rows count twice"
             raise invalid(rule, repr(str(counts.most_common(1)[0][0])), "leave it out once")
-        return _of_files(paths, f"{len(paths)} files" if len(paths) > 1 else paths[0].name)
+        name = f"{len(paths)} files" if len(paths) > 1 else paths[0].name
+        return _of_files(paths, name, None, how)
     if hasattr(data, "__next__"):
         return Source("chunks", _chunks(data))  # type: ignore[arg-type]
     frame = _frame(data)
@@ -229,30 +228,25 @@ def _matching(path: str | Path) -> list[Path]:
     return found or [Path(path)]
 
 
-def _of_files(paths: Sequence[Path], name: str) -> Source:
+def _of_files(
+    paths: Sequence[Path], name: str, given: str | Path | None, how: FileOptions
+) -> Source:
     # day=1/part-0.parquet, day=2/part-0.parquet
     shared = len({path.name for path in paths}) < len(paths)
     above = Path(os.path.commonpath([path.parent for path in paths]))
     parts = [
-        Part(str(path.relative_to(above)) if shared else path.name, partial(_scan, path))
-        for path in paths
+        Part(
+            str(path.relative_to(above)) if shared else path.name,
+            partial(_scan, path, columns, how),
+            partial(files.place, path, how),
+        )
+        for path, columns in files.parts_of(above if given is None else given, paths)
     ]
     return Source(name, parts)
 
 
-def _scan(path: Path) -> Any:
-    import polars as pl
-
-    files.check_file(path)
-    kind = files.format_of(path)
-    if kind == "parquet":
-        return nw.from_native(pl.scan_parquet(files.literal(path)))
-    if kind == "feather":
-        return nw.from_native(pl.scan_ipc(files.literal(path)))
-    if kind is None or kind == "npz":
-        rule = f"path must end in {', '.join(one for one in files.SUFFIXES if one != '.npz')}"
-        raise invalid(rule, repr(path.name), "convert the file, or use Predictions.read")
-    return nw.from_native(files.raw_table(path, as_text=False).lazy())
+def _scan(path: Path, columns: Mapping[str, object], how: FileOptions) -> Any:
+    return nw.from_native(files.scan(path, columns, **how))
 
 
 def _chunks(chunks: Iterator[Any]) -> Iterator[Part]:
@@ -358,7 +352,7 @@ class Reader:
 
     def _fits(self, part: Part) -> bool:
         """Tell whether a part has the columns of the first, of types that are read alike."""
-        reason = _unlike(self._schema, dict(part.open().collect_schema()))
+        reason = unlike(self._schema, dict(part.open().collect_schema()))
         if reason and not self.skips:
             remedy = "correct it, or pass on_error='skip'"
             raise invalid(ALIKE, f"{part.name}: {reason}", remedy)

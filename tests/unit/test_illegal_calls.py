@@ -182,10 +182,8 @@ CALLS = {
     "table-features-without-model": given(None, TABLE, label="y", features=["age"]),
     "table-probs-with-model": given(MODEL, TABLE, label="y", probs="p_"),
     "table-file-missing": read("predictoins.csv"),
-    "table-file-of-unknown-kind": read("predictions.xlsx"),
-    "table-file-compressed-twice": read("predictions.parquet.gz"),
+    "table-file-of-unknown-kind": read("predictions.sav"),
     "table-file-with-a-word-among-numbers": read("word.csv"),
-    "table-file-with-semicolons": read("semicolons.csv"),
     "table-file-with-a-gap": read("gap.csv"),
     "lens-misspelt": lens("confidense"),
     "lens-cut-short": lens("conf"),
@@ -282,10 +280,8 @@ def folder(tmp_path, monkeypatch):
     """Work in a folder with faulty files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "word.csv").write_text("y,p_0,p_1\n0,0.9,0.1\n1,n/a,0.8\n")
-    (tmp_path / "semicolons.csv").write_text("y;p_0;p_1\n0;0,9;0,1\n")
     (tmp_path / "gap.csv").write_text("y,p_0,p_1\n0,0.9,0.1\n,0.2,0.8\n")
-    for name in ("predictions.xlsx", "predictions.parquet.gz"):
-        (tmp_path / name).touch()
+    (tmp_path / "predictions.sav").write_bytes(b"$FL2\0\0\0")
 
 
 @pytest.mark.parametrize("key", CALLS)

@@ -36,7 +36,7 @@ def test_no_command_prints_the_help(caltest):
     ("arguments", "message"),
     [
         (["tset"], "No such command 'tset'"),
-        (["test", "x.csv"], "Missing option '--label'"),
+        (["calibrate", "fit", "x.csv"], "Missing option '--method'"),
         (["test", "--label", "y"], "Missing argument"),
         (["test", "x.csv", "--label", "y", "--lense", "strong"], "No such option"),
         (["test", "x.csv", "--label", "y", "--cv", "5"], "it belongs to caltest compare. Try"),

@@ -42,9 +42,10 @@ def test_demo_shows_a_whole_test(printed):
 
 
 def test_demo_says_what_comes_next(printed):
-    """A command for one's own file and a call in Python."""
-    assert "caltest test predictions.csv --label y --probs p_" in printed
-    assert "ct.test_calibration(model, (X_test, y_test))" in printed
+    """It ends with three commands for one's own file."""
+    commands = ["test", "report", "compare"]
+    last = [f"    caltest {name} predictions.csv --label y --probs p_" for name in commands]
+    assert printed.splitlines()[-3:] == last
 
 
 def test_demo_fits_80_columns(printed):

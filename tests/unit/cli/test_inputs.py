@@ -31,9 +31,9 @@ def test_format_by_name_goes_before_the_suffix(caltest, predictions_csv, tmp_pat
     """A file of another name is read as it is said to be."""
     path = tmp_path / "predictions.txt"
     path.write_bytes(predictions_csv.read_bytes())
-    refused = caltest("test", path, *QUICK)
+    refused = caltest("test", path, *QUICK, "--input-format", "feather")
     assert (refused.status, refused.out) == (2, "")
-    assert "convert the file, or name its format by --input-format" in refused.err
+    assert "FILE must be a valid .feather file" in refused.err
     assert caltest("test", path, *QUICK, "--input-format", "csv").status == 0
 
 

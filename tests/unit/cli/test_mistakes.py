@@ -27,45 +27,44 @@ def run_on(caltest, tmp_path, content, *words):
         ("", "FILE must be a valid .csv file; got 'mistake.csv'; the reader reports: empty"),
         ("\n\n", "empty CSV; correct the file"),
         ("y,p_a,p_b\n", "probs must have at least one row"),
-        ("y,p_a,p_b\né,0.5,0.5\n".encode("latin1"), "invalid utf-8 sequence; correct the file"),
-        (b"\x00\x01\x02\n\xff\xfe", "FILE must be"),
-        (GOOD.replace(",", ";"), "must be separated by commas; got semicolons in"),
-        (GOOD.replace(",", ";"), "; write commas, and points in numbers\n"),
+        (b"\x00\x01\x02\n\xff\xfe", "which holds binary data; convert the file"),
+        (b"PAR1\x00\x01\x00\x02", "binary data; name its format by --input-format parquet"),
+        ("y,p_a,p_b\na,70%,30%\n", "got '70%' at line 2; write 0.7 for 70%"),
         (
-            GOOD.replace(",", "\t"),
-            "got tabs in 'y\\tp_a\\tp_b\\tw'; name its format by --input-format",
+            'y,p_a,p_b\na,"0,7","0.3"\n',
+            "got '0,7' at line 2; write decimal points, 0.7",
         ),
-        ("y,p_a,p_b\na,70%,30%\n", "got '70%' at row 0 (counted from 0); write 0.7 for 70%"),
+        ('y,p_a,p_b\na,"1,234",0.3\n', "got '1,234' at line 2; write 1234, without commas"),
         (
-            'y,p_a,p_b\na,"0,7","0,3"\n',
-            "got '0,7' at row 0 (counted from 0); write decimal points, 0.7",
+            'y,p_a,p_b\na,0.5,0.5\n\n"a\nb",0.5,0.5\na,0.5,0.5,7\n',
+            "as many fields as its header; got 4 for 3 at line 6; correct that line",
         ),
-        ("y,p_a,p_b\na,0.5,0.5,7\n", "FILE must be a valid .csv file"),
+        ("y,p_a,p_b\na,0.5,0.5\n\na,NA,1\n", "probs must not be missing; got nan at line 4"),
         ("y,p_a,p_a\na,0.5,0.5\n", "'p_a' names two columns; correct the file"),
         ("y,a,b\na,0.5,0.5\n", "got no p_... and no prob_... among 'y', 'a', 'b'; pass --probs"),
         ("x,p_a,p_b\na,0.5,0.5\n", "--label must be one of 'x', 'p_a', 'p_b'; got 'y'"),
         (
             "y,p_a,p_b\na,high,low\n",
-            "got 'high' at row 0 (counted from 0); correct that row, or choose another column",
+            "got 'high' at line 2; correct that row, or choose another column",
         ),
         (
             "y,p_a,p_b\na,0.5,0.5\nb,NaN,0.5\n",
-            "probs must not be missing; got nan at row 1 (counted from 0)",
+            "probs must not be missing; got nan at line 3",
         ),
         (
             "y,p_a,p_b\na,0.5,0.6\n",
-            "sum to 1 in each row; got a sum of 1.1 at row 0 (counted from 0)",
+            "sum to 1 in each row; got a sum of 1.1 at line 2",
         ),
         (
             "y,p_a,p_b\na,2,-1\n",
-            "got 2 at row 0 (counted from 0), class 'a'; pass probabilities, or --logits",
+            "got 2 at line 2, class 'a'; pass probabilities, or --logits",
         ),
         ("y,p_a,p_b\na,50,50\n", "divide by 100 if they are percentages"),
         ("y,p_1\n0,20\n1,70.5\n", "divide by 100 if they are percentages, or pass --logits"),
         ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", "pass --classes a,c if the columns stand in that"),
         (
             "y,p_a,p_b\n,0.5,0.5\nb,0.5,0.5\n",
-            "labels must not be missing; got None at row 0 (counted from 0)",
+            "labels must not be missing; got None at line 2",
         ),
         ("y,p_a\na,1.0\na,1.0\n", "pass --classes NAMES, the names of the columns"),
         ("p_1,y\n0,0.5\n1,0.6\n", "--label must name the labels and --probs the probabilities"),
@@ -112,12 +111,20 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--by w,y", "--by must not be the label column"),
         ("--by ,", "--by must name at least one"),
         ("--weight ward", "--weight must be one of"),
-        ("--weight y", "--weight must be numbers; got 'a' at row 0"),
+        ("--weight y", "--weight must be numbers; got 'a' at line 2"),
         ("--probs p_a,p_c", "--probs must be one of"),
         ("--classes a,b,c", "--classes must name each column of probs"),
         ("--input-format xls", "--input-format must be one of"),
         ("--input-format parquet", "FILE must be a valid .parquet file"),
         ("--format pdf", "--format must be one of"),
+        ("--alpha 0.05", "caltest test has no option --alpha; did you mean --level?"),
+        ("--target y", "did you mean --label?"),
+        ("--n_bins 5", "did you mean --set bins=10?"),
+        ("--group w", "did you mean --by?"),
+        ("--probs p_a p_b", "extra argument(s) (p_b); join names by commas, and put a pattern"),
+        ("--sep ;;", "FILE must be a valid .csv file; got 'mistake.csv'; the reader reports:"),
+        ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
+        ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
         ("--correction x", "--correction must be one of"),
         ("--output no/such/file", "--output must be a file in a folder that exists"),
     ],
@@ -125,6 +132,43 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
 def test_mistake_in_an_option_is_one_line(caltest, tmp_path, words, message):
     """The message names the option as it was typed, not an argument of Python."""
     assert message in run_on(caltest, tmp_path, GOOD, *words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("rows.csv", "caltest has no command rows.csv. Try caltest test rows.csv."),
+        ("check rows.csv", "caltest has no command check. Try caltest test FILE."),
+        ("version", "Try --version."),
+        ("test rows.csv", "--label must name the column of the observed classes; got none for"),
+        (
+            "test https://a.org/rows.csv",
+            "FILE must name a file; got 'https:/a.org/rows.csv'; downl",
+        ),
+    ],
+)
+def test_first_words_are_answered_with_what_is_meant(
+    caltest, tmp_path, monkeypatch, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("default,risk\n0,0.1\n1,0.8\n")
+    finished = caltest(*words.split())
+    assert (finished.status, finished.out, finished.err.count("\n")) == (2, "", 1)
+    assert message in finished.err
+
+
+@pytest.mark.filterwarnings("default::caltest.errors.ReadAsWarning")
+@pytest.mark.parametrize(
+    "words",
+    ["y_true,risk", "label,p", "Target,y_prob", "y,prob_1", "outcome;probability"],
+)
+def test_usual_names_of_columns_are_found(caltest, tmp_path, words):
+    """The label is told, and so is the separator."""
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{words}\n0,0.1\n1,0.8\n".replace(",", ";" if ";" in words else ","))
+    finished = caltest("test", path, "--n_resamples", "9", "--test", "brier")
+    assert finished.status == 0
+    assert f"the labels are taken from {words.replace(';', ',').split(',')[0]!r}" in finished.err
 
 
 @pytest.mark.parametrize("place", ["folder", "missing.csv"])

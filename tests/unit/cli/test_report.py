@@ -125,3 +125,18 @@ def test_rows_of_a_cluster_may_depend(caltest, predictions_csv):
     page = json.loads(caltest(*clustered, "--format", "json").out)
     assert page["answer"]["tests"]["rows"][0]["null"] == "cluster"
     assert "cluster= needs the rows" in caltest(*clustered, "--engine", "cells").err
+
+
+def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, predictions_csv):
+    """It replaces an earlier report, and what is none only where it is told to."""
+    path = predictions_csv.with_name("predictions_report.html")
+    for _ in range(2):
+        finished = caltest("report", predictions_csv, *SEEDED, "--test", "ece")
+        assert (finished.status, finished.out) == (0, "")
+        assert finished.err.startswith(f"wrote {path}: ")
+    path.write_text("mine")
+    refused = caltest("report", predictions_csv, *SEEDED, "--test", "ece")
+    assert refused.status == 2
+    assert "got another file; name a file by -o, or pass --force" in refused.err
+    assert path.read_text() == "mine"
+    assert caltest("report", predictions_csv, *SEEDED, "--test", "ece", "--force").status == 0

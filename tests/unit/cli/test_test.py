@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from xml.dom import minidom
 
 import numpy as np
 import polars as pl
@@ -144,9 +145,9 @@ def test_quiet_silences_warnings(caltest, predictions_csv, monkeypatch, make_tes
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("y,p_a,p_b\na,1.2,-0.2\n", (), r"probs must lie in [0, 1]; got 1.2 at row 0"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.5,0.1\n", (), "at row 1"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", (), "at row 1"),
+        ("y,p_a,p_b\na,1.2,-0.2\n", (), r"probs must lie in [0, 1]; got 1.2 at line 2"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,0.5,0.1\n", (), "at line 3"),
+        ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", (), "at line 3"),
         ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", (), "'c'"),
         ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--lens", "stong"), "did you mean 'strong'?"),
         ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--test", "scke"), "did you mean 'skce'?"),
@@ -359,3 +360,25 @@ def test_output_that_cannot_be_finished_leaves_the_old_one(caltest, parts, tmp_p
     assert finished.status == 2
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir() if "result" in path.name] == ["result.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", ("strong evidence against", "red")),
+        ("--level 0.05", ("not calibrated", "red")),
+        ("--tolerance 0.3 --equivalence --test ks", ("KS below 0.3 not shown", "lightgrey")),
+    ],
+)
+def test_badge_is_the_answer_as_a_picture_and_as_json(caltest, wrong_csv, tmp_path, words, said):
+    """The picture has a title, and both say the same."""
+    more = words.split() if "--test" in words else [*words.split(), "--test", "brier"]
+    for name in ("b.svg", "b.json"):
+        finished = caltest("test", wrong_csv, *QUICK[:2], "--badge", tmp_path / name, *more, "-q")
+        assert finished.status == 0
+    made = json.loads((tmp_path / "b.json").read_text())
+    assert made["schemaVersion"] == 1
+    assert (made["message"].partition(" (p ")[0], made["color"]) == said
+    picture = minidom.parse(str(tmp_path / "b.svg"))  # noqa: S318 - its own
+    title = picture.getElementsByTagName("title")[0].firstChild.data
+    assert title == f"calibration: {made['message']}"

@@ -1,7 +1,9 @@
 """Files of tables: formats by name, open files, and writing what was read."""
 
+import contextlib
 import gzip
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,16 @@ import pytest
 
 import caltest as ct
 from caltest import Predictions
-from caltest.errors import InvalidInput
+from caltest.errors import InvalidInput, ReadAsWarning
 from caltest.predictions import files
 
 FRAME = pl.DataFrame({"y": ["a", "b", "a"], "p_a": [0.7, 0.2, 0.5], "p_b": [0.3, 0.8, 0.5]})
 
 
-@pytest.mark.parametrize("name", files.FORMATS)
+TABLES = tuple(name for name in files.FORMATS if name != "excel")
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_open_file_is_read_in_the_format_that_is_named(name):
     """What was written into a buffer comes back."""
     buffer = io.BytesIO()
@@ -35,7 +40,7 @@ def test_text_nan_among_numbers_is_missing_in_its_row(tmp_path, nan, column, nam
     rows = {"p": ["0.5", "0.2", "0.3"], "y": ["0", "1", "0"]}
     rows[column][1] = nan
     path.write_text("p,y\n" + "".join(f"{p},{y}\n" for p, y in zip(*rows.values(), strict=True)))
-    with pytest.raises(InvalidInput, match=rf"{name} must not be missing; got nan at row 1"):
+    with pytest.raises(InvalidInput, match=rf"{name} must not be missing; got nan at line 3"):
         Predictions.read(path, label="y", probs="p")
 
 
@@ -45,10 +50,104 @@ def test_text_nan_among_words_is_a_word(tmp_path):
     assert Predictions.read(path, label="y", probs="p").classes.tolist() == ["nan", "roti"]
 
 
-def test_open_file_needs_a_format():
-    message = r"file_format must be given for an open file; got None; pass one of csv"
-    with pytest.raises(InvalidInput, match=message):
-        files.table_of_file(io.BytesIO(b"y,p_a\n"))
+@pytest.mark.parametrize("name", TABLES)
+def test_open_file_without_a_format_is_known_by_what_is_in_it(name):
+    """Also where it is packed."""
+    buffer = io.BytesIO()
+    files.write_table(FRAME, buffer, file_format=name)
+    packed = io.BytesIO(gzip.compress(buffer.getvalue()))
+    how = {"sep": "tab"} if name == "tsv" else {}
+    assert Predictions.read(packed, label="y", **how).n == 3
+
+
+TEXT = "y;p;ort\n1;0,75;Köln\n0;0,25;Bonn\n\n1;0,5;Bonn\n"
+POINTS = TEXT.replace(",", ".")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.csv", TEXT.encode(), "semicolons between columns, decimal commas;"),
+        ("t.csv", POINTS.replace(";", "\t").encode(), "tabs between columns;"),
+        ("t.tsv", POINTS.replace(";", ",").encode(), "commas between columns;"),
+        (
+            "t.txt",
+            POINTS.replace(";", "|").encode("cp1252"),
+            "bars between columns, encoding cp1252;",
+        ),
+        ("t.csv", POINTS.replace(";", ",").encode("utf-16"), "with encoding utf-16;"),
+        ("t.csv", POINTS.replace(";", ",").replace("ö", "o").encode("utf-16-le"), "utf-16-le;"),
+        ("t.csv", POINTS.replace(";", ",").encode("utf-8-sig"), None),
+        (
+            "t.csv",
+            b'y,p,ort\n1,"0,75",K\xc3\xb6ln\n0,"0,25",Bonn\n1,"0,5",Bonn\n',
+            "decimal commas",
+        ),
+    ],
+)
+def test_text_is_read_as_it_is_written(tmp_path, name, content, said):
+    """What the suffix does not say is told, and the rows are those of the text."""
+    (tmp_path / name).write_bytes(content)
+    with contextlib.nullcontext() if said is None else pytest.warns(ReadAsWarning, match=said):
+        read = Predictions.read(tmp_path / name, label="y", groups="ort")
+    assert read.probs[:, 1].tolist() == [0.75, 0.25, 0.5]
+    assert read.groups.tolist() in (["Köln", "Bonn", "Bonn"], ["Koln", "Bonn", "Bonn"])
+
+
+def test_how_a_text_is_read_can_be_forced(tmp_path):
+    """Then nothing is told."""
+    (tmp_path / "t.csv").write_bytes(TEXT.encode("latin-1"))
+    how = {"sep": ";", "decimal": ",", "encoding": "latin-1"}
+    assert Predictions.read(tmp_path / "t.csv", label="y", **how).n == 3
+    with pytest.raises(InvalidInput, match="must be numbers; got '0,75' at line 2"):
+        Predictions.read(tmp_path / "t.csv", label="y", **how | {"decimal": "."})
+    with pytest.raises(InvalidInput, match="reader reports: unknown encoding: x9"):
+        Predictions.read(tmp_path / "t.csv", label="y", encoding="x9")
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("t.pq", FRAME.write_parquet),
+        ("t.json", FRAME.write_json),
+        ("pandas.json", lambda path: FRAME.to_pandas().to_json(path)),
+        ("columns.json", lambda path: path.write_text(json.dumps(FRAME.to_dict(as_series=False)))),
+        ("t.xlsx", FRAME.write_excel),
+    ],
+)
+def test_other_formats_are_read(tmp_path, name, write):
+    if name == "t.xlsx":
+        pytest.importorskip("fastexcel")
+        pytest.importorskip("xlsxwriter")
+    write(tmp_path / name)
+    read = Predictions.read(tmp_path / name, label="y")
+    np.testing.assert_array_equal(read.probs, FRAME.select("p_a", "p_b").to_numpy())
+    assert read.labels.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_folder_is_read_with_its_folders_as_columns(tmp_path, suffix):
+    """By `Predictions.read` and by the engines; an error names the row and its file."""
+    for day, site in ((1, "a"), (2, "b c")):
+        folder = tmp_path / "all" / f"day={day}" / f"site={site.replace(' ', '%20')}"
+        folder.mkdir(parents=True)
+        files.write_table(FRAME, folder / f"{day}.{suffix}", file_format=suffix)
+    (tmp_path / "all" / "_SUCCESS").touch()
+    read = Predictions.read(tmp_path / "all", label="y", groups=["day", "site"])
+    assert read.groups.tolist() == ["1, a"] * 3 + ["2, b c"] * 3
+    asked = {"label": "y", "test": "brier", "n_resamples": 9, "rng": 0, "by": "site"}
+    for engine in ("rows", "cells"):
+        table = ct.test_calibration(None, str(tmp_path / "all"), engine=engine, **asked)
+        assert [row.group for row in table.rows] == ["a", "b c"]
+    wrong = FRAME.with_columns(p_a=pl.Series([0.7, 0.2, 0.6]))
+    files.write_table(wrong, folder / f"2.{suffix}", file_format=suffix)
+    where = "line 4 of 2.csv" if suffix == "csv" else "row 3 of the file of 2.parquet"
+    for read_it in (
+        lambda: Predictions.read(tmp_path / "all", label="y"),
+        lambda: ct.test_calibration(tmp_path / "all", label="y", engine="rows"),
+    ):
+        with pytest.raises(InvalidInput, match=rf"a sum of 1.1 at {where};"):
+            read_it()
 
 
 def test_raw_table_keeps_the_text_of_csv(tmp_path):
@@ -59,7 +158,7 @@ def test_raw_table_keeps_the_text_of_csv(tmp_path):
     assert raw.rows() == [("007", "0.10", None), ("8", "NA", "b")]
     typed = files.raw_table(path, as_text=False)
     assert typed["id"].to_list() == ["007", "8"]
-    assert typed["x"].to_list() == ["0.10", "NA"]
+    assert typed["x"].to_list() == [0.10, None]
 
 
 def test_raw_table_reads_numbers_that_are_no_codes(tmp_path):
@@ -129,9 +228,13 @@ def test_npz_takes_a_column_of_any_name(tmp_path):
     )
 
 
-def test_folder_is_no_file(tmp_path):
-    """The message says that it is one."""
-    with pytest.raises(InvalidInput, match=r"path must name a file; got '.*', a folder; check"):
+def test_folder_without_tables_is_none(tmp_path):
+    """Nor is one with tables of several formats, of which the message names the pattern."""
+    with pytest.raises(InvalidInput, match=r"got '.*', a folder with no table; check"):
+        files.table_of_file(tmp_path)
+    for name in ("a.csv", "b.parquet"):
+        files.write_table(FRAME, tmp_path / name, file_format=files.format_of(name))
+    with pytest.raises(InvalidInput, match=r"with files of csv, parquet; pass a pattern, '.*csv'"):
         files.table_of_file(tmp_path)
 
 

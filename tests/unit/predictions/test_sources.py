@@ -111,23 +111,6 @@ def test_read_refuses_two_columns_of_one_name(tmp_path):
         Predictions.read(tmp_path / "t.csv", label="y")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "seen"),
-    [
-        ("t.csv", "y;p_0;p_1\n0;0.5;0.5\n", "commas; got semicolons in 'y;p_0;p_1'"),
-        ("t.csv", "y;p_0;p_1\n0;0,5;0,5\n", "commas; got semicolons in 'y;p_0;p_1'"),
-        ("t.csv", "y\tp_0\n0\t0.5\n", r"commas; got tabs in 'y\\tp_0'"),
-        ("t.csv", "y\tp_0\n0\t0.5\n", "commas; .*; name its format by file_format='tsv'"),
-        ("t.tsv", "y,p_0\n0,0.5\n", "tabs; got commas in 'y,p_0'; name .* file_format='csv'"),
-    ],
-)
-def test_read_recognises_another_separator(name, text, seen, tmp_path):
-    """A file with semicolons, as regional settings write it, or tabs is told from one column."""
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InvalidInput, match=f"^the columns of the file must be separated by {seen}"):
-        Predictions.read(tmp_path / name, label="y")
-
-
 def test_read_takes_blanks_after_commas(tmp_path):
     """Blanks around names and values are no part of them."""
     (tmp_path / "t.csv").write_text("y , p_cat, p_dog\n cat, 0.25, 0.75\ndog, 1, 0\n")

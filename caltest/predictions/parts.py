@@ -1,0 +1,94 @@
+"""Tables in parts, such as files of a folder, stacked where their columns are read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from caltest.errors import invalid
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ALIKE = "all parts must have the same columns"
+
+
+def stacked_parts(
+    parts: Iterator[tuple[str, pl.DataFrame]], needs: Callable[[str], bool] = bool
+) -> Any:
+    """Stack the tables of parts, which have names for messages.
+
+    Parameters
+    ----------
+    parts : iterator of (str, DataFrame)
+    needs : callable
+        Tells of the name of a column whether it must be alike in all parts, by default of each;
+        others are left out where they are not.
+    """
+    tables: list[Any] = []
+    for name, table in parts:
+        tables.append(table)
+        first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
+        needed = {name: dtype for name, dtype in first.items() if needs(name)}
+        if reason := unlike(needed, own):
+            raise invalid(ALIKE, f"{name}: {reason}", "correct it")
+        alike = [name for name, dtype in first.items() if not unlike({name: dtype}, own)]
+        tables[0] = tables[0].select(alike)
+    if not tables:
+        rule = "data must have a part that can be read"
+        raise invalid(rule, "none", "pass files or chunks with rows")
+    return stacked(tables, tables[0].columns)
+
+
+def place_among(
+    parts: Sequence[tuple[str, Callable[[], int], Callable[[int], str] | None]], row: int
+) -> str:
+    """Name a row of a stack by its place in its part: of each its name, its rows, and places."""
+    for name, rows, place in parts:
+        if row < (n := rows()) and place is not None:
+            return place(row) + f" of {name}" * (len(parts) > 1)
+        row -= n
+    return f"row {row}"
+
+
+def unlike(first: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return how a part differs from the first in what a cast cannot mend, or nothing."""
+    for name, dtype in first.items():
+        if name not in schema:
+            return f"it has no column {name!r}"
+        if not are_alike(schema[name], dtype):
+            return f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
+    return ""
+
+
+def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
+    """Stack frames of Polars, eager or lazy, whose columns are of types that are read alike."""
+    import polars as pl
+
+    own = [one.select(names) for one in frames]
+    types = [one.collect_schema() for one in own]
+    several = [name for name in names if len({one[name] for one in types}) > 1]
+    unlike = pl.selectors.by_name(several)
+    text = unlike & pl.selectors.by_dtype(pl.Categorical, pl.Enum)
+    truth = unlike & pl.selectors.boolean()
+    wider = [one.with_columns(text.cast(pl.String), truth.cast(pl.Int8)) for one in own]
+    return pl.concat(wider, how="vertical_relaxed")
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Tell whether values of two types, as narwhals has them, are read as one: a cast is enough.
+
+    Numbers of any kind and booleans are; so is text, and a column without values is all of them.
+    """
+    if nw.Unknown in (one, other):
+        return True
+    return one == other or None is not family(one) == family(other)
+
+
+def family(dtype: Any) -> str | None:
+    """Return what values of a type are: text, numbers, or neither."""
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    return "number" if dtype == nw.Boolean or dtype.is_numeric() else None
