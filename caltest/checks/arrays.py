@@ -112,11 +112,16 @@ def missing(name: str, got: str) -> InvalidInput:
 
 def check_column(values: object, n: int, name: str) -> AnyArray:
     """Check that `values` has one entry per row of probs, in one dimension."""
-    array = as_array(values, name)
+    array = in_one_dimension(as_array(values, name))
     if array.shape != (n,):
         got = f"{array.shape[0]} for {n} rows" if array.ndim == 1 else f"shape {array.shape}"
         raise invalid(f"{name} must have one entry per row of probs", got, _length_remedy(array, n))
     return array
+
+
+def in_one_dimension(array: AnyArray) -> AnyArray:
+    """Return the values of a single column, (n, 1), as (n,); others as they are."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _length_remedy(array: AnyArray, n: int) -> str:
@@ -206,7 +211,7 @@ def listing(values: Iterable[object], limit: int = 8) -> str:
 
 def label_values(values: object, name: str) -> AnyArray:
     """Read labels as an array of booleans, integers, floats or text."""
-    array = as_array(values, name)
+    array = in_one_dimension(as_array(values, name))
     if array.dtype.kind == "S":
         array = array.astype(str)
     rule = f"{name} must be a sequence of integers, strings or booleans"
@@ -254,8 +259,6 @@ def _codes_of_one_hot(values: AnyArray, n: int, m: int, name: str) -> Codes:
     rule = f"{name} must have shape (n,), or (n, m) for one-hot rows"
     if values.shape != (n, m):
         remedy = "pass one label per row of probs"
-        if values.shape == (n, 1):
-            remedy = "pass one dimension, .ravel()"
         raise invalid(rule, f"shape {values.shape} for probs of shape {(n, m)}", remedy)
     good = np.count_nonzero(values, axis=1) == 1
     good &= values.max(axis=1) == 1

@@ -24,6 +24,7 @@ LEAST_LEVEL = 1e-12
 def plan_monitoring(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     rows_per_day: float,
     false_alarms_per_year: float = 1.0,
@@ -44,7 +45,7 @@ def plan_monitoring(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         Where the predictions come from, as for `caltest.power`.
     rows_per_day : float
         Rows of each model.
@@ -89,14 +90,14 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
-    check_names(columns, ColumnOptions, "plan_monitoring")
+    check_names(columns, ColumnOptions, plan_monitoring)
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)
     daily = _check_not_negative(checks_per_day, "checks_per_day")
     streams = checks.check_integer(n_streams, "n_streams", 2)
     seed = checks.check_seed(rng)
-    distribution = truths.as_distribution(ModelData(model, data, **columns))
+    distribution = truths.as_distribution(ModelData(model, data, y, **columns))
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []

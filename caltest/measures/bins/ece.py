@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
@@ -342,6 +343,7 @@ def ece(
     distance: Distance = "tv",
     p: float = 1,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the expected calibration error, the mean distance of labels to predictions in bins.
 
@@ -389,6 +391,8 @@ def ece(
         At least 1; infinity gives the maximum, see `mce`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -422,7 +426,7 @@ def ece(
     measure = ECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance, p=p
     )
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,6 +459,7 @@ def mce(
     max_bins: int | None = None,
     distance: Distance = "tv",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the maximum calibration error, the largest distance of labels to predictions.
 
@@ -473,6 +478,8 @@ def mce(
         As for `ece`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -502,4 +509,4 @@ def mce(
     measure = MCE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance
     )
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
