@@ -384,7 +384,7 @@ class Measure(ABC):
         **rows: Unpack[MeasuredOptions],
     ) -> float | Floats:
         """Return the value under a lens; an array, one value each, under a family of lenses."""
-        function = getattr(sys.modules[self.__module__], self.function_name())
+        function = getattr(sys.modules[self.__module__], self.function_name(), type(self))
         predictions = as_measured(probs, labels, function, **rows)
         resolved = resolve_lens(lens)
         values = []

@@ -24,7 +24,6 @@ LEAST_LEVEL = 1e-12
 def plan_monitoring(
     model: object,
     data: object = None,
-    y: object = None,
     *,
     rows_per_day: float,
     false_alarms_per_year: float = 1.0,
@@ -45,7 +44,7 @@ def plan_monitoring(
 
     Parameters
     ----------
-    model, data, y : object
+    model, data : object
         Where the predictions come from, as for `caltest.power`.
     rows_per_day : float
         Rows of each model.
@@ -97,7 +96,7 @@ def plan_monitoring(
     daily = _check_not_negative(checks_per_day, "checks_per_day")
     streams = checks.check_integer(n_streams, "n_streams", 2)
     seed = checks.check_seed(rng)
-    distribution = truths.as_distribution(ModelData(model, data, y, **columns))
+    distribution = truths.as_distribution(ModelData(model, data, **columns))
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []

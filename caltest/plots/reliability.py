@@ -148,9 +148,9 @@ def reliability_diagram(
     Parameters
     ----------
     source : HTest, Predictions, array or None
-        The result of a test, or predictions; probabilities (n, m) or (n,) with `labels`; or with
-        `label` what `test_calibration` takes as data: a data frame, also a lazy one, a path, a
-        pattern, or an iterator of frames.
+        The result of a test, whose `places` are shaded, or predictions; probabilities (n, m) or
+        (n,) with `labels`; a model with X and y; or with `label` what `test_calibration` takes as
+        data: a data frame, also a lazy one, a path, a pattern, or an iterator of frames.
     labels : (n,) or one-hot (n, m) array, optional
         Observed classes, where `source` holds probabilities. With `label` the data, where `source`
         is None. Where `source` is a model, the rows X that it predicts.
@@ -263,6 +263,14 @@ def reliability_diagram(
 def _draw_view(ax: Axes, view: View, diagram: Diagram, on: Scale, *, histogram: bool) -> None:
     """Draw a diagram with its strip, and name the axes."""
     diagram.draw(ax, view.event, on)
+    places = () if view.result is None else view.result.places
+    seen = view.lens, str(view.event.names[1])
+    wrong = [one.where for one in places if one.where and one.where.is_range_of(*seen)]
+    for number, one in enumerate(wrong):
+        ends = np.array([-np.inf if one.above is None else one.above, one.below or np.inf])
+        label = "_" if number else "differs beyond chance"
+        style: dict[str, Any] = {"color": base.VERMILION, "alpha": 0.13, "linewidth": 0}
+        ax.axvspan(*np.clip(ends, on.low, on.high), label=label, zorder=0.2, **style)
     base.label_axes(ax, *view.axis_names)
     if histogram:
         _strip(ax, view.event, on)

@@ -31,10 +31,10 @@ ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("by",): ("groups", "group", "sensitive_features", "protected", "subgroups", "strata"),
     ("cluster", "clusters"): ("cluster_id", "subject", "subject_id", "id"),
     ("from_logits",): ("logits", "is_logit"),
-    ("y", "labels"): ("y_true", "y_test", "target", "targets", "labels", "label", "outcome"),
+    ("y", "labels"): ("y_true", "y_test", "target", "targets", "outcome"),
     ("model", "probs", "source"): ("y_prob", "y_proba", "y_pred", "y_score", "y_hat", "prob_pos"),
     ("data",): ("X", "X_test", "x", "features"),
-    ("model",): ("estimator", "clf", "classifier", "probs", "preds"),
+    ("model",): ("clf", "classifier", "probs", "preds"),
 }
 ENGINES = ("auto", "rows", "cells", "chunks")
 ON_ERROR = ("raise", "skip")

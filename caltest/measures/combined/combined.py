@@ -75,7 +75,7 @@ class Combined(Measure):
         return REGISTRY["skce"]().witness_kernel
 
     def plot_kind(self, m: int) -> str:
-        return "reliability" if m == 2 else "witness"
+        return "reliability"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
         return BoundCombined(predictions, self.components, n_jobs)
