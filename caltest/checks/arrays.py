@@ -43,6 +43,8 @@ def as_array(values: object, name: str) -> AnyArray:
         lent = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
         array = np.from_dlpack(values) if lent else np.asarray(values)  # type: ignore[arg-type]  # asked
     except Exception as error:  # tensors and tables raise errors of their own
+        if getattr(values, "requires_grad", False) and hasattr(values, "detach"):
+            return as_array(values.detach(), name)
         if "bfloat16" in str(getattr(values, "dtype", "")) and hasattr(values, "float"):
             return as_array(values.float(), name)  # NumPy has no such type
         rows = isinstance(values, (list, tuple))
@@ -290,8 +292,11 @@ def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
 def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     m = len(classes)
     text = values.dtype.kind == "U"
-    if text and classes.dtype.kind != "U":
-        raise _unknown_label(values, 0, classes, name)
+    if text and classes.dtype.kind != "U":  # "0" for 0, as a text file has it
+        written = classes.astype(str)
+        if not np.isin(values, written).all():
+            raise _unknown_label(values, 0, classes, name)
+        classes = written
     known = np.arange(m) if classes.dtype.kind == "U" and not text else classes
     if np.array_equal(known, np.arange(m)):  # the usual case, one pass
         codes = np.empty(len(values), np.int64)
