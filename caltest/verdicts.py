@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
+from caltest.htests.asked import lies, read
 from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens
@@ -129,7 +130,8 @@ def verdict(
     }
     check_names(data_and_test_options, VerdictOptions, verdict)
     columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
-    predictions = ModelData(model, data, y, by=by, **columns, **rows).predictions()
+    given = ModelData(model, data, y, by=by, **columns, **rows)
+    predictions = read(given, lies(given))
     if segments is not None:
         checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
         if predictions.has_dependence:
