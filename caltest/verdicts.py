@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
+from caltest.htests.asked import lies, read
 from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, RowOptions, parted
+from caltest.predictions.options import ColumnOptions, RowOptions, check_names, parted
 from caltest.results import GroupsTest, HTest, HTestTable, wording
 from caltest.results.verdict import (
     SPEAKS,
@@ -43,8 +44,9 @@ class VerdictOptions(RowOptions, MeasureOptions, total=False):
 
 
 def verdict(
-    model: object,
+    model: object = None,
     data: object = None,
+    y: object = None,
     *,
     by: object = None,
     segments: object = None,
@@ -67,7 +69,7 @@ def verdict(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         As for `test_calibration`.
     by : (n,) array, column name, list of column names or True, optional
         Groups, as for `test_calibration`.
@@ -126,8 +128,10 @@ def verdict(
         "n_jobs": n_jobs,
         "level": level,
     }
+    check_names(data_and_test_options, VerdictOptions, verdict)
     columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
-    predictions = ModelData(model, data, by=by, **columns, **rows).predictions()
+    given = ModelData(model, data, y, by=by, **columns, **rows)
+    predictions = read(given, lies(given))
     if segments is not None:
         checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
         if predictions.has_dependence:
@@ -147,7 +151,7 @@ def verdict(
     if segments is not None:
         tell("segments")
         found = test_calibration(
-            model, data, segments=segments, tolerance=tolerance, **columns, **settings
+            model, data, y, segments=segments, tolerance=tolerance, **columns, **settings
         )
         results.append(("segments", found))
     parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)

@@ -44,6 +44,8 @@ def as_array(values: object, name: str) -> AnyArray:
         lent = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
         array = np.from_dlpack(values) if lent else np.asarray(values)  # type: ignore[arg-type]  # asked
     except Exception as error:  # tensors and tables raise errors of their own
+        if getattr(values, "requires_grad", False) and hasattr(values, "detach"):
+            return as_array(values.detach(), name)
         if "bfloat16" in str(getattr(values, "dtype", "")) and hasattr(values, "float"):
             return as_array(values.float(), name)  # NumPy has no such type
         rows = isinstance(values, (list, tuple))
@@ -115,11 +117,16 @@ def missing(name: str, got: str) -> InvalidInput:
 
 def check_column(values: object, n: int, name: str) -> AnyArray:
     """Check that `values` has one entry per row of probs, in one dimension."""
-    array = as_array(values, name)
+    array = in_one_dimension(as_array(values, name))
     if array.shape != (n,):
         got = f"{array.shape[0]} for {n} rows" if array.ndim == 1 else f"shape {array.shape}"
         raise invalid(f"{name} must have one entry per row of probs", got, _length_remedy(array, n))
     return array
+
+
+def in_one_dimension(array: AnyArray) -> AnyArray:
+    """Return the values of a single column, (n, 1), as (n,); others as they are."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _length_remedy(array: AnyArray, n: int) -> str:
@@ -209,7 +216,7 @@ def listing(values: Iterable[object], limit: int = 8) -> str:
 
 def label_values(values: object, name: str) -> AnyArray:
     """Read labels as an array of booleans, integers, floats or text."""
-    array = as_array(values, name)
+    array = in_one_dimension(as_array(values, name))
     if array.dtype.kind == "S":
         array = array.astype(str)
     rule = f"{name} must be a sequence of integers, strings or booleans"
@@ -257,8 +264,6 @@ def _codes_of_one_hot(values: AnyArray, n: int, m: int, name: str) -> Codes:
     rule = f"{name} must have shape (n,), or (n, m) for one-hot rows"
     if values.shape != (n, m):
         remedy = "pass one label per row of probs"
-        if values.shape == (n, 1):
-            remedy = "pass one dimension, .ravel()"
         raise invalid(rule, f"shape {values.shape} for probs of shape {(n, m)}", remedy)
     good = np.count_nonzero(values, axis=1) == 1
     good &= values.max(axis=1) == 1
@@ -290,8 +295,11 @@ def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
 def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     m = len(classes)
     text = values.dtype.kind == "U"
-    if text and classes.dtype.kind != "U":
-        raise _unknown_label(values, 0, classes, name)
+    if text and classes.dtype.kind != "U":  # "0" for 0, as a text file has it
+        written = classes.astype(str)
+        if not np.isin(values, written).all():
+            raise _unknown_label(values, 0, classes, name)
+        classes = written
     known = np.arange(m) if classes.dtype.kind == "U" and not text else classes
     if np.array_equal(known, np.arange(m)):  # the usual case, one pass
         codes = np.empty(len(values), np.int64)

@@ -325,7 +325,7 @@ def check_pair(data: object, name: str = "data") -> tuple[object, object]:
     if len(items) != 2:
         got = f"{len(items)} items" if items else f"type {type(data).__name__}"
         rule = f"{name} must be the pair (X, y) where model is a classifier or a function"
-        raise invalid(rule, got, "pass the features and the labels")
+        raise invalid(rule, got, "call it as (model, X, y)")
     X, y = items
     if len(getattr(X, "shape", ())) == 1 and _has_features(y):
         got = f"shapes {X.shape} and {y.shape}"

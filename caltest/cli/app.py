@@ -26,7 +26,7 @@ from caltest.cli.list_ import demo, list_, schema
 from caltest.cli.monitor import monitor
 from caltest.cli.output import OutputClosed, echo
 from caltest.cli.planning import plan_monitoring, power, precision, sample_size
-from caltest.cli.report import compare, report, test
+from caltest.cli.report import compare, report, test, verdict
 from caltest.cli.wording import epilog, in_words_of_the_command_line, instead
 from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning
 
@@ -53,7 +53,8 @@ app = typer.Typer(
     },
 )
 app.command(epilog=epilog("demo"))(demo)
-app.command(epilog=epilog("test"))(test)
+app.command("test", epilog=epilog("test"))(test)
+app.command("verdict", epilog=epilog("verdict"))(verdict)
 app.command(epilog=epilog("report"))(report)
 app.command(epilog=epilog("compare"))(compare)
 app.command(epilog=epilog("power"))(power)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -61,6 +61,16 @@ class Output:
         """
         form = choose_format(self.form, self.output, file=file)
         return lambda result: write_text(FORMATS[form](result), output=self.output)
+
+
+class VerdictOutput(Output):
+    """The same where it is the verdict of a result that is written, which is no table."""
+
+    def writer(self, file: Path | None) -> Callable[[Any], None]:
+        form = choose_format(
+            self.form, self.output, file=file, formats=[one for one in FORMATS if one != "csv"]
+        )
+        return lambda result: write_text(FORMATS[form](result.verdict()), output=self.output)
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough

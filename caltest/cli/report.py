@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 from collections.abc import Sequence
@@ -15,7 +16,15 @@ from caltest.checks import check_choice, check_unused
 from caltest.cli import options
 from caltest.cli.inputs import STREAM, PredictionFile
 from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
-from caltest.cli.output import Output, choose_format, echo, progress_bar, to_file, write_text
+from caltest.cli.output import (
+    Output,
+    VerdictOutput,
+    choose_format,
+    echo,
+    progress_bar,
+    to_file,
+    write_text,
+)
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
@@ -32,8 +41,7 @@ ANY_RESAMPLES = options.says(
 )
 
 
-@options.grouped
-def test(
+def _test(
     file: PredictionFile,
     *,
     lens: options.Keys = None,
@@ -109,6 +117,16 @@ def test(
         write_whole(badge, made.to_svg() if badge.suffix.lower() == ".svg" else made.to_json())
     if fail and np.any(result.rejected):
         raise typer.Exit(1)
+
+
+def _verdict(**given: Any) -> None:
+    """Say in a few sentences what a test of the probabilities in a file found, and what helps."""
+    _test(**given)
+
+
+_verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
+_verdict.__annotations__ = {**_test.__annotations__, "out": VerdictOutput}
+test, verdict = options.grouped(_test), options.grouped(_verdict)
 
 
 # ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------

@@ -150,6 +150,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "caltest test predictions.csv --label y --segments ward --level 0.05",
         "cat predictions.csv | caltest test - --label y --format markdown",
     ),
+    "verdict": (
+        "caltest verdict predictions.csv --label y --probs p_",
+        "caltest verdict predictions.csv --label y --by ward --level 0.05 --fail",
+    ),
     "report": (
         "caltest report predictions.csv --label y -o report.html",
         "caltest report predictions.csv --label y --by ward --level 0.05 -o report.md",

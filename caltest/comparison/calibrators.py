@@ -52,6 +52,7 @@ FOLDS = 5  # by default, and inside where those outside are a splitter's
 def compare_calibrators(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     calibrators: object = None,
     time_limit: float | None = TIME_LIMIT,
@@ -103,6 +104,8 @@ def compare_calibrators(
         As in `test_calibration`. Groups of a Predictions are given to a splitter such as
         `GroupKFold`. Beside an array of logits, labels, weights and groups may be those of a
         Predictions.
+    y : array_like, optional
+        Labels, where `data` is X alone.
     calibrators : str, Calibrator, list or dict, optional
         Keys of `caltest.calibrators.REGISTRY`, calibrators that are not fitted, or a dict of names
         and either. They choose their own options where they have several, as
@@ -190,7 +193,7 @@ def compare_calibrators(
     columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = make_calibration_tests(**options)
     seed = checks.check_seed(rng)
-    given = ModelData(model, data, **columns)
+    given = ModelData(model, data, y, **columns)
     predictions, calibration_set = read_inputs(given)
     functions = check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:

@@ -44,6 +44,7 @@ CONFIDENCE = 0.95
 def compare_models(
     models: Mapping[str, object],
     data: object = None,
+    y: object = None,
     *,
     score: str = "log-loss",
     reference: str | None = None,
@@ -81,6 +82,8 @@ def compare_models(
     data : (X, y), y or data frame
         The labels, and the features where a model asks for them. Nothing where all models are
         Predictions.
+    y : array_like, optional
+        Labels, where `data` is X alone.
     score : {"log-loss", "brier", "spherical"}
         The proper score that is compared; less is better. "spherical" is 1 - spherical score.
     reference : str, optional
@@ -154,7 +157,7 @@ def compare_models(
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     checks.check_unused("where each model has its own", probs=columns.get("probs"))
-    given = ModelData(None, data, **columns)
+    given = ModelData(None, data if y is None else (data, y), **columns)
     named = check_models(models)
     if all(isinstance(one, Predictions) for one in named.values()):
         checks.check_unused("where all models are Predictions", data=data)

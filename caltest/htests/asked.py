@@ -68,9 +68,7 @@ class Asked:
     @property
     def source(self) -> Source | None:
         """Where the rows lie, if they are in no array."""
-        model, data = self.given.model, self.given.data
-        alone = data if model is None else model if data is None else None
-        return None if alone is None else source_of(alone)
+        return lies(self.given)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -86,11 +84,7 @@ class Asked:
 
     def predictions(self, source: Source | None) -> Predictions:
         """Read the rows into memory, from where they lie if they are in no array."""
-        if source is None or source.is_eager:
-            return self.given.predictions()
-        given = replace(self.given, model=None, data=source.table(self.given.needs))
-        with rows_named(source.place):
-            return given.predictions().from_source(source.name)
+        return read(self.given, source)
 
     @property
     def bins(self) -> tuple[int, ...]:
@@ -117,6 +111,22 @@ class Asked:
         if self.n_resamples is None:
             reason = "n_resamples='adaptive' needs the rows"
             raise NotApplicable(reason, "pass a number, or use engine='rows'")
+
+
+def lies(given: ModelData) -> Source | None:
+    """Tell where the rows lie, if they are in no array."""
+    model, data = given.model, given.data
+    alone = data if model is None else model if data is None else None
+    return None if alone is None else source_of(alone)
+
+
+def read(given: ModelData, source: Source | None) -> Predictions:
+    """Read the rows into memory, from where they lie if they are in no array."""
+    if source is None or source.is_eager:
+        return given.predictions()
+    table = replace(given, model=None, data=source.table(given.needs))
+    with rows_named(source.place):
+        return table.predictions().from_source(source.name)
 
 
 def as_columns(by: Any) -> tuple[str, ...]:

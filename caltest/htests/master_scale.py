@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts
 from caltest.measures.outcome import Outcome
 from caltest.predictions import tables
+from caltest.predictions.options import NoOptions, check_names
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import GradeCounts
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
@@ -120,6 +122,7 @@ def test_master_scale(
     level: float | None = None,
     lights: Sequence[float] | None = LIGHT_BOUNDS,
     portfolio: str | Sequence[str] = PORTFOLIO,
+    **others: Unpack[NoOptions],
 ) -> HTestTable:
     r"""Test the calibration of a master scale, grade by grade and as a whole.
 
@@ -156,6 +159,8 @@ def test_master_scale(
         Tests of all grades together, with independent defaults: the chi^2 distribution of
         :math:`\sum_g (d_g - n_g PD_g)^2 / (n_g PD_g (1 - PD_g))` with one degree of freedom a
         grade, and Spiegelhalter's z. An empty list for none.
+    **others
+        None: what has the name that another library uses is answered with the one meant.
 
     Returns
     -------
@@ -191,6 +196,7 @@ def test_master_scale(
     >>> [round(row.pvalue, 4) for row in table]
     [0.4277, 0.0167, 0.2309]
     """
+    check_names(others, NoOptions, test_master_scale)
     tests = checks.check_not_empty(checks.check_strings(test, "test"), "test")
     names = [checks.check_choice(one, TESTS, "test") for one in tests]
     asked = checks.check_strings(portfolio, "portfolio")

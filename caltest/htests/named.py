@@ -11,7 +11,8 @@ from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.predictions.options import Reading, did_you_mean, names_of
 
-SEEDS = ("seed", "random_state")  # what other libraries call it
+# Of `test_calibration`, as far as an option of a test may be taken for one.
+ARGUMENTS = ("model", "data", "y", "by", "level", "n_resamples", "rng", "n_jobs")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,11 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
             takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
             remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""
-            near = did_you_mean(name, [*known, *names_of(Reading)])
-            remedy = near if near and not takes and name not in names_of(Reading) else remedy
-            remedy = "the seed is rng=" if name in SEEDS else remedy
+            near = did_you_mean(name, [*known, *names_of(Reading), *ARGUMENTS])
+            if near and name not in names_of(Reading):
+                remedy = (
+                    f"{near}, or name a test that takes it, such as {takes!r}" if takes else near
+                )
             rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
             raise invalid(rule, repr(name), remedy)
 

@@ -32,8 +32,9 @@ SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
 
 
 def test_calibration(
-    model: object,
+    model: object = None,
     data: object = None,
+    y: object = None,
     *,
     test: Test | Sequence[Test] | None = None,
     lens: str | Lens | Sequence[str | Lens] | None = None,
@@ -59,10 +60,13 @@ def test_calibration(
         A fitted classifier or calibrator with `predict_proba`; a callable X -> probabilities; an
         (n, m) array of probabilities, or (n,) for P(Y = 1); None where `data` is a Predictions or
         a data frame that holds the probabilities.
-    data : (X, y), y, data frame, path, iterator of data frames or Predictions
+    data : X, (X, y), y, data frame, path, iterator of data frames or Predictions
         y where `model` is an array; a data frame or lazy frame (Polars, DuckDB, Ibis, Dask, Spark),
         a path, a pattern such as ``"day=*/part-*.parquet"``, a list of paths or an iterator of
         frames with `label=`.
+    y : (n,) or one-hot (n, m) array, optional
+        Labels, where `model` predicts the rows of `data`, which is X alone. Where X is a data
+        frame, `by=`, `sample_weight=`, `cluster=` and `time=` may name columns of it.
     test : str, callable, Measure or list, default "combined"
         Keys are in `caltest.htests.REGISTRY`; of a callable `f(probs, labels)` large values speak
         against calibration, see `caltest.measures.from_callable`. The default combines several
@@ -195,7 +199,7 @@ def test_calibration(
     columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     progress = how.get("progress")
-    given = ModelData(model, data, by=by, **columns, **rows)
+    given = ModelData(model, data, y, by=by, **columns, **rows)
     settings: dict[str, Any] = {
         "n_resamples": n_resamples,
         "rng": rng,

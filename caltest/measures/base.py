@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from caltest.measures.of_units import (
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -379,9 +381,11 @@ class Measure(ABC):
         labels: object = None,
         lens: str | Lens = "strong",
         n_jobs: int | None = None,
+        **rows: Unpack[MeasuredOptions],
     ) -> float | Floats:
         """Return the value under a lens; an array, one value each, under a family of lenses."""
-        predictions = as_measured(probs, labels)
+        function = getattr(sys.modules[self.__module__], self.function_name(), type(self))
+        predictions = as_measured(probs, labels, function, **rows)
         resolved = resolve_lens(lens)
         values = []
         for member in resolved.members(predictions):

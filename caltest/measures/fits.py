@@ -12,6 +12,7 @@ import scipy
 from caltest.checks.arrays import read_only
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import Statistic, Units, UnitSums
 from caltest.units.units import Observed
@@ -76,10 +77,16 @@ class ReadOnly:
 
 
 def by_member(
-    probs: object, labels: object, lens: str | Lens, compute: Callable[[Predictions], Result]
+    probs: object,
+    labels: object,
+    lens: str | Lens,
+    compute: Callable[[Predictions], Result],
+    function: Callable[..., object],
+    rows: MeasuredOptions,
 ) -> Result | list[Result]:
-    """Return what is computed under a lens, of a family a list."""
-    predictions, resolved = as_measured(probs, labels), resolve_lens(lens)
+    """Return what a function of (probs, labels) computes under a lens, of a family a list."""
+    predictions = as_measured(probs, labels, function, **rows)
+    resolved = resolve_lens(lens)
     found = [compute(member(predictions)) for member in resolved.members(predictions)]
     return found if resolved.is_family else found[0]
 

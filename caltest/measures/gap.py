@@ -63,6 +63,17 @@ class Where:
             return f"{what} where {self.predicted} is predicted"
         return f"{what} {between_words(self.above, self.below) or 'of all rows'}"
 
+    @property
+    def own_lens(self) -> str:
+        """The key of the lens that leaves the event alone."""
+        return "confidence" if self.event is None else f"classwise[{self.event}]"
+
+    def is_range_of(self, lens: str, event: str) -> bool:
+        """Tell whether it is a range of the probability of that event, as a lens shows it."""
+        if (self.above, self.below) == (None, None) or self.predicted is not None:
+            return False
+        return lens == self.own_lens or (lens, event) == (self.lens, self.event)
+
     def inside(self, seen: Predictions) -> Flags:
         """Return which rows are in the place, (n,), of predictions as the lens shows them."""
         p, rows = self.rows(seen).probs, np.ones(seen.n, np.bool_)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Events, Flags, Floats, Labels, Order
 from caltest.units.units import check_one_dimension
 
@@ -239,6 +240,7 @@ def e_likelihood_ratio(
     lens: str | Lens = "strong",
     splits: int = 10,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the e-value of a split likelihood ratio, a bet on a recalibration.
 
@@ -265,6 +267,8 @@ def e_likelihood_ratio(
         Random splits into halves, each used both ways.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -292,7 +296,7 @@ def e_likelihood_ratio(
     >>> ct.measures.e_likelihood_ratio(p, (p > 0.8).astype(int)) > 1e6
     True
     """
-    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, n_jobs)
+    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +358,7 @@ def e_hosmer_lemeshow(
     lens: str | Lens = "strong",
     splits: int = 10,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the e-value of the safe Hosmer-Lemeshow test, a bet on an isotonic fit.
 
@@ -380,6 +385,8 @@ def e_hosmer_lemeshow(
         Random splits into halves, each used both ways.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -407,4 +414,4 @@ def e_hosmer_lemeshow(
     >>> ct.measures.e_hosmer_lemeshow(p, (p > 0.8).astype(int)) > 1e6
     True
     """
-    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, n_jobs)
+    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, n_jobs, **rows)

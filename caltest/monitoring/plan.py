@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, Unpack
 
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring import sheets
 from caltest.monitoring.e_process import DEFAULT_LEVEL, Monitor
+from caltest.predictions.options import NoOptions, check_names
 from caltest.results.printable import Table
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ def monitor(
     restart: bool = False,
     memory: int | None = None,
     level: float = DEFAULT_LEVEL,
+    **others: Unpack[NoOptions],
 ) -> Monitor:
     r"""Watch a model: an e-process of all its predictions and outcomes so far.
 
@@ -197,6 +199,8 @@ def monitor(
         Over how many rows what is learned fades; by default never, with `restart` 5000.
     level : float
         At which an alarm is raised, the probability of ever having a false one.
+    **others
+        None: what has the name that another library uses is answered with the one meant.
 
     Returns
     -------
@@ -226,4 +230,5 @@ def monitor(
     >>> watch.n, watch.alarm_after is not None
     (500, True)
     """
+    check_names(others, NoOptions, monitor)
     return Monitor(classes=classes, groups=groups, restart=restart, memory=memory, level=level)

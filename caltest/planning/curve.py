@@ -45,6 +45,7 @@ PROCEDURE: Procedure = {
 def power(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     n: int | Sequence[int],
     n_datasets: int = 1000,
@@ -69,7 +70,9 @@ def power(
         have any. Others are drawn anew: `scipy.stats.beta(2, 5)`,
         `scipy.stats.dirichlet([1, 1, 1])`, or a function (rng, n) -> probabilities.
     data : array or data frame, optional
-        Features, where `model` is a model. Labels are never needed.
+        Features, where `model` is a model.
+    y : array, optional
+        Labels are never needed, and play no part.
     n : int or list of int
         Number of rows, at least 1; several give a power curve.
     n_datasets : int, default 1000
@@ -155,7 +158,7 @@ def power(
     """
     sizes = _check_sizes(n)
     simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    planned, setting = plan_study(model, data, study, **simulated, rng=rng, n_jobs=n_jobs)
+    planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
     total, done, rows = n_datasets * len(sizes), 0, list[list[PowerRow]]()
     for size in sizes:
         step = None if progress is None else _step(progress, done, total)
@@ -173,6 +176,7 @@ def _step(progress: Callable[[int, int], None], before: int, total: int) -> Call
 def plan_study(
     model: object,
     data: object,
+    y: object,
     options: PlannedStudy,
     *,
     n_datasets: int,
@@ -182,7 +186,7 @@ def plan_study(
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
     columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
-    given, asked = ModelData(model, data, **columns), {**PROCEDURE, **procedure}
+    given, asked = ModelData(model, data, y, **columns), {**PROCEDURE, **procedure}
     null, equivalence = asked["null"], asked["equivalence"]
     level = checks.check_level(asked["level"])
     n_resamples = checks.check_fixed_resamples(n_resamples, "simulations")

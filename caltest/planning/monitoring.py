@@ -89,7 +89,7 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
-    check_names(columns, ColumnOptions, "plan_monitoring")
+    check_names(columns, ColumnOptions, plan_monitoring)
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)

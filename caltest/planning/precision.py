@@ -98,6 +98,7 @@ class PrecisionSize(Table[PrecisionRow]):
 def sample_size_for_precision(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     ratio_width: float | None = 0.2,
     slope_width: float | None = 0.2,
@@ -121,7 +122,7 @@ def sample_size_for_precision(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         Where the predictions come from; see `power`. Two classes.
     ratio_width : float or None, default 0.2
         Width of the interval of E/O; None leaves it out.
@@ -167,14 +168,14 @@ def sample_size_for_precision(
     >>> [(row.measure, row.n) for row in planned.rows]
     [('E/O', 944), ('calibration slope', 463)]
     """
-    check_names(study, PlannedData, "sample_size_for_precision")
+    check_names(study, PlannedData, sample_size_for_precision)
     columns, stated, _ = parted(study, ColumnOptions, Truth)
     widths = _check_widths(
         ratio_width=ratio_width, slope_width=slope_width, intercept_width=intercept_width
     )
     confidence = checks.check_level(confidence, "confidence", percent=95)
     seed = checks.check_seed(rng)
-    distribution = truths.as_distribution(ModelData(model, data, **columns))
+    distribution = truths.as_distribution(ModelData(model, data, y, **columns))
     remedy = "pass the probabilities of one class, (n,)"
     truths.check_two_classes(distribution.m, "the width of an interval", remedy)
     true = truths.StatedTruth(**stated).for_classes(distribution.m)

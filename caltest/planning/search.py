@@ -31,6 +31,7 @@ QUANTILE = 1.959963984540054  # of the normal distribution, for intervals of 95 
 def sample_size(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     power: float = 0.8,
     n_min: int = 20,
@@ -51,7 +52,7 @@ def sample_size(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         Where the predictions come from; see `power`.
     power : float, default 0.8
         The power, above `level` and below 1.
@@ -104,7 +105,7 @@ def sample_size(
     True
     """
     simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
-    planned, setting = plan_study(model, data, study, **simulated, rng=rng, n_jobs=n_jobs)
+    planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
     _check_one_test(planned)
     target = _check_target(power, planned.level)
     if setting.kind == "size":

@@ -39,7 +39,11 @@ def plot_test(result: HTest, kind: str | None, options: Mapping[str, Any]) -> Ax
     """Draw a kind of plot of a result, by default its natural one."""
     if kind is not None:
         check_choice(kind, KINDS, "kind")
-    draw, own = KINDS[kind or natural_kind(result)]
+    kind = kind or natural_kind(result)
+    draw, own = KINDS[kind]
+    worst = result.places[0].where if result.places else None
+    if kind == "reliability" and worst and result.m > 2 and result.lens == "strong":
+        own = {"lens": worst.own_lens}
     return draw(result, **{**own, **options})
 
 

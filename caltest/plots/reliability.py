@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from caltest.plots import base
 from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
 from caltest.plots.seen import Event, Limits, View, view_of, view_of_table
+from caltest.predictions.options import MeasuredOptions, NoOptions, check_names
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Diagram:
 def reliability_diagram(
     source: object,
     labels: object = None,
+    y: object = None,
     *,
     lens: str | Lens | None = None,
     bins: int = 15,
@@ -128,10 +130,10 @@ def reliability_diagram(
     confidence: float = 0.95,
     label: str | None = None,
     probs: str | Sequence[str] | None = None,
-    classes: object = None,
     engine: str = "auto",
     on_error: str = "raise",
     ax: Axes | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> Axes:
     """Show observed frequencies against predicted probabilities, and what chance allows.
 
@@ -146,12 +148,14 @@ def reliability_diagram(
     Parameters
     ----------
     source : HTest, Predictions, array or None
-        The result of a test, or predictions; probabilities (n, m) or (n,) with `labels`; or with
-        `label` what `test_calibration` takes as data: a data frame, also a lazy one, a path, a
-        pattern, or an iterator of frames.
+        The result of a test, whose `places` are shaded, or predictions; probabilities (n, m) or
+        (n,) with `labels`; a model with X and y; or with `label` what `test_calibration` takes as
+        data: a data frame, also a lazy one, a path, a pattern, or an iterator of frames.
     labels : (n,) or one-hot (n, m) array, optional
         Observed classes, where `source` holds probabilities. With `label` the data, where `source`
-        is None.
+        is None. Where `source` is a model, the rows X that it predicts.
+    y : (n,) or one-hot (n, m) array, optional
+        Observed classes, where `source` is a model.
     lens : str or Lens, optional
         A lens that leaves two classes; by default that of the result, none for two classes, and
         "confidence" for more.
@@ -193,8 +197,6 @@ def reliability_diagram(
         Column of the labels, where the data have columns.
     probs : str or list of str, optional
         Columns of the probabilities.
-    classes : (m,) array, optional
-        Class labels in the order of these columns.
     engine : {"auto", "rows", "cells"}, default "auto"
         Whether the rows of data with columns are read, or counted in 2^16 cells where they lie;
         "auto" counts more than 2 million. The bins of equal width are then exact, those of equal
@@ -204,6 +206,8 @@ def reliability_diagram(
         Whether rows that are wrong are left out of cells.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -240,10 +244,13 @@ def reliability_diagram(
     if pvalue is not None:
         checks.check_share(pvalue, "pvalue")
     if label is None:
-        check_unused("without label=", probs=probs, classes=classes)
-        view = view_of(source, labels, lens, NAME)
+        check_unused("without label=", probs=probs)
+        data = labels if y is None else (labels, y)
+        view = view_of(source, data, lens, NAME, reliability_diagram, **rows)
     else:
-        columns: dict[str, Any] = {"label": label, "probs": probs, "classes": classes}
+        columns: dict[str, Any] = {"label": label, "probs": probs}
+        columns["classes"] = rows.pop("classes", None)
+        check_names(rows, NoOptions, reliability_diagram)
         columns |= {"engine": engine, "on_error": on_error}
         view = view_of_table(labels if source is None else source, lens, NAME, bins, **columns)
     ax = base.axes(ax, TALL if numbers else LOW)
@@ -256,6 +263,14 @@ def reliability_diagram(
 def _draw_view(ax: Axes, view: View, diagram: Diagram, on: Scale, *, histogram: bool) -> None:
     """Draw a diagram with its strip, and name the axes."""
     diagram.draw(ax, view.event, on)
+    places = () if view.result is None else view.result.places
+    seen = view.lens, str(view.event.names[1])
+    wrong = [one.where for one in places if one.where and one.where.is_range_of(*seen)]
+    for number, one in enumerate(wrong):
+        ends = np.array([-np.inf if one.above is None else one.above, one.below or np.inf])
+        label = "_" if number else "differs beyond chance"
+        style: dict[str, Any] = {"color": base.VERMILION, "alpha": 0.13, "linewidth": 0}
+        ax.axvspan(*np.clip(ends, on.low, on.high), label=label, zorder=0.2, **style)
     base.label_axes(ax, *view.axis_names)
     if histogram:
         _strip(ax, view.event, on)
@@ -390,6 +405,7 @@ def attributes_diagram(
     zoom: bool = False,
     confidence: float = 0.95,
     ax: Axes | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> Axes:
     """Draw a reliability diagram with the lines that tell what the forecasts are worth.
 
@@ -417,6 +433,8 @@ def attributes_diagram(
         Probability of the bars.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -442,7 +460,7 @@ def attributes_diagram(
     >>> ct.plots.attributes_diagram(data).get_xlabel()
     'predicted probability of 1'
     """
-    view = view_of(source, labels, lens, "an attributes diagram")
+    view = view_of(source, labels, lens, "an attributes diagram", attributes_diagram, **rows)
     check_scale(scale, zoom=zoom)
     diagram = Diagram(bins=bins, binning=binning, curve=None, level=confidence)
     on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from caltest.plots.reliability import Diagram, scale_of_diagram
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for
 from caltest.plots.seen import RowsEvent, seen
 from caltest.predictions import ModelData, Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
 from caltest.types import AnyArray, Floats, Order
@@ -61,6 +62,7 @@ def reliability_grid(
     confidence: float = 0.95,
     most: int = 12,
     fig: Figure | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> NDArray[np.object_]:
     """Show a reliability diagram for each class, those with the largest error first.
 
@@ -93,6 +95,8 @@ def reliability_grid(
         and the title says so.
     fig : matplotlib.figure.Figure, optional
         An empty figure or subfigure to draw in; by default a new one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -120,18 +124,20 @@ def reliability_grid(
     check_scale(scale, zoom=zoom)
     checks.check_integer(most, "most")
     if isinstance(source, HTestTable):
-        check_unused("where the first argument is a table", labels=labels)
+        check_unused("where the first argument is a table", labels=labels, **rows)
         panels = _panels_of_table(source, diagram)
     else:
-        panels = _panels_of_family(_predictions_of(source, labels), resolve_lens(lens), diagram)
+        panels = _panels_of_family(
+            _predictions_of(source, labels, rows), resolve_lens(lens), diagram
+        )
     shown = sorted(panels, key=lambda panel: -panel.error)[:most]
     columns = min(COLUMNS, len(shown))
-    rows = math.ceil(len(shown) / columns)
+    high = math.ceil(len(shown) / columns)
     from caltest.plots.shown import axes_array
 
-    size = columns * PANEL[0] + 0.4, rows * PANEL[1] + 1.0
+    size = columns * PANEL[0] + 0.4, high * PANEL[1] + 1.0
     canvas = base.figure_of(fig, size, "pass an empty figure, or leave it out")
-    cells = canvas.add_gridspec(rows, columns)
+    cells = canvas.add_gridspec(high, columns)
     parts = [base.axes(canvas.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
     axes_scale = _scale_of(shown, scale, bins, zoom=zoom)
     for ax, panel in zip(parts, shown, strict=True):
@@ -142,11 +148,11 @@ def reliability_grid(
     return axes_array(parts)
 
 
-def _predictions_of(source: object, labels: object) -> Predictions:
+def _predictions_of(source: object, labels: object, rows: MeasuredOptions) -> Predictions:
     if isinstance(source, HTest):
-        check_unused("where the first argument is the result of a test", labels=labels)
+        check_unused("where the first argument is the result of a test", labels=labels, **rows)
         return required(source.evidence, NAME).predictions
-    return as_measured(source, labels)
+    return as_measured(source, labels, reliability_grid, **rows)
 
 
 def _panels_of_family(predictions: Predictions, lens: Lens, diagram: Diagram) -> list[Panel]:
@@ -345,7 +351,7 @@ def before_and_after(
 
     A calibrator maps those before the lens.
     """
-    before, shown = seen(source, None, lens, what)
+    before, shown = seen(source, None, lens, what, before_and_after)
     if recalibrated is None:
         return [before]
     if isinstance(recalibrated, Predictions):

@@ -113,7 +113,7 @@ def _parts(
     first: Predictions | None = None
     for model in models.values():
         given = None if isinstance(model, Predictions) else labels
-        predictions = lens(as_measured(model, given))
+        predictions = lens(as_measured(model, given, mcb_dsc))
         if first is None:
             first = predictions
         elif not np.array_equal(first.labels, predictions.labels):

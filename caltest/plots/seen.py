@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, sm
 from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import ModelData, Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest
 from caltest.results.evidence import required
 from caltest.results.wording import rows_of_slope
@@ -73,13 +74,20 @@ class View(NamedTuple):
         return f"{text} ({', '.join(about)})"
 
 
-def view_of(source: object, labels: object, lens: str | Lens | None, what: str) -> View:
+def view_of(
+    source: object,
+    labels: object,
+    lens: str | Lens | None,
+    what: str,
+    function: Callable[..., object],
+    **rows: Unpack[MeasuredOptions],
+) -> View:
     """Look at a result, at predictions or at cells through a lens; see `seen`.
 
     Cells are of one event already: they have no other lens.
     """
     if isinstance(source, HTest) and source.counted is not None:
-        check_unused("where the first argument is the result of a test", labels=labels)
+        check_unused("where the first argument is the result of a test", labels=labels, **rows)
         if lens is not None and str(resolve_lens(lens)) != source.lens:
             raise NotApplicable(
                 f"the cells of this result are those of the lens {source.lens!r}, and lens="
@@ -87,25 +95,30 @@ def view_of(source: object, labels: object, lens: str | Lens | None, what: str) 
                 "run test_calibration under that lens, or with engine='rows'",
             )
         return View(CellsEvent(source.counted.cells), source.lens, source)
-    predictions, shown = seen(source, labels, lens, what)
+    predictions, shown = seen(source, labels, lens, what, function, **rows)
     result = source if isinstance(source, HTest) else None
     return View(RowsEvent(predictions), str(shown), result)
 
 
 def seen(
-    source: object, labels: object, lens: str | Lens | None, what: str
+    source: object,
+    labels: object,
+    lens: str | Lens | None,
+    what: str,
+    function: Callable[..., object],
+    **rows: Unpack[MeasuredOptions],
 ) -> tuple[Predictions, Lens]:
     """Look at a result or at predictions through a lens that leaves two classes; return the lens.
 
     Without a lens it is that of the result, or none for two classes; where more than two are left,
-    that of the confidence. `what` names the plot in messages.
+    that of the confidence. `what` and `function` name the plot in messages.
     """
     if isinstance(source, HTest):
-        check_unused("where the first argument is the result of a test", labels=labels)
+        check_unused("where the first argument is the result of a test", labels=labels, **rows)
         evidence = required(source.evidence, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
-        predictions, given = as_measured(source, labels), Strong()
+        predictions, given = as_measured(source, labels, function, **rows), Strong()
     resolved = given if lens is None else resolve_lens(lens)
     if resolved.is_family:
         check_single(resolved, resolved.members(predictions))
@@ -334,7 +347,7 @@ def view_of_table(
     named = ModelData(None, None, **columns)
     given = replace(named, data=source.table(named.needs))
     with rows_named(source.place):
-        return view_of(given.predictions(), None, lens, what)
+        return view_of(given.predictions(), None, lens, what, view_of_table)
 
 
 def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:

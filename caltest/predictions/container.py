@@ -48,9 +48,9 @@ class Predictions:
 
     Parameters
     ----------
-    probs : array_like, shape (n, m) or (n,)
-        Probabilities of the classes, each row with sum 1; in one dimension, P(class 1) of two.
-    labels : array_like, shape (n,) or (n, m)
+    probs : array_like, shape (n, m), (n,) or (n, 1)
+        Probabilities of the classes, each row with sum 1; in one column, P(class 1) of two.
+    labels : array_like, shape (n,), (n, 1) or (n, m)
         Integers 0 to m - 1, names of classes, booleans, or one-hot rows.
     classes : sequence of length m, optional
         The names of the columns of `probs`. By default those that a table has, else 0 to m - 1,
@@ -139,7 +139,8 @@ class Predictions:
         suspicions.suspect_index(labels=labels, probs=probs, **rows)
         if classes is None and tables.is_table(probs):
             classes = tables.classes_of_table(probs, labels)
-        probs, labels = checks.as_array(probs, "probs"), checks.as_array(labels, "labels")
+        probs = checks.in_one_dimension(checks.as_array(probs, "probs"))
+        labels = checks.as_array(labels, "labels")
         checks.check_not_swapped(probs, labels)
         from_logits = checks.check_flag(from_logits, "from_logits")
         renormalize = checks.check_flag(renormalize, "renormalize")
@@ -253,7 +254,7 @@ class Predictions:
         >>> Predictions.from_model(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
         Predictions(n=75, m=3, source='GaussianNB()')
         """
-        check_names(rows, RowValues, "Predictions.from_model")
+        check_names(rows, RowValues, cls.from_model)
         X, y = checks.check_pair((X, y))
         suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
         probs, known = models.predict(model, X)
@@ -317,7 +318,7 @@ class Predictions:
         >>> Predictions.from_frame(df, label="y").classes.tolist()
         ['dog', 'cat']
         """
-        check_names(columns, TableColumns, "Predictions.from_frame")
+        check_names(columns, TableColumns, cls.from_frame)
         suspicions.suspect_index(df=df, **{name: columns.get(name) for name in OF_ROWS})
         return cls._of_table(tables.table_of_frame(df), "data frame", label, columns)
 
@@ -381,7 +382,7 @@ class Predictions:
         >>> Predictions.read("predictions.csv", label="y", probs="p_")  # doctest: +SKIP
         Predictions(n=899, m=10, source='predictions.csv')
         """
-        check_names(columns, TableColumns, "Predictions.read")
+        check_names(columns, TableColumns, cls.read)
         table = files.table_of_file(
             path, file_format=file_format, sep=sep, decimal=decimal, encoding=encoding
         )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 from caltest.checks import as_array, check_choice, check_not_label, check_pair, check_unused
 from caltest.checks.suspicions import suspect_index
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import invalid, shown
 from caltest.predictions import models, tables
 from caltest.predictions.container import Predictions
 from caltest.predictions.dependence import Dependence
-
-# "pass classes=[...]", in a remedy
-ARGUMENT = re.compile(
-    r"\b(pass|or) (classes=(?:\[.*?\]|range\(.*?\))|(?:from_logits|renormalize)=True)"
-)
+from caltest.predictions.options import MeasuredOptions, check_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +25,9 @@ class ModelData:
         A fitted classifier, a pipeline, a calibrator, a function, probabilities, a Predictions,
         or None where the data hold the probabilities; such a table may stand here alone.
     data : object
-        (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
+        X, (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
+    y : object
+        Labels where data is X alone; with it the data become (X, y), and this None.
     label, features, probs : optional
         Columns of the data frame; the features are by default all other columns.
     classes, from_logits, renormalize : optional
@@ -46,6 +43,7 @@ class ModelData:
 
     model: object
     data: object = None
+    y: Any = None
     label: str | None = None
     features: Any = None
     probs: str | Sequence[str] | None = None
@@ -57,6 +55,11 @@ class ModelData:
     cluster: object = None
     time: object = None
     lag: object = None
+
+    def __post_init__(self) -> None:
+        if self.y is not None:
+            object.__setattr__(self, "data", _paired(self.model, self.data, self.y))
+            object.__setattr__(self, "y", None)
 
     @property
     def dependence(self) -> Dependence:
@@ -109,16 +112,30 @@ class ModelData:
             model, data = None, model
         if data is None and tables.is_table(model):
             model, data = None, model
-        if tables.is_table(data):
+        if tables.is_table(data) and (model is None or models.is_model(model) or self.label):
             return self._of_table(model, data)
         check_unused("where data is not a data frame", **self.columns)
-        y = data[1] if isinstance(data, tuple) and len(data) == 2 else data
-        suspect_index(labels=y, by=self.by, cluster=self.cluster)
+        given, y = self, data
+        if isinstance(data, tuple) and len(data) == 2:
+            X, y = data
+            given = self._of_columns(tables.table_of_frame(X)) if tables.is_table(X) else self
+        suspect_index(labels=y, by=given.by, cluster=given.cluster)
         if isinstance(data, Predictions):
-            result = self._of_predictions(model, data)
+            result = given._of_predictions(model, data)  # noqa: SLF001, its own
         else:
-            result = self._of_arrays(model, data)
-        return self.dependence.given_to(_with_groups(result, self.by))
+            result = given._of_arrays(model, data)  # noqa: SLF001
+        return given.dependence.given_to(_with_groups(result, given.by))
+
+    def _of_columns(self, features: tables.Table) -> ModelData:
+        """Return the same with values where columns of the features are named."""
+        several = tables.columns_named(features, self.by)
+        values = tables.crossed(features, several) if several else self.by
+        return replace(
+            self,
+            by=tables.column_or_values(features, values, "by"),
+            sample_weight=tables.column_or_values(features, self.sample_weight, "sample_weight"),
+            **vars(self.dependence.of_table(features, None)),
+        )
 
     def _of_predictions(self, model: object, data: Predictions) -> Predictions:
         check_unused(
@@ -198,8 +215,31 @@ class ModelData:
         return Predictions(model, data, **own)
 
 
-def as_measured(probs: object, labels: object = None) -> Predictions:
-    """Turn the (probs, labels) of a function that takes no classes= into predictions.
+def _paired(model: object, data: object, y: Any) -> object:
+    """Return the data of the calls f(model, X, y) and f(probs, y=y)."""
+    if isinstance(y, str):
+        remedy = f"name a column of a data frame by label={y!r}"
+        raise invalid("y must hold the labels", shown(y), remedy)
+    if models.is_model(model):
+        if data is None or isinstance(data, tuple):
+            got = "no X" if data is None else "a pair as data, and y"
+            raise invalid("y must come with X", got, "call it as (model, X, y)")
+        return data, y
+    if data is not None:
+        rule = "y must be left out where no model predicts X"
+        got = f"type {type(model).__name__} in place of a model, and three arguments"
+        remedy = "call it as (probs, y), or as (model, X, y) with a model first"
+        raise invalid(rule, got, remedy)
+    return y
+
+
+def as_measured(
+    probs: object,
+    labels: object,
+    function: Callable[..., object],
+    **rows: Unpack[MeasuredOptions],
+) -> Predictions:
+    """Turn the arguments of a function of (probs, labels) into predictions.
 
     Parameters
     ----------
@@ -207,6 +247,10 @@ def as_measured(probs: object, labels: object = None) -> Predictions:
         Probabilities, or a Predictions.
     labels : object
         Labels; None with a Predictions.
+    function : callable
+        Which function it is.
+    **rows
+        How the rows are read.
 
     Returns
     -------
@@ -216,13 +260,12 @@ def as_measured(probs: object, labels: object = None) -> Predictions:
     Raises
     ------
     InvalidInput
-        As `ModelData.predictions`; a remedy that is an argument of `Predictions` says so.
+        As `ModelData.predictions`.
+    TypeError
+        If the function has no such argument.
     """
-    try:
-        return ModelData(probs, labels).predictions()
-    except InvalidInput as error:
-        remedy = ARGUMENT.sub(r"\1 Predictions(probs, labels, \2)", error.remedy)
-        raise InvalidInput(error.rule, error.got, remedy) from None
+    check_names(rows, MeasuredOptions, function)
+    return ModelData(probs, labels, **rows).predictions()
 
 
 def _with_groups(predictions: Predictions, by: object) -> Predictions:

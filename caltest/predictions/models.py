@@ -46,12 +46,16 @@ def predict(model: Any, X: object) -> tuple[object, object]:
             return check_not_classified(model(X), model), None
         raise _gives_no_probabilities(model)
     try:
-        return model.predict_proba(X), getattr(model, "classes_", None)
+        probs, classes = model.predict_proba(X), getattr(model, "classes_", None)
     except (ValueError, AttributeError) as error:
         if type(error).__name__ != "NotFittedError":  # by name, as scikit-learn may be absent
             raise
         remedy = "call its fit(X, y), on other data, first"
         raise invalid("model must be fitted", describe(model), remedy) from error
+    if classes is not None and len(classes) == 1:
+        rule = "model must predict two classes or more"
+        raise invalid(rule, f"one, {shown(classes[0])}", "fit it on rows of all classes")
+    return probs, classes
 
 
 def describe(model: object) -> str:
@@ -75,7 +79,9 @@ def _gives_no_probabilities(model: object) -> InvalidInput:
     elif type(model).__module__.startswith("statsmodels."):
         remedy = "pass the results of Logit, Probit, MNLogit, OrderedModel or a binomial GLM or GEE"
     elif not hasattr(model, "fit"):  # a booster of xgboost or lightgbm
-        remedy = "pass a function of X that returns probabilities"
+        remedy = (
+            "pass a function of X that returns probabilities, such as lambda X: model.predict(X)"
+        )
     return invalid("model must have predict_proba", describe(model), remedy)
 
 

@@ -7,10 +7,35 @@ command line of the same annotations.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
+# What other libraries call an argument of ours: of several, the one that the function has is meant.
+ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("level",): ("alpha", "significance", "significance_level", "sig_level"),
+    ("confidence",): ("conf_level", "confidence_level", "ci"),
+    ("n_resamples",): (
+        "n_boot",
+        "n_bootstrap",
+        "n_bootstraps",
+        "n_permutations",
+        "n_iter",
+        "n_sim",
+    ),
+    ("bins", "groups"): ("n_bins", "num_bins", "nbins", "n_groups", "g"),
+    ("rng",): ("random_state", "seed", "random_seed", "rng_seed"),
+    ("n_jobs",): ("n_workers", "num_workers", "n_threads"),
+    ("sample_weight",): ("weights", "weight", "sample_weights", "w"),
+    ("by",): ("groups", "group", "sensitive_features", "protected", "subgroups", "strata"),
+    ("cluster", "clusters"): ("cluster_id", "subject", "subject_id", "id"),
+    ("from_logits",): ("logits", "is_logit"),
+    ("y", "labels"): ("y_true", "y_test", "target", "targets", "outcome"),
+    ("model", "probs", "source"): ("y_prob", "y_proba", "y_pred", "y_score", "y_hat", "prob_pos"),
+    ("data",): ("X", "X_test", "x", "features"),
+    ("model",): ("clf", "classifier", "probs", "preds"),
+}
 ENGINES = ("auto", "rows", "cells", "chunks")
 ON_ERROR = ("raise", "skip")
 FILE_FORMATS = ("csv", "tsv", "parquet", "feather", "jsonl", "npz", "excel")
@@ -47,6 +72,10 @@ def column(text: str, flag: str = "") -> Says:
     return Says("COLUMN", text, "columns", flag)
 
 
+class NoOptions(TypedDict):
+    """None: what a function is given beside its arguments is answered by the one that is meant."""
+
+
 class NumberOptions(TypedDict, total=False):
     """How numbers are read; see `test_calibration`."""
 
@@ -71,6 +100,13 @@ class FileOptions(TypedDict, total=False):
     sep: Annotated[str | None, Says("CHAR", "What stands between columns of a text, as ; or tab.")]
     decimal: Annotated[str | None, Says("CHAR", "Decimal mark of a text: . or a comma.")]
     encoding: Annotated[str | None, Says("NAME", "Encoding of a text, such as utf-8 or latin-1.")]
+
+
+class MeasuredOptions(NumberOptions, total=False):
+    """The rows of a function of (probs, labels); see `Predictions`."""
+
+    classes: object
+    sample_weight: object
 
 
 class ColumnOptions(NumberOptions, total=False):
@@ -228,16 +264,23 @@ def names_of(kind: type) -> Mapping[str, object]:
     return kind.__annotations__
 
 
-def check_names(options: Mapping[str, object], kind: type, function: str) -> None:
-    """Check that a function was given no option but those of a kind, as Python does by itself."""
+def check_names(options: Mapping[str, object], kind: type, function: Callable[..., Any]) -> None:
+    """Check that a function was given no option but those of a kind, as Python does by itself.
+
+    The error names the option, or one of the function's other arguments, that may be meant.
+    """
     for name in options:
         if name not in names_of(kind):
-            near = did_you_mean(name, names_of(kind))
-            words = f"{function}() got an unexpected keyword argument {name!r}"
+            arguments = inspect.signature(function).parameters
+            near = did_you_mean(name, [*names_of(kind), *arguments])
+            words = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
             raise TypeError("; ".join(filter(None, (words, near))))
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Name the option that is spelt nearly so, or nothing."""
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Name the option that other libraries call so, or that is spelt nearly so, or nothing."""
+    for ours, others in ELSEWHERE.items():
+        if name in others and (found := [one for one in ours if one in known]):
+            return f"use {found[0]}="
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return f"did you mean {near[0]}=?" if near else ""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from xml.etree import ElementTree as ET
 
 from caltest import __version__
+from caltest.errors import NotApplicable
 from caltest.plots.base import tips_of
 from caltest.render import Sheet
 from caltest.render.sheet import escape_markdown, markdown_table, printable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
     from matplotlib.figure import Figure as Canvas
+
+    from caltest.results.verdict import Verdict
 
 
 def html_page(content: Content, sections: Sequence[Section], *, paper: str = "") -> str:
@@ -272,6 +275,33 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
     _rename(root, key)
     _describe(root, key, title, description)
     return ET.tostring(root, encoding="unicode")
+
+
+BESIDE = (
+    "<style>.caltest-beside{{{light}}}{dark}{{{of_dark}}}</style>"
+    '<div class="caltest-beside" style="display:flex;flex-wrap:wrap;gap:1.5em">'
+    '<div style="flex:1 1 24em;max-width:44em">{text}</div>'
+    '<div style="flex:0 1 22em">{picture}</div></div>\n'
+)
+# How notebooks, editors and sites say that they are dark.
+DARK = (
+    '[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]', "html[theme=dark]"
+)  # fmt: skip
+
+
+def with_diagram(verdict: Verdict) -> str:
+    """Write a verdict as a notebook shows it: the sentences, and beside them the diagram."""
+    text = verdict.to_html()
+    try:
+        canvas = cast("Canvas", verdict.plot().figure)
+    except (NotApplicable, ImportError):  # nothing to draw, or nothing to draw with
+        return text
+    key = f"verdict-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    picture = inline_svg(canvas, key=key, title="Reliability diagram", description=verdict.headline)
+    dark = ",".join(f"{sign} .caltest-beside" for sign in DARK)
+    return BESIDE.format(
+        text=text, picture=picture, dark=dark, light=THEMES["light"], of_dark=THEMES["dark"]
+    )
 
 
 def _number_tips(canvas: Canvas) -> dict[str, tuple[str, ...]]:

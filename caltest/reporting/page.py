@@ -178,8 +178,9 @@ class Reported(ColumnOptions, EngineOptions, total=False):
 
 
 def report(
-    model: object,
+    model: object = None,
     data: object = None,
+    y: object = None,
     *,
     test: str | Measure | Sequence[str | Measure] | None = None,
     lens: str | Lens | Sequence[str | Lens] | None = None,
@@ -215,7 +216,7 @@ def report(
     ----------
     model : classifier, calibrator, callable, array, Predictions or None
         As for `test_calibration`.
-    data : (X, y), y, data frame, path, iterator of frames or Predictions
+    data, y : object
         As for `test_calibration`.
     test : str, Measure or list, optional
         By default "combined" and those of the profile, as far as the size of the data allows; the
@@ -312,7 +313,7 @@ def report(
     >>> page.save("report.html")  # doctest: +SKIP
     """
     asked_as = {**locals(), **data_options, "data_options": None}
-    check_names(data_options, Reported, "report")
+    check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     checks.check_choice("none" if correction is None else correction, METHODS, "correction")
@@ -335,7 +336,7 @@ def report(
     tests = None if test is None else _checked_tests(test)
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
-    given = ModelData(model, data, by=by, cluster=cluster, **read)
+    given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
     needs_rows = {

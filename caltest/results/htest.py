@@ -392,9 +392,10 @@ class HTest(Result):
             "reliability", "corp" and "confidence-band" are `caltest.plots.reliability_diagram`
             with bins, with the isotonic fit, and with that and the confidence band; "null" is
             `null_distribution`, "witness" `witness`, and "belt" `calibration_belt`. By default the
-            one that belongs to the test: the reliability diagram under a lens that leaves two
-            classes and for binned errors, the witness of a kernel test of more classes, elsewhere
-            the null distribution.
+            one that belongs to the test: the reliability diagram of the default test, with the
+            worst ranges shaded (of more classes that of the class, or the confidence, that has the
+            worst), under a lens that leaves two classes and for binned errors; the witness of a
+            kernel test of more classes; elsewhere the null distribution.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure, `.figure` of what is returned.
         **options

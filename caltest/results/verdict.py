@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
 from caltest.results import wording
+from caltest.results.codec import NEVER
 from caltest.results.evidence import required
-from caltest.results.printable import Result
+from caltest.results.printable import Result, given
 from caltest.results.table import GroupsTest
 from caltest.types import Flags, Floats, Labels, Singles
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from caltest.measures.bound import BoundMeasure
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
@@ -66,6 +70,8 @@ class Verdict(Result):
         further places, or "note".
     data_name : str
         What was tested.
+    shown : HTest or None
+        The test whose rows the diagram shows; neither compared nor written to JSON.
 
     Examples
     --------
@@ -88,6 +94,51 @@ class Verdict(Result):
     places: tuple[Gap, ...]
     sentences: tuple[tuple[str, str], ...]
     data_name: str
+    shown: HTest | None = field(default=None, compare=False, metadata=NEVER)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the p-value is at most the level; asks for a level if none was given."""
+        return self.pvalue <= given(self.level)
+
+    def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the reliability diagram of the rows, with the ranges that are wrong shaded.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            For `caltest.plots.reliability_diagram`, such as `lens=` and `numbers=True`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        NotApplicable
+            If the verdict holds no rows, as one of segments alone or one that was read from JSON.
+
+        Examples
+        --------
+        >>> import caltest as ct
+        >>> data = ct.datasets.generative_model("M2", n=300, m=2, rng=1)
+        >>> ct.verdict(data, rng=1).plot().get_ylabel()
+        'observed frequency of 1'
+        """
+        if self.shown is None:
+            raise NotApplicable(
+                "a verdict on segments alone, or one read from JSON, holds no rows to draw",
+                "call caltest.verdict, or plot the result of the test",
+            )
+        options = {"numbers": False, "ax": ax, **options}
+        return draw("htests.plot_test", self.shown, "reliability", options)
+
+    def _repr_html_(self) -> str:
+        html: str = above("reporting.html.with_diagram", self)
+        return html
 
     @property
     def card(self) -> tuple[tuple[str, str], ...]:
@@ -117,7 +168,7 @@ def verdict_of_test(
     elif claim is wording.CALIBRATION:
         sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
     rows: dict[str, Any] = {"headline": wording.headline(test, p), "few": few, "size": test.size}
-    return _verdict(test, p, claim, sentences, places, **rows)
+    return _verdict(test, p, claim, sentences, places, shown=test, **rows)
 
 
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
@@ -134,6 +185,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     sentences = [("answer", first), *_where(told, rest), *wording.differences(table)]
     rows: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
     rows |= {"headline": wording.headline_of_table(table, p), "few": few, "size": worst.size}
+    rows["shown"] = worst
     return _verdict(table, p, claim, sentences, places, **rows)
 
 
@@ -178,6 +230,7 @@ def _verdict(
     headline: str,
     few: bool = False,
     size: Gap | None = None,
+    shown: HTest | None = None,
     **rows: Any,
 ) -> Verdict:
     """Return the verdict of a result."""
@@ -188,6 +241,7 @@ def _verdict(
         pvalue=pvalue,
         level=found.level,
         size=size,
+        shown=shown,
         places=tuple(places),
         sentences=tuple(sentences),
         **(rows or {name: getattr(found, name) for name in named}),
@@ -230,7 +284,8 @@ def together(
     details += [pair for pair in whole.sentences if pair[0] not in {*CARD, "difference", "also"}]
     sentences = [(kind, card[kind]) for kind in CARD if card.get(kind)] + details
     gaps = tuple(place for part in verdicts for place in part.places)
-    return replace(lead, n=whole.n, size=whole.size, places=gaps, sentences=tuple(sentences))
+    about: dict[str, Any] = {"n": whole.n, "size": whole.size, "shown": whole.shown}
+    return replace(lead, places=gaps, sentences=tuple(sentences), **about)
 
 
 def _rank(verdict: Verdict) -> tuple[float, bool]:

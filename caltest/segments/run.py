@@ -62,8 +62,9 @@ class Settings:
 
 
 def test_segments(
-    model: object,
+    model: object = None,
     data: object = None,
+    y: object = None,
     *,
     segments: object = None,
     depth: int | None = None,
@@ -88,7 +89,7 @@ def test_segments(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         As in `test_calibration`.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Columns of the data frame `data` by name, or columns with their values: categories as they
@@ -196,8 +197,8 @@ def test_segments(
         level=level,
         progress=progress,
     )
-    check_names(columns, ColumnOptions, "test_segments")
-    return run_given(ModelData(model, data, **columns), segments, settings)
+    check_names(columns, ColumnOptions, test_segments)
+    return run_given(ModelData(model, data, y, **columns), segments, settings)
 
 
 # Or pytest would collect it in a user's test module.

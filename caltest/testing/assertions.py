@@ -113,6 +113,7 @@ class Checked:
 def assert_calibrated(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     level: float = LEVEL,
     rng: object = SEED,
@@ -125,7 +126,7 @@ def assert_calibrated(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         As for `caltest.test_calibration`.
     level : float, default 0.01
         Significance level in (0, 1).
@@ -165,7 +166,7 @@ def assert_calibrated(
     True
     """
     __tracebackhide__ = True
-    checked = check_calibrated(model, data, level=level, rng=rng, arguments=arguments)
+    checked = check_calibrated(model, data, y, level=level, rng=rng, arguments=arguments)
     if not checked.holds:
         raise AssertionError(checked.message)
     if checked.few:
@@ -176,6 +177,7 @@ def assert_calibrated(
 def assert_within(
     model: object,
     data: object = None,
+    y: object = None,
     *,
     tolerance: float,
     level: float = LEVEL,
@@ -190,7 +192,7 @@ def assert_within(
 
     Parameters
     ----------
-    model, data : object
+    model, data, y : object
         As for `caltest.test_calibration`.
     tolerance : float
         The largest error that does not matter, in the unit of the test.
@@ -233,7 +235,7 @@ def assert_within(
     """
     __tracebackhide__ = True
     checked = check_within(
-        model, data, tolerance=tolerance, level=level, rng=rng, arguments=arguments
+        model, data, y, tolerance=tolerance, level=level, rng=rng, arguments=arguments
     )
     if not checked.holds:
         raise AssertionError(checked.message)
@@ -241,7 +243,13 @@ def assert_within(
 
 
 def check_calibrated(
-    model: object, data: object, *, level: float, rng: object, arguments: Mapping[str, Any]
+    model: object,
+    data: object,
+    y: object,
+    *,
+    level: float,
+    rng: object,
+    arguments: Mapping[str, Any],
 ) -> Checked:
     """Test calibration as `assert_calibrated` does, and raise nothing."""
     if arguments.get("equivalence"):
@@ -249,7 +257,7 @@ def check_calibrated(
         raise invalid("assert_calibrated must not have equivalence=True", "True", remedy)
     level, seed = checks.check_level(level), _seed(rng)
     given = {"n_resamples": resamples_for(level), **arguments}
-    found = test_calibration(model, data, level=level, rng=seed, **given)
+    found = test_calibration(model, data, y, level=level, rng=seed, **given)
     repeat = _repeat("assert_calibrated", {**arguments, "level": level, "rng": seed})
     checked = checked_result(found, level=level, seed=seed, repeat=repeat, asked=_asked(arguments))
     if checked.least > level:
@@ -270,6 +278,7 @@ def resamples_for(level: float, tests: int = 1) -> int:
 def check_within(
     model: object,
     data: object,
+    y: object,
     *,
     tolerance: float,
     level: float,
@@ -287,11 +296,11 @@ def check_within(
     given: dict[str, Any] = {"tolerance": tolerance, **arguments}
     asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **given}
     if "test" in arguments:
-        found = test_calibration(model, data, **asked)
+        found = test_calibration(model, data, y, **asked)
     else:
         read, asked = parted(asked, RowOptions)
         by = asked.pop("by", None)
-        predictions = ModelData(model, data, by=by, **read).predictions()
+        predictions = ModelData(model, data, y, by=by, **read).predictions()
         asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)

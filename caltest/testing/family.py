@@ -307,6 +307,7 @@ class Calibration:
         self,
         model: object,
         data: object = None,
+        y: object = None,
         *,
         level: float | None = None,
         rng: object = None,
@@ -319,7 +320,7 @@ class Calibration:
 
         Parameters
         ----------
-        model, data : object
+        model, data, y : object
             As for `caltest.testing.assert_calibrated`.
         level : float, optional
             By default that of the marker `calibration`, or `--calibration-level`.
@@ -345,7 +346,7 @@ class Calibration:
             "level": self.level if level is None else level,
             "rng": self.seed if rng is None else rng,
         }
-        checked = check_calibrated(model, data, **asked, arguments=arguments)
+        checked = check_calibrated(model, data, y, **asked, arguments=arguments)
         wanted = resamples_for(checked.level, self._tests)
         is_open = "n_resamples" not in arguments and wanted > resamples_for(checked.level)
         if is_open and checked.least and not checked.holds:
@@ -353,13 +354,14 @@ class Calibration:
             # is valid by itself, so it is where it is asked for only below the level.
             asked = {"level": checked.level, "rng": checked.seed}
             more = {**arguments, "n_resamples": wanted}
-            checked = check_calibrated(model, data, **asked, arguments=more)
+            checked = check_calibrated(model, data, y, **asked, arguments=more)
         return self._kept(checked)
 
     def assert_within(
         self,
         model: object,
         data: object = None,
+        y: object = None,
         *,
         tolerance: float,
         level: float | None = None,
@@ -373,7 +375,7 @@ class Calibration:
 
         Parameters
         ----------
-        model, data : object
+        model, data, y : object
             As for `caltest.testing.assert_within`.
         tolerance : float
             The largest error that does not matter, in the unit of the test.
@@ -398,6 +400,7 @@ class Calibration:
         checked = check_within(
             model,
             data,
+            y,
             tolerance=tolerance,
             level=self.level if level is None else level,
             rng=self.seed if rng is None else rng,

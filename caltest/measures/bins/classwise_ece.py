@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Labels
 from caltest.units import RowUnits, Statistic, UnitSums
 
@@ -145,6 +146,7 @@ def classwise_ece(
     bins: int = 15,
     p: float = 1,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the classwise expected calibration error, the mean of the ECE of every class.
 
@@ -177,6 +179,8 @@ def classwise_ece(
         At least 1; infinity gives the mean over classes of the maximum over bins.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -200,4 +204,6 @@ def classwise_ece(
     >>> float(round(ct.measures.classwise_ece(probs, [0, 1], bins=1), 3))  # (0.1 + 0.15 + 0.25) / 3
     0.167
     """
-    return ClasswiseECE(binning=binning, bins=bins, p=p).evaluate(probs, labels, lens, n_jobs)
+    return ClasswiseECE(binning=binning, bins=bins, p=p).evaluate(
+        probs, labels, lens, n_jobs, **rows
+    )

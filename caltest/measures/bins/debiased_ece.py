@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits
 
@@ -199,6 +200,7 @@ def debiased_ece(
     max_bins: int | None = None,
     root: bool = False,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Estimate the squared calibration error in bins with the bias of the plug-in removed.
 
@@ -226,6 +228,8 @@ def debiased_ece(
         Kumar et al.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -259,7 +263,7 @@ def debiased_ece(
     measure = DebiasedECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, root=root
     )
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.bins import power_means
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from caltest.lenses import Lens
     from caltest.predictions import Predictions
 
-__all__ = ["ECE", "ece"]  # the MCE has a line of its own
+__all__ = ["ECE", "confidence_ece", "ece"]  # the MCE has a line of its own
 
 Binned = EventBins | ClassBins
 NAMES = {
@@ -50,6 +51,10 @@ NAMES = {
     "cityblock": "city-block distance",
     "sqeuclidean": "squared Euclidean distance",
 }
+OF_VECTORS = (
+    "it is the error of whole vectors, all classes together; that of most papers, of the "
+    "confidence, is lens='confidence'"
+)
 WORST = (
     "the error is that of the worst bin: where that has few rows, the interval reaches as far as "
     "these allow; a bin without rows is not counted"
@@ -165,6 +170,10 @@ class DistanceErrors(BinErrors):
         if callable(self.distance):
             return {"distance": getattr(self.distance, "__name__", "custom distance")}
         return {"distance": NAMES[self.distance]}
+
+    def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
+        """Return which error of several classes it is."""
+        return (OF_VECTORS,) if mean.mean.shape[1] > 2 else ()
 
     def statistic(self, units: Units) -> Statistic:
         if self.binning == "sweep":
@@ -342,17 +351,22 @@ def ece(
     distance: Distance = "tv",
     p: float = 1,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
-    r"""Compute the expected calibration error, the mean distance of labels to predictions in bins.
+    r"""Compute the ECE of whole vectors, all classes together; most papers mean `confidence_ece`.
+
+    It is the mean distance of labels to predictions in bins.
 
     With the mean prediction :math:`\bar p_b` and the mean unit vector of the labels
     :math:`\bar y_b` of the :math:`n_b` observations in bin b,
 
     .. math:: ECE_p = \Big(\sum_b \frac{n_b}{n} d(\bar y_b, \bar p_b)^p\Big)^{1/p}.
 
-    The confidence-ECE of the machine-learning papers, the mean of `|accuracy - confidence|`, is
-    lens="confidence": the total variation distance of two binary distributions is the distance of
-    their events. Class-j-ECE is lens=Classwise(j), and "classwise" gives all of them.
+    For two classes it is that of P(class 1). For more, the confidence-ECE of the machine-learning
+    papers, the mean of `|accuracy - confidence|`, is another and most often smaller number:
+    `confidence_ece`, or lens="confidence" (the total variation distance of two binary distributions
+    is the distance of their events). Class-j-ECE is lens=Classwise(j), and "classwise" gives all of
+    them.
 
     A calibrated model has a positive ECE too, that grows with the number of bins; the test "ece"
     of `test_calibration` tells what is to be expected. p-conf-ECE of Kull et al. is its exact null
@@ -389,6 +403,8 @@ def ece(
         At least 1; infinity gives the maximum, see `mce`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -422,7 +438,62 @@ def ece(
     measure = ECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance, p=p
     )
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+
+
+def confidence_ece(
+    probs: object,
+    labels: object = None,
+    *,
+    binning: str = "uniform",
+    bins: int = 15,
+    p: float = 1,
+    n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
+) -> float | Floats:
+    r"""Compute the ECE of most papers, the mean of `|accuracy - confidence|` in bins of confidence.
+
+    .. math:: ECE = \sum_b \frac{n_b}{n} |acc_b - conf_b|
+
+    with the share :math:`acc_b` of right predictions in bin b and their mean confidence
+    :math:`conf_b`, the largest probability of a row: `ece` with lens="confidence".
+
+    Parameters
+    ----------
+    probs, labels : array_like
+        As for `ece`. Of two classes, too, the confidence is the larger probability.
+    binning, bins, p : optional
+        As for `ece`.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+
+    Returns
+    -------
+    float
+        In units of probability.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural networks, ICML, equations 2
+    and 3; Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian
+    binning, AAAI (of two classes).
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> probs, labels = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]], [0, 1]
+    >>> float(round(ct.measures.confidence_ece(probs, labels), 3))  # (|1 - 0.7| + |0 - 0.6|) / 2
+    0.45
+    """
+    measure = ECE(binning=binning, bins=bins, p=p)
+    return measure.evaluate(probs, labels, "confidence", n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,8 +526,11 @@ def mce(
     max_bins: int | None = None,
     distance: Distance = "tv",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
-    r"""Compute the maximum calibration error, the largest distance of labels to predictions.
+    r"""Compute the MCE of whole vectors, all classes together; most papers mean lens="confidence".
+
+    It is the largest distance of labels to predictions in bins.
 
     .. math:: MCE = \max_b d(\bar y_b, \bar p_b),
 
@@ -473,6 +547,8 @@ def mce(
         As for `ece`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -502,4 +578,4 @@ def mce(
     measure = MCE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance
     )
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import scipy
@@ -15,6 +16,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells, Weights
 from caltest.types import AnyArray, Floats, Ints
 from caltest.units.units import check_one_dimension
@@ -87,6 +89,7 @@ def reliability_bins(
     binning: str = "uniform",
     bins: int = 15,
     confidence: float = 0.95,
+    **rows: Unpack[MeasuredOptions],
 ) -> ReliabilityBins | list[ReliabilityBins]:
     r"""Compute the bins of a reliability diagram and the consistency limits of each.
 
@@ -111,6 +114,8 @@ def reliability_bins(
         B, the number of bins; empty ones are left out.
     confidence : float, default 0.95
         Probability of the limits.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -143,7 +148,7 @@ def reliability_bins(
     checks.check_choice(binning, BINNINGS, "binning")
     checks.check_integer(bins, "bins")
     level = checks.check_confidence(confidence)
-    predictions = as_measured(probs, labels)
+    predictions = as_measured(probs, labels, reliability_bins, **rows)
     resolved = resolve_lens(lens)
     found = [
         _bins(member(predictions), binning, bins, level) for member in resolved.members(predictions)

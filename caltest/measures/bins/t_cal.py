@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
@@ -169,6 +170,7 @@ def t_cal(
     lens: str | Lens = "strong",
     scales: int | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the statistic of adaptive T-Cal, the largest of standardised debiased errors.
 
@@ -200,6 +202,8 @@ def t_cal(
         at which no bin has two observations are left out.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -225,7 +229,7 @@ def t_cal(
     >>> float(round(ct.measures.t_cal([0.1, 0.3, 0.7, 0.9], [1, 1, 0, 0], scales=1), 3))
     6.481
     """
-    return TCal(scales=scales).evaluate(probs, labels, lens, n_jobs)
+    return TCal(scales=scales).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 def shared_scales(cells: Ints, scales: int) -> Ints:

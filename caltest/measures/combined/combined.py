@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Labels, Order
@@ -74,7 +75,7 @@ class Combined(Measure):
         return REGISTRY["skce"]().witness_kernel
 
     def plot_kind(self, m: int) -> str:
-        return "reliability" if m == 2 else "witness"
+        return "reliability"
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
         return BoundCombined(predictions, self.components, n_jobs)
@@ -245,6 +246,7 @@ def combined(
     lens: str | Lens = "strong",
     components: Sequence[Name] | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
 
@@ -270,6 +272,8 @@ def combined(
         of a test and a lens, ("ks", "confidence").
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -297,4 +301,4 @@ def combined(
     >>> ct.measures.combined(predictions) > 3
     True
     """
-    return Combined(components=components).evaluate(probs, labels, lens, n_jobs)
+    return Combined(components=components).evaluate(probs, labels, lens, n_jobs, **rows)

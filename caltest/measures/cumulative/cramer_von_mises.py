@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints
 from caltest.units import Norm, PartialSums, Statistic, Units
 from caltest.units.units import Observed
@@ -62,6 +63,7 @@ def cramer_von_mises(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the Cramer-von Mises calibration error, the mean square of cumulative deviations.
 
@@ -82,6 +84,8 @@ def cramer_von_mises(
         A lens that leaves two classes. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def cramer_von_mises(
     >>> ct.measures.cramer_von_mises([0.25, 0.5, 0.75], [1, 0, 1])  # (.75^2 + .25^2 + .5^2) / 27
     0.03240...
     """
-    return CramerVonMises().evaluate(probs, labels, lens, n_jobs)
+    return CramerVonMises().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @njit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.tails import modulus_sf, range_sf
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.statistic import Tails
@@ -221,6 +222,7 @@ def ks_error(
     lens: str | Lens = "strong",
     scaled: bool = False,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the Kolmogorov-Smirnov calibration error, the largest cumulative deviation.
 
@@ -248,6 +250,8 @@ def ks_error(
         every n.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -274,7 +278,7 @@ def ks_error(
     >>> ct.measures.ks_error([0.25, 0.5, 0.75], [1, 0, 1])  # sums 0.75, 0.25, 0.5 over 3
     0.25
     """
-    return KSError(scaled=scaled).evaluate(probs, labels, lens, n_jobs)
+    return KSError(scaled=scaled).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +315,7 @@ def kuiper_error(
     lens: str | Lens = "strong",
     scaled: bool = False,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the Kuiper calibration error, the range of the cumulative deviations.
 
@@ -336,6 +341,8 @@ def kuiper_error(
         every n.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -363,4 +370,4 @@ def kuiper_error(
     >>> ct.measures.kuiper_error([0.25, 0.5, 0.75], [1, 0, 0])  # sums 0, 0.75, 0.25, -0.5 over 3
     0.41666...
     """
-    return KuiperError(scaled=scaled).evaluate(probs, labels, lens, n_jobs)
+    return KuiperError(scaled=scaled).evaluate(probs, labels, lens, n_jobs, **rows)

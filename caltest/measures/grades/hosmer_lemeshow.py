@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from caltest.measures.residual_sums import check_size
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
@@ -366,6 +367,7 @@ def hosmer_lemeshow(
     groups: int = 10,
     reference: object = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the Hosmer-Lemeshow statistic over groups along the predicted risk.
 
@@ -399,6 +401,8 @@ def hosmer_lemeshow(
         The class whose probability orders more than two classes; by default the first.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -427,7 +431,7 @@ def hosmer_lemeshow(
     2.6667
     """
     measure = HosmerLemeshow(groups=groups, reference=reference)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, int]:
@@ -465,6 +469,7 @@ def pigeon_heyse(
     lens: str | Lens = "strong",
     groups: int = 10,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the statistic of Pigeon and Heyse over groups along the predicted risk.
 
@@ -489,6 +494,8 @@ def pigeon_heyse(
         At least 2; ties may leave fewer.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -515,4 +522,4 @@ def pigeon_heyse(
     >>> round(ct.measures.pigeon_heyse(probs, labels, groups=2), 4)
     2.6667
     """
-    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, n_jobs)
+    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, n_jobs, **rows)

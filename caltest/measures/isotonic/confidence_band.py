@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from caltest.measures.outcome import Outcome
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -238,6 +239,7 @@ def confidence_band(
     method: str | None = None,
     digits: int | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute -log10 of the smallest level at which the diagonal leaves the confidence band.
 
@@ -261,6 +263,8 @@ def confidence_band(
         As in `confidence_band_curve`.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -288,7 +292,7 @@ def confidence_band(
     2.70926...
     """
     measure = ConfidenceBand(method=method, digits=digits)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,6 +354,7 @@ def confidence_band_curve(
     method: str | None = None,
     digits: int | None = None,
     noncrossing: bool = False,
+    **rows: Unpack[MeasuredOptions],
 ) -> ConfidenceBandCurve | list[ConfidenceBandCurve]:
     r"""Compute simultaneous confidence limits of P(Y = 1 | p), assumed non-decreasing in p.
 
@@ -378,6 +383,8 @@ def confidence_band_curve(
     noncrossing : bool, default False
         Widen the band to hold the isotonic fit. Without it bounds that cross say that the curve
         is not non-decreasing.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -410,7 +417,7 @@ def confidence_band_curve(
     checks.check_flag(noncrossing, "noncrossing")
     measure = ConfidenceBand(method=method, digits=digits)
     band = partial(_band, measure=measure, level=level, noncrossing=noncrossing)
-    return by_member(probs, labels, lens, band)
+    return by_member(probs, labels, lens, band, confidence_band_curve, rows)
 
 
 def _band(

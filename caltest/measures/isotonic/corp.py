@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats, Hashes, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -112,6 +113,7 @@ def corp_miscalibration(
     lens: str | Lens = "strong",
     score: str = "brier",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the miscalibration of the CORP decomposition, what isotonic recalibration gains.
 
@@ -132,6 +134,8 @@ def corp_miscalibration(
     score : {"brier", "log-loss"}
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -157,7 +161,7 @@ def corp_miscalibration(
     >>> ct.measures.corp_miscalibration([0.25, 0.75], [0, 1])
     0.0625
     """
-    return CorpMiscalibration(score=score).evaluate(probs, labels, lens, n_jobs)
+    return CorpMiscalibration(score=score).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +237,11 @@ class CorpBand(ReadOnly):
 
 
 def corp_curve(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong"
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    **rows: Unpack[MeasuredOptions],
 ) -> CorpCurve | list[CorpCurve]:
     """Fit the curve of a CORP reliability diagram: isotonic regression of labels on predictions.
 
@@ -247,6 +255,8 @@ def corp_curve(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives a list.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -271,7 +281,7 @@ def corp_curve(
     >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
     array([0.5, 1. ])
     """
-    return by_member(probs, labels, lens, _curve)
+    return by_member(probs, labels, lens, _curve, corp_curve, rows)
 
 
 def _curve(predictions: Predictions) -> CorpCurve:
@@ -299,6 +309,7 @@ def corp_band(
     n_resamples: int = 999,
     rng: object = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> CorpBand | list[CorpBand]:
     """Compute the consistency band of the CORP curve: where that of a calibrated model lies.
 
@@ -322,6 +333,8 @@ def corp_band(
         The seed.
     n_jobs : int, optional
         Threads, as in joblib; the band does not depend on it.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -354,7 +367,7 @@ def corp_band(
     checks.check_jobs(n_jobs)
     seed = checks.check_seed(rng)
     band = partial(_band, level=level, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    return by_member(probs, labels, lens, band)
+    return by_member(probs, labels, lens, band, corp_band, rows)
 
 
 def _band(

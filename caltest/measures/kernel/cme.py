@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
@@ -37,6 +37,7 @@ from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.types import Floats, Labels, SmallInts
 from caltest.units.units import row_weights
@@ -230,6 +231,7 @@ def cme(
     locations: Choice = None,
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute Hotelling's statistic of the calibration mean embedding.
 
@@ -257,6 +259,8 @@ def cme(
         classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -282,7 +286,7 @@ def cme(
     >>> round(ct.measures.cme([0.5, 0.5, 0.5], [1, 1, 0], locations=locations, kernel=kernel), 6)
     0.25
     """
-    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs)
+    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 class MeanEmbedding(AtLocations):
@@ -349,6 +353,7 @@ def ucme(
     locations: Choice = None,
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Estimate the squared unnormalised calibration mean embedding at J test locations.
 
@@ -379,6 +384,8 @@ def ucme(
         classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -402,4 +409,4 @@ def ucme(
     >>> ct.measures.ucme([[0.6, 0.4]], [0], locations=locations, kernel=kernel)  # (1 - 0.6)^2
     0.16...
     """
-    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs)
+    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs, **rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from caltest.lenses import Lens
 from caltest.measures.kernel.all_pairs import AllPairs
 from caltest.measures.kernel.skce import KernelMeasure
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension
 
@@ -55,6 +56,7 @@ def kce(
     lens: str | Lens = "strong",
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Estimate the kernel calibration error by the square root of the biased SKCE.
 
@@ -78,6 +80,8 @@ def kce(
         classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def kce(
     >>> ct.measures.kce([[0.6, 0.4], [0.6, 0.4]], [0, 0], kernel=kernel)  # sqrt(2) x 0.4
     0.565685...
     """
-    return KCE(kernel=kernel).evaluate(probs, labels, lens, n_jobs)
+    return KCE(kernel=kernel).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +144,7 @@ def mmce(
     lens: str | Lens = "confidence",
     width: float = WIDTH,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
 
@@ -162,6 +167,8 @@ def mmce(
         w > 0, in units of probability; 0.4 is that of the authors' experiments.
     n_jobs : int, optional
         Threads, as in joblib.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -186,4 +193,4 @@ def mmce(
     >>> ct.measures.mmce([[0.6, 0.4], [0.6, 0.4]], [0, 0])  # right twice with confidence 0.6
     0.4
     """
-    return MMCE(width=width).evaluate(probs, labels, lens, n_jobs)
+    return MMCE(width=width).evaluate(probs, labels, lens, n_jobs, **rows)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from caltest.measures.tolerance import (
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import normal_sf, student_sf
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats
@@ -365,6 +366,7 @@ def skce(
     block_size: int = 2,
     kernel: Kernel | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
 
@@ -393,6 +395,8 @@ def skce(
         classes weighted by variance.
     n_jobs : int, optional
         Threads, as in joblib.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -420,4 +424,4 @@ def skce(
     -0.107251...
     """
     measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
@@ -19,6 +19,7 @@ from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 
@@ -102,6 +103,7 @@ def calibration_belt(
     threshold: float = 0.95,
     max_degree: int = 4,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of the GiViTI calibration belt.
 
@@ -132,6 +134,8 @@ def calibration_belt(
         The largest degree, up to 4.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -162,7 +166,7 @@ def calibration_belt(
     1.78514...
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +226,7 @@ def calibration_belt_curve(
     threshold: float = 0.95,
     max_degree: int = 4,
     points: int = 200,
+    **rows: Unpack[MeasuredOptions],
 ) -> CalibrationBeltCurve | list[CalibrationBeltCurve]:
     r"""Compute the GiViTI calibration belt, a confidence region of the curve of calibration.
 
@@ -253,6 +258,8 @@ def calibration_belt_curve(
         The largest degree, up to 4.
     points : int, default 200
         Size of the grid: half of it at equal distances of the log odds, half at those of p.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -286,7 +293,7 @@ def calibration_belt_curve(
     sorted_levels = check_levels(confidence)
     checks.check_integer(points, "points", 4)
     belt = partial(_belt, measure=measure, levels=sorted_levels, points=points)
-    return by_member(probs, labels, lens, belt)
+    return by_member(probs, labels, lens, belt, calibration_belt_curve, rows)
 
 
 def _belt(

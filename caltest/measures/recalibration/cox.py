@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from caltest import checks
 from caltest.errors import NotApplicable
@@ -33,6 +33,7 @@ from caltest.measures.recalibration.fits import (
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -188,6 +189,7 @@ def cox(
     slopes: str = "common",
     reference: object = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of calibration in a logistic recalibration.
 
@@ -223,6 +225,8 @@ def cox(
         Its name or code, with `slopes="reference"`; by default the first class.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -256,7 +260,7 @@ def cox(
     0.1181
     """
     measure = Cox(tested=tested, slopes=slopes, reference=reference)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,6 +314,7 @@ def calibration_intercept(
     lens: str | Lens = "strong",
     slope: str = "fixed",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the calibration intercept of two classes.
 
@@ -334,6 +339,8 @@ def calibration_intercept(
         probcal and the calibration-in-the-large of Steyerberg fix it.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -365,7 +372,7 @@ def calibration_intercept(
     >>> round(ct.measures.calibration_intercept(p, y, slope="estimated"), 4)
     0.5493
     """
-    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, n_jobs)
+    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,6 +393,7 @@ def calibration_slope(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the calibration slope of two classes.
 
@@ -406,6 +414,8 @@ def calibration_slope(
         A lens that leaves two classes. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -436,7 +446,7 @@ def calibration_slope(
     >>> round(ct.measures.calibration_slope(p, y), 4)
     0.7925
     """
-    return CalibrationSlope().evaluate(probs, labels, lens, n_jobs)
+    return CalibrationSlope().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -479,6 +489,7 @@ def unreliability(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the unreliability index U of R's `val.prob`.
 
@@ -498,6 +509,8 @@ def unreliability(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -524,4 +537,4 @@ def unreliability(
     >>> round(ct.measures.unreliability(p, y), 4)  # (0.1181 - 2) / 8
     -0.2352
     """
-    return Unreliability().evaluate(probs, labels, lens, n_jobs)
+    return Unreliability().evaluate(probs, labels, lens, n_jobs, **rows)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 import scipy
@@ -22,6 +22,7 @@ from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sid
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import binary_event_sums, binary_residual_sums
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension
@@ -108,6 +109,7 @@ def mean_calibration(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the mean outcome less the mean prediction of two classes.
 
@@ -127,6 +129,8 @@ def mean_calibration(
         A lens that leaves two classes. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -152,7 +156,7 @@ def mean_calibration(
     >>> ct.measures.mean_calibration([0.25, 0.5, 0.75], [1, 0, 1])  # 2/3 - 1/2
     0.16666...
     """
-    return MeanCalibration().evaluate(probs, labels, lens, n_jobs)
+    return MeanCalibration().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +261,7 @@ def expected_observed_ratio(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the ratio of the expected to the observed number of events of two classes.
 
@@ -275,6 +280,8 @@ def expected_observed_ratio(
         A lens that leaves two classes. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -300,7 +307,7 @@ def expected_observed_ratio(
     >>> ct.measures.expected_observed_ratio([0.25, 0.5, 0.75], [1, 0, 1])  # 1.5 / 2
     0.75
     """
-    return ExpectedObservedRatio().evaluate(probs, labels, lens, n_jobs)
+    return ExpectedObservedRatio().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 def expected_observed_interval(
@@ -310,6 +317,7 @@ def expected_observed_interval(
     lens: str | Lens = "strong",
     confidence: float = 0.95,
     method: str = "clopper-pearson",
+    **rows: Unpack[MeasuredOptions],
 ) -> ExpectedObserved | list[ExpectedObserved]:
     r"""Compute the confidence interval of the ratio of expected to observed events.
 
@@ -334,6 +342,8 @@ def expected_observed_interval(
     confidence : float, default 0.95
         Coverage, in (0, 1).
     method : {"clopper-pearson", "poisson", "log"}
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -364,7 +374,14 @@ def expected_observed_interval(
     """
     level = checks.check_confidence(confidence)
     checks.check_choice(method, METHODS, "method")
-    return by_member(probs, labels, lens, partial(_interval, level=level, method=method))
+    return by_member(
+        probs,
+        labels,
+        lens,
+        partial(_interval, level=level, method=method),
+        expected_observed_interval,
+        rows,
+    )
 
 
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
@@ -16,6 +16,7 @@ from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, UnitSums
 from caltest.units.units import Observed, row_weights
@@ -151,6 +152,7 @@ def overconfidence(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the overconfidence, the mean confidence of the wrong predictions.
 
@@ -168,6 +170,8 @@ def overconfidence(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -191,7 +195,7 @@ def overconfidence(
     >>> ct.measures.overconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # wrong with confidence 0.75
     0.75
     """
-    return Overconfidence().evaluate(probs, labels, lens, n_jobs)
+    return Overconfidence().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +215,7 @@ def underconfidence(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the underconfidence, the mean of 1 less the confidence of the right predictions.
 
@@ -228,6 +233,8 @@ def underconfidence(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -251,7 +258,7 @@ def underconfidence(
     >>> ct.measures.underconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # right at 0.5 and 0.875
     0.3125
     """
-    return Underconfidence().evaluate(probs, labels, lens, n_jobs)
+    return Underconfidence().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,6 +286,7 @@ def ece_lower_bound(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute how far over- and underconfidence are from balance, which bounds the ECE from below.
 
@@ -303,6 +311,8 @@ def ece_lower_bound(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -325,4 +335,4 @@ def ece_lower_bound(
     >>> ct.measures.ece_lower_bound([0.75, 0.5, 0.875, 0.875], [0, 0, 1, 1])  # 3/4 - 3/4
     0.0
     """
-    return ECELowerBound().evaluate(probs, labels, lens, n_jobs)
+    return ECELowerBound().evaluate(probs, labels, lens, n_jobs, **rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from scipy.special import xlogy
@@ -17,6 +18,7 @@ from caltest.numerics.class_sums import binary_entropy
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells as RowCells
 from caltest.types import AnyArray, Events, Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights, sorted_columns
@@ -72,6 +74,7 @@ def score_decomposition(
     method: str = "corp",
     binning: str = "uniform",
     bins: int = 15,
+    **rows: Unpack[MeasuredOptions],
 ) -> ScoreDecomposition | list[ScoreDecomposition]:
     r"""Decompose a score into miscalibration, discrimination and uncertainty.
 
@@ -106,6 +109,8 @@ def score_decomposition(
         rating grades; used by "bins" only.
     bins : int, default 15
         Used by "bins" only.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def score_decomposition(
         raise NotApplicable(
             f"method={method!r} decomposes the Brier score only", "use method='corp'"
         )
-    predictions = as_measured(probs, labels)
+    predictions = as_measured(probs, labels, score_decomposition, **rows)
     resolved = resolve_lens(lens)
     parts = []
     for member in resolved.members(predictions):

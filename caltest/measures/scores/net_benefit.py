@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import scipy
@@ -11,6 +12,7 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import Predictions, as_measured
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights
 
@@ -63,6 +65,7 @@ def net_benefit(
     lens: str | Lens = "strong",
     thresholds: object = THRESHOLDS,
     confidence: float = 0.95,
+    **rows: Unpack[MeasuredOptions],
 ) -> NetBenefit | list[NetBenefit]:
     r"""Compute the net benefit of treating where the predicted risk is at least a threshold.
 
@@ -88,6 +91,8 @@ def net_benefit(
         Threshold probabilities, at least 0 and less than 1.
     confidence : float, default 0.95
         Of the intervals.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -117,7 +122,7 @@ def net_benefit(
     """
     level = checks.check_confidence(confidence)
     at = _check_thresholds(thresholds)
-    predictions = as_measured(probs, labels)
+    predictions = as_measured(probs, labels, net_benefit, **rows)
     resolved = resolve_lens(lens)
     found = [_net_benefit(part(predictions), at, level) for part in resolved.members(predictions)]
     return found if resolved.is_family else found[0]

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from caltest.lenses import Lens
 from caltest.measures.label_scores import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
@@ -107,6 +108,7 @@ def brier_score(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the Brier score, the mean squared Euclidean distance to the one-hot label.
 
@@ -126,6 +128,8 @@ def brier_score(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -149,7 +153,7 @@ def brier_score(
     >>> ct.measures.brier_score([0.5, 0.75], [1, 1])  # (1/4 + 1/16) / 2
     0.15625
     """
-    return BrierScore().evaluate(probs, labels, lens, n_jobs)
+    return BrierScore().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +177,7 @@ def spherical_score(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the spherical score, the mean cosine of prediction and one-hot label.
 
@@ -190,6 +195,8 @@ def spherical_score(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -212,7 +219,7 @@ def spherical_score(
     >>> ct.measures.spherical_score([[0.5, 0.25, 0.25]], [0])  # 2 / sqrt(6)
     0.81649...
     """
-    return SphericalScore().evaluate(probs, labels, lens, n_jobs)
+    return SphericalScore().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +296,7 @@ def log_loss(
     lens: str | Lens = "strong",
     eps: float | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the log loss, the mean negative log probability of the observed class.
 
@@ -309,6 +317,8 @@ def log_loss(
         Raise probabilities below `eps`, in (0, 1), to it; by default nothing is clipped.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -334,4 +344,4 @@ def log_loss(
     >>> ct.measures.log_loss([0.0], [1], eps=1e-15)
     34.53877...
     """
-    return LogLoss(eps=eps).evaluate(probs, labels, lens, n_jobs)
+    return LogLoss(eps=eps).evaluate(probs, labels, lens, n_jobs, **rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from caltest.numerics.class_sums import (
     deviation_table,
 )
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
@@ -132,6 +133,7 @@ def spiegelhalter_z(
     *,
     lens: str | Lens = "strong",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute Spiegelhalter's z, the Brier score standardised by its moments under calibration.
 
@@ -158,6 +160,8 @@ def spiegelhalter_z(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -182,7 +186,7 @@ def spiegelhalter_z(
     >>> ct.measures.spiegelhalter_z([0.9, 0.8, 0.2], [1, 0, 0])  # 0.28 / sqrt(0.1728)
     0.67357...
     """
-    return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs)
+    return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 def spiegelhalter_score(pd: Floats, defaults: Ints, n: Ints) -> float | None:

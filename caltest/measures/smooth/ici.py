@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, Statistic, Units
 from caltest.units.units import Observed
@@ -177,6 +178,7 @@ def ici(
     lens: str | Lens = "strong",
     span: float = SPAN,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the integrated calibration index, the mean distance of a loess from the predictions.
 
@@ -205,6 +207,8 @@ def ici(
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -230,7 +234,7 @@ def ici(
     >>> round(ct.measures.ici([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return ICI(span=span).evaluate(probs, labels, lens, n_jobs)
+    return ICI(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +255,7 @@ def e50(
     lens: str | Lens = "strong",
     span: float = SPAN,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the median distance of a loess from the predictions.
 
@@ -268,6 +273,8 @@ def e50(
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -292,7 +299,7 @@ def e50(
     >>> round(ct.measures.e50([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E50(span=span).evaluate(probs, labels, lens, n_jobs)
+    return E50(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,6 +321,7 @@ def e90(
     lens: str | Lens = "strong",
     span: float = SPAN,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the 90 % quantile of the distance of a loess from the predictions.
 
@@ -333,6 +341,8 @@ def e90(
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -357,7 +367,7 @@ def e90(
     >>> round(ct.measures.e90([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E90(span=span).evaluate(probs, labels, lens, n_jobs)
+    return E90(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,6 +389,7 @@ def emax(
     lens: str | Lens = "strong",
     span: float = SPAN,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the largest distance of a loess from the predictions.
 
@@ -398,6 +409,8 @@ def emax(
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -422,4 +435,4 @@ def emax(
     >>> round(ct.measures.emax([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return Emax(span=span).evaluate(probs, labels, lens, n_jobs)
+    return Emax(span=span).evaluate(probs, labels, lens, n_jobs, **rows)

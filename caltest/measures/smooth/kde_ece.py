@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import scipy
@@ -21,6 +21,7 @@ from caltest.measures.smooth.smooth_ece import (
     grid_coefficients,
     spread,
 )
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
 from caltest.units.units import Observed
@@ -119,6 +120,7 @@ def kde_ece(
     lens: str | Lens = "strong",
     bandwidth: float | None = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the ECE of a one-dimensional prediction by kernel density estimates.
 
@@ -149,6 +151,8 @@ def kde_ece(
         scores; the authors' code takes s over the scores of events alone.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -176,4 +180,4 @@ def kde_ece(
     >>> round(ct.measures.kde_ece(scores, np.tile([1, 1, 0, 1], 250)), 3)
     0.126
     """
-    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, lens, n_jobs)
+    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, lens, n_jobs, **rows)

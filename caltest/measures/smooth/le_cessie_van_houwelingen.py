@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from caltest.measures.label_scores import sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 from caltest.units.units import check_one_dimension, row_weights
@@ -135,6 +136,7 @@ def le_cessie_van_houwelingen(
     internal: bool = False,
     design: object = None,
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the standardised unweighted sum of squares of labels minus predictions.
 
@@ -164,6 +166,8 @@ def le_cessie_van_houwelingen(
         one feature, and the log odds of the predictions stand for it.
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -191,7 +195,7 @@ def le_cessie_van_houwelingen(
     0.67357...
     """
     measure = LeCessieVanHouwelingen(internal=internal, design=design)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 def check_design(design: object, name: str = "design") -> Floats:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 import scipy
@@ -16,6 +17,7 @@ from caltest.lenses import Lens
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.numerics.tails import path_length, tube_quantile
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension, score_order
@@ -76,6 +78,7 @@ def smooth_curve(
     lens: str | Lens = "strong",
     confidence: float = 0.95,
     points: int = 201,
+    **rows: Unpack[MeasuredOptions],
 ) -> SmoothCurve | list[SmoothCurve]:
     r"""Fit a smooth curve of calibration, with a band that holds all of it at once.
 
@@ -103,6 +106,8 @@ def smooth_curve(
         Probability of the band.
     points : int, default 201
         Size of the grid: half of it at equal distances of the log odds, half at those of p.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -136,7 +141,9 @@ def smooth_curve(
     """
     level = checks.check_confidence(confidence)
     checks.check_integer(points, "points", 4)
-    return by_member(probs, labels, lens, partial(_curve, level=level, points=points))
+    return by_member(
+        probs, labels, lens, partial(_curve, level=level, points=points), smooth_curve, rows
+    )
 
 
 def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:

@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import ClassVar, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 import scipy
@@ -28,6 +28,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
+from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, row_weights
@@ -247,6 +248,7 @@ def smooth_ece(
     bandwidth: float | None = None,
     method: str = "grid",
     n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
 ) -> float | Floats:
     r"""Compute the smooth ECE, the mean absolute residual after kernel smoothing.
 
@@ -273,6 +275,8 @@ def smooth_ece(
         integrates between its roots, to about ten digits, in O(n / s).
     n_jobs : int, optional
         Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -300,7 +304,7 @@ def smooth_ece(
     0.5
     """
     measure = SmoothECE(bandwidth=bandwidth, method=method)
-    return measure.evaluate(probs, labels, lens, n_jobs)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
 
 
 @njit()

@@ -80,10 +80,11 @@ def test_as_array_keeps_text_and_numbers_apart():
     assert as_array([1, "1"], "labels").tolist() == [1, "1"]
 
 
-def test_check_column_wants_one_dimension():
-    """A column vector is not taken for a vector."""
-    with pytest.raises(InvalidInput, match=r"got shape \(2, 1\); pass one dimension, .ravel\(\)"):
-        check_column([[1], [2]], 2, "groups")
+def test_check_column_takes_a_column_vector():
+    """A column vector, as a data frame of one column, is a vector; a row is not."""
+    assert check_column([[1], [2]], 2, "groups").tolist() == [1, 2]
+    with pytest.raises(InvalidInput, match=r"got shape \(1, 2\); pass one dimension, .ravel\(\)"):
+        check_column([[1, 2]], 2, "groups")
 
 
 def test_read_only_locks_in_place():

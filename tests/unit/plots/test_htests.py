@@ -18,7 +18,7 @@ def result_of(data=THREE, **options):
 @pytest.mark.parametrize(
     ("data", "options", "kind"),
     [
-        (THREE, {}, "witness"),
+        (THREE, {}, "reliability"),
         (THREE, {"test": "kce"}, "witness"),
         (THREE, {"test": "ece"}, "reliability"),
         (THREE, {"test": "classwise-ece"}, "reliability"),

@@ -168,19 +168,18 @@ def test_model_data_takes_probabilities_from_a_method_called_predict():
 @pytest.mark.parametrize(
     ("probs", "labels", "remedy"),
     [
-        (PROBS_OF_THREE, [1, 2, 3], r"pass Predictions\(probs, labels, classes=range\(1, 4\)\)"),
-        (PROBS_OF_THREE, [1, 5, 7], r"pass Predictions\(probs, labels, classes=\[1, 5, 7\]\)"),
-        (PROBS_OF_THREE, [0, 0, 9], r"or pass Predictions\(probs, labels, classes=\[\.\.\.\]\)"),
-        ([5.0, 60.0, 20.0], [0, 1, 1], r"or pass Predictions\(probs, labels, from_logits=True\)"),
+        (PROBS_OF_THREE, [1, 2, 3], r"pass classes=range\(1, 4\)"),
+        (PROBS_OF_THREE, [1, 5, 7], r"pass classes=\[1, 5, 7\]"),
+        ([5.0, 60.0, 20.0], [0, 1, 1], r"or pass from_logits=True"),
     ],
 )
 def test_remedy_for_a_measure_is_one_that_it_takes(probs, labels, remedy):
-    """A measure has no classes= and no from_logits=; a Predictions, which it takes, has them."""
+    """A measure takes classes= and from_logits=, as `Predictions`."""
     with pytest.raises(InvalidInput, match=remedy):
         skce(probs, labels)
 
 
 def test_remedy_of_a_measure_works():
     """Labels that count from 1 give the value of those that count from 0."""
-    renamed = Predictions(PROBS_OF_THREE, [1, 2, 3], classes=range(1, 4))
-    assert skce(renamed) == skce(PROBS_OF_THREE, [0, 1, 2])
+    renamed = skce(PROBS_OF_THREE, [1, 2, 3], classes=range(1, 4))
+    assert renamed == skce(PROBS_OF_THREE, [0, 1, 2])

@@ -1,5 +1,7 @@
 """Verdicts: what they say belongs to the results, and nothing contradicts itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -279,3 +281,27 @@ def test_worst_place_is_worst_of_all_parts():
     assert dict(told.card)["answer"] == "Strong evidence against calibration (p = 0.01)."
     assert dict(told.card)["where"].startswith("group 1, at least")
     assert "groups" in dict(told.sentences)
+
+
+def test_verdict_shows_its_diagram_beside_its_sentences():
+    """A notebook gets one SVG, whatever a class is called; JSON keeps no rows to draw."""
+    probs = np.linspace(0.05, 0.95, 200)
+    labels = np.where(probs > 0.7, "<script>", "a")
+    verdict = ct.test_calibration(probs, labels, classes=["a", "<script>"], rng=1).verdict()
+    assert verdict._repr_html_().count("<svg") == 1
+    assert "<script" not in verdict._repr_html_()
+    assert "differs beyond chance" in verdict.plot().get_legend_handles_labels()[1]
+    read = type(verdict).from_dict(verdict.to_dict())
+    assert read == verdict
+    assert read._repr_html_() == verdict.to_html()
+    with pytest.raises(ct.NotApplicable, match="holds no rows to draw"):
+        read.plot()
+
+
+@pytest.mark.parametrize(("level", "found"), [(0.05, True), (0.0001, False)])
+def test_verdict_is_rejected_at_its_level(level, found):
+    """As that of a test; without a level it asks for one."""
+    result = ct.test_calibration(np.full(200, 0.2), np.ones(200, int), test="brier", rng=1)
+    assert replace(result, level=level).verdict().rejected is found
+    with pytest.raises(ct.InvalidInput, match="rejected needs a significance level"):
+        _ = result.verdict().rejected
