@@ -24,7 +24,6 @@ FIRST, SECOND = 299, 4999  # redrawn labels of all groups, and of those with a s
 SMALL, SMALLER = 0.02, 0.001  # the largest p-values that are found anew
 WORK = 2 * 10**9  # labels that are redrawn beyond, at most
 AT_A_TIME = 1 << 19  # labels
-SHARES = (0.9, 0.1)  # of the smallest p-values: the portfolio, and KS
 
 
 class CombinedGroups(BoundGroups):
@@ -37,9 +36,9 @@ class CombinedGroups(BoundGroups):
     stays is exact too: with :math:`c_s` the largest p-value of stage s that is found anew, it is at
     most t, for :math:`c_s \le t < c_{s-1}`, only where :math:`p_s \le t`.
 
-    The p-values of the last stage are :math:`\min(p / 0.9, p_{KS} / 0.1)`, so that one far out has
-    digits that no number of redrawn labels gives. The B of this stage grows with the number of all
-    groups, and falls with that of the others which come so far.
+    The p-values of the last stage are :math:`2 \min(p, p_{KS})`: that of KS is computed and not
+    redrawn, so that one far out has digits that no number of redrawn labels gives. The B of this
+    stage grows with the number of all groups, and falls with that of the others which come so far.
     """
 
     observed: Floats | None = None
@@ -77,7 +76,7 @@ class CombinedGroups(BoundGroups):
             out[few] = self._stage(few, most, (seed, 2), n_jobs)
         ks = REGISTRY["ks"]().bind_groups(self.many)
         tails = ks.pvalues(n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)[few]
-        out[few] = np.minimum(1.0, np.minimum(out[few] / SHARES[0], tails / SHARES[1]))
+        out[few] = np.minimum(1.0, 2.0 * np.minimum(out[few], tails))
         redrawn = "labels" if self.many.rows else "numbers of events of cells"
         self.null_text = (
             f"{redrawn} redrawn from the predictions, B = {FIRST}; p <= {SMALL} found anew with "
