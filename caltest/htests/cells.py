@@ -82,7 +82,7 @@ class Prepared:
         groups = int(table["group"].n_unique()) if columns.by else 0
         if in_one_pass(groups, asked, events=events, weighted=weighted):
             left_out, name = self.reader.left_out.notes(), self.reader.source.name
-            call = GroupsCall(asked, self.counting, name, left_out)
+            call = GroupsCall(asked, self.counting.lenses[0], len(columns.classes), name, left_out)
             return call.disjoint(self.counting.many(table, 0))
         counted = counted_rows(self, table, grouped=True)
         counted.suspect()

@@ -1,4 +1,4 @@
-"""Very many groups, whose rows are counted in cells: tested in one pass, not one by one."""
+"""Very many groups, of rows or of cells: tested in one pass, not one by one."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from caltest.htests.asked import Asked
+from caltest.htests.asked import Asked, as_columns
 from caltest.htests.combine import adjusted_pvalues
-from caltest.measures import REGISTRY, Measure
+from caltest.lenses import Lens
 from caltest.measures.cells import in_words
 from caltest.measures.gap import limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
+from caltest.predictions import Predictions
 from caltest.results import GroupsTest
 from caltest.results.table import ARRAYS
-from caltest.sources import Counting, ManyCells
+from caltest.sources import ManyCells
 from caltest.types import Floats
 
 Together = dict[str, tuple[float, str]]
 
 FROM = 501  # groups that are tested in one pass
-INSTEAD = "ks"  # of the default test, which takes each group by itself
-STANDS_IN = f"tested by {INSTEAD!r}: the default test, 'combined', takes one group after the other"
 AT_LEAST = 100  # resamples for each group, so that adjusted p-values can be small
 AT_MOST = 2_000_000  # resamples, where p-values are by redrawn labels
 SHARES = (0.8, 0.2)  # of the level: far groups, and many that are a little off
@@ -40,8 +39,10 @@ class GroupsCall:
     ----------
     asked : Asked
         What `test_calibration` was asked.
-    counting : Counting
-        What the cells were counted by, under one lens that leaves one event.
+    lens : Lens
+        One that leaves one event.
+    m : int
+        The number of classes before the lens.
     data_name : str
         What is tested.
     notes : tuple of str
@@ -49,15 +50,10 @@ class GroupsCall:
     """
 
     asked: Asked
-    counting: Counting
+    lens: Lens
+    m: int
     data_name: str
     notes: tuple[str, ...] = ()
-
-    @property
-    def test(self) -> tuple[str, Measure]:
-        """Key and measure: what was asked for, or what stands in for the default."""
-        asked = self.asked
-        return (INSTEAD, REGISTRY[INSTEAD]()) if asked.is_default else asked.measures[0]
 
     def disjoint(self, many: ManyCells) -> GroupsTest:
         r"""Test each of very many groups that share no row, and all of them together.
@@ -114,11 +110,11 @@ class GroupsCall:
             omnibus={"all segments": (least, "the least one times their number")},
             parameters={**parts[0].parameters, "cells": cells, "error by cells": in_words(error)},
             overlap=True,
-            claim=f"in every segment, {self.counting.lenses[0].claim}",
+            claim=f"in every segment, {self.lens.claim}",
         )
 
     def _pvalues(self, many: ManyCells) -> tuple[BoundGroups, Floats]:
-        bound, asked = self.test[1].bind_groups(many), self.asked
+        bound, asked = self.asked.measures[0][1].bind_groups(many), self.asked
         wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
         return bound, bound.pvalues(n_resamples=wanted, seed=asked.seed, n_jobs=asked.n_jobs)
 
@@ -144,12 +140,11 @@ class GroupsCall:
         pvalue: float,
         together: Together,
     ) -> GroupsTest:
-        asked, lens = self.asked, self.counting.lenses[0]
-        key, measure = self.test
-        stands_in = (STANDS_IN,) if asked.is_default else ()
+        asked, lens = self.asked, self.lens
+        key, measure = asked.measures[0]
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
-        error = in_words(bound.error)
+        counted = {"cells": len(many.cells), "error by cells": in_words(bound.error, bound.caution)}
         return GroupsTest(
             columns=many.columns,
             values=many.values,
@@ -169,23 +164,20 @@ class GroupsCall:
             statistic_name=measure.symbol,
             lens=str(lens),
             claim=f"in every group, {lens.claim}",
-            m=len(self.counting.columns.classes),
+            m=self.m,
             correction=None if name == "none" else name,
             null_text=bound.null_text,
-            parameters={**bound.parameters, "cells": len(many.cells), "error by cells": error},
+            parameters={**bound.parameters, **({} if many.rows else counted)},
             overlap=False,
             seed=asked.seed,
             data_name=self.data_name,
             level=asked.level,
-            notes=(*self.notes, *stands_in, *_notes(many, bound)),
+            notes=(*self.notes, *_notes(many, bound)),
         )
 
 
 def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:
-    """Choose how groups are tested, whatever their rows are: in one pass, or one after the other.
-
-    Very many are tested in one pass: by the KS test where nobody named another, since the default
-    one takes each group by itself.
+    """Tell whether groups are tested in one pass, not one after the other: very many of them.
 
     Parameters
     ----------
@@ -200,8 +192,30 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
     """
     if groups < FROM or events > 1 or weighted:
         return False
-    one = len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
-    return asked.is_default or one
+    return len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
+
+
+def rows_in_one_pass(predictions: Predictions, asked: Asked) -> GroupsTest | None:
+    """Test very many groups of rows in memory by the default test; None where that cannot be.
+
+    Others go on one after the other: those of weighted or dependent rows, of an adaptive number of
+    resamples, of several lenses, and of a lens that leaves more than two classes.
+    """
+    lens, groups = asked.lenses[0], predictions.groups
+    plain = predictions.sample_weight is None and not predictions.has_dependence
+    usual = asked.is_default and asked.null in (None, "exact") and asked.n_resamples is not None
+    one_event = lens.is_confidence or (predictions.m == 2 and str(lens) == "strong")
+    if groups is None or not (plain and usual and one_event) or len(asked.lenses) > 1:
+        return None
+    if not in_one_pass(np.unique(groups).size, asked, events=1, weighted=False):
+        return None
+    column = " x ".join(as_columns(asked.given.by)) or "group"
+    many = ManyCells.of_rows(lens(predictions).by_group(), column)
+    call = GroupsCall(asked, lens, predictions.m, predictions.source)
+    result = call.disjoint(many)
+    if asked.progress is not None:
+        asked.progress(len(many), len(many))
+    return result
 
 
 def _simes(pvalues: Floats) -> tuple[float, str]:

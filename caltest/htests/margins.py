@@ -14,7 +14,7 @@ from caltest import checks
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests.asked import Asked, as_columns
 from caltest.htests.cells import Prepared, choose
-from caltest.htests.groups import INSTEAD, GroupsCall
+from caltest.htests.groups import GroupsCall
 from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from caltest.results import GroupsTest
 
+TEST = "ks"
 ROWS_ONLY = "on segments of rows that are counted in cells; use engine='rows'"
 
 
@@ -68,7 +69,7 @@ def run_segments(
     names, seed = as_columns(given.by), checks.check_seed(rng)
     asked = Asked(
         given=replace(given, features=None, by=list(names)),
-        measures=[(INSTEAD, REGISTRY[INSTEAD]())],
+        measures=[(TEST, REGISTRY[TEST]())],
         lenses=[] if lens is None else [resolve_lens(lens)],
         correction="holm",
         n_resamples=1,  # nothing is redrawn
@@ -131,7 +132,8 @@ def test_margins(
     _check_categories(table, counting.columns.by, bins)
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
     left_out = prepared.reader.left_out.notes()
-    call = GroupsCall(asked, counting, prepared.reader.source.name, left_out)
+    lens, m = counting.lenses[0], len(counting.columns.classes)
+    call = GroupsCall(asked, lens, m, prepared.reader.source.name, left_out)
     result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

@@ -95,9 +95,9 @@ def test_calibration(
         vectors, all of them take the place of random ones. The table's `omnibus` has the test of
         all groups together, Fisher's combination of their p-values: compared with that of their
         resamples where all groups are resampled, so that it is as exact as they are, elsewhere by
-        its chi^2 distribution. More than 500 groups of rows that are counted in cells are tested in
-        one pass with a `GroupsTest`, by the KS test where none is named and the lens leaves one
-        event, else by any named test that can be.
+        its chi^2 distribution. More than 500 groups are tested in one pass with a `GroupsTest`,
+        where the lens leaves one event of rows without weights or clusters: by the default test,
+        or of rows that are counted in cells by any named test that can be.
     segments : str, list of str, dict, data frame, bool (n, S) array or True, optional
         Test all segments of the rows, which may overlap, in place of groups: the values of these
         columns and their intersections, or a boolean column for each; True takes all columns of the

@@ -98,6 +98,7 @@ class BoundGroups:
     """
 
     null_text: str = ""
+    caution: str = ""  # what cells change where no number says it
 
     def __init__(self, measure: Measure, many: ManyCells) -> None:
         self.measure, self.many = measure, many

@@ -19,7 +19,7 @@ def tie_tolerance(values: Floats | float, scale: Floats | float) -> Floats:
     return np.where(np.isfinite(size), TIES * np.maximum(scale, size), 0.0)
 
 
-def tail_scores(values: Floats, scale: float, *, two_sided: bool) -> Floats:
+def tail_scores(values: Floats, scale: float, *, two_sided: bool, by_rank: bool = False) -> Floats:
     r"""Return -log p of each of the values among all of them, without the floor of their ranks.
 
     Parameters
@@ -30,6 +30,8 @@ def tail_scores(values: Floats, scale: float, *, two_sided: bool) -> Floats:
         Size of the terms of the statistic: ties are measured by it.
     two_sided : bool
         Whether small values are far out too.
+    by_rank : bool
+        Whether p is the share of values at least as large beyond the tenth too.
 
     Returns
     -------
@@ -40,18 +42,18 @@ def tail_scores(values: Floats, scale: float, *, two_sided: bool) -> Floats:
         distribution with the mean, variance and skewness of all the other values, by the
         approximation of Wilson and Hilferty (1931).
     """
-    upper = _log_tail(values, scale)
+    upper = _log_tail(values, scale, by_rank=by_rank)
     if not two_sided:
         return -upper
-    lower = _log_tail(-values, scale)
+    lower = _log_tail(-values, scale, by_rank=by_rank)
     return np.asarray(-np.minimum(0.0, np.log(2.0) + np.minimum(upper, lower)))
 
 
-def _log_tail(values: Floats, scale: float) -> Floats:
+def _log_tail(values: Floats, scale: float, *, by_rank: bool) -> Floats:
     ordered = np.sort(values)
     at_least = values.size - np.searchsorted(ordered, values - tie_tolerance(values, scale))
     log_p = np.log(at_least / values.size)
-    if values.size < 2 * BY_RANK or not np.isfinite(ordered[-BY_RANK]):
+    if by_rank or values.size < 2 * BY_RANK or not np.isfinite(ordered[-BY_RANK]):
         return np.asarray(log_p)
     anchor = float(ordered[-BY_RANK])
     few = at_least < BY_RANK

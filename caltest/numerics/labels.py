@@ -30,7 +30,7 @@ def label_dtype(m: int) -> type[np.unsignedinteger]:
     return np.uint8 if m <= 1 << 8 else np.uint16 if m <= 1 << 16 else np.uint32
 
 
-def resample_keys(seed: int, n_resamples: int) -> Hashes:
+def resample_keys(seed: int | tuple[int, ...], n_resamples: int) -> Hashes:
     """Return a key for each resample; those of more resamples begin with those of fewer."""
     return np.random.SeedSequence(seed).generate_state(n_resamples, np.uint64).astype(np.uint64)
 

@@ -480,8 +480,10 @@ class Predictions:
         """Split the rows by their group, in sorted order of the groups."""
         if self.groups is None:
             raise invalid("predictions must have groups", "none", "pass groups= or by=")
-        values = np.unique(self.groups)
-        return {value.item(): self.subset(self.groups == value) for value in values}
+        order = np.argsort(self.groups, kind="stable")
+        values, first = np.unique(self.groups[order], return_index=True)
+        rows = np.split(order, first[1:])
+        return {value.item(): self.subset(some) for value, some in zip(values, rows, strict=True)}
 
     def __len__(self) -> int:
         return self.n

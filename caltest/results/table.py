@@ -330,7 +330,7 @@ class GroupsTest(HTestTable):
     >>> y = rng.random(60_000) < p + 0.3 * (shop == 17)
     >>> frame = pl.DataFrame({"shop": shop, "p": p, "y": y})
     >>> result = ct.test_calibration(
-    ...     None, frame, label="y", probs="p", by="shop", engine="cells", level=0.05, rng=1
+    ...     None, frame, label="y", probs="p", by="shop", test="ks", engine="cells", level=0.05
     ... )
     >>> len(result), result.n_rejected, result.worst(1)[0].name
     (600, 1, '17')

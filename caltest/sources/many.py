@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from caltest.sources.cells import Cells
+from caltest.predictions import Predictions
+from caltest.sources.cells import GRID, Cells
 from caltest.types import AnyArray, Flags, Floats, Ints
 
 
@@ -28,12 +29,26 @@ class ManyCells:
         The columns that the groups are made of.
     values : tuple of tuple
         What these columns hold in each group.
+    rows : tuple of Predictions
+        Those of each group, where they are in memory: each row is a cell. Elsewhere empty.
     """
 
     cells: Cells
     start: Ints
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
+    rows: tuple[Predictions, ...] = ()
+
+    @classmethod
+    def of_rows(cls, parts: Mapping[Any, Predictions], column: str) -> ManyCells:
+        """Take the rows of two classes in memory, by group, each as a cell of its own."""
+        rows = tuple(parts.values())
+        p = np.concatenate([part.probs[:, 1] for part in rows])
+        y, ones = np.concatenate([part.labels for part in rows]), np.ones(p.size, np.int64)
+        place = np.floor(p * GRID).astype(np.int64)
+        cells = Cells(place, {}, ones, y, p, p * (1.0 - p), p, p, str(rows[0].classes[1]))
+        start = np.append(0, np.cumsum([part.n for part in rows]))
+        return cls(cells, start, (column,), tuple((name,) for name in parts), rows)
 
     def __len__(self) -> int:
         return self.start.size - 1

@@ -38,7 +38,8 @@ def predictions():
 def of_groups():
     """Return the test of very many groups, three of them."""
     shops = pl.DataFrame({"shop": np.tile(np.arange(600), 2), "p": 0.5, "y": [0, 1] * 600})
-    made = ct.test_calibration(None, shops, label="y", probs="p", by="shop", engine="cells", rng=1)
+    asked = {"label": "y", "probs": "p", "by": "shop", "test": "ks", "engine": "cells", "rng": 1}
+    made = ct.test_calibration(None, shops, **asked)
     values = made.to_dict()
     few = {name: value[:3] for name, value in values.items() if name in (*ARRAYS, "values")}
     return type(made).from_dict(values | few)

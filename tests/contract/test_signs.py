@@ -52,7 +52,7 @@ def results(word: str) -> Iterator[tuple[str, Any]]:
     yield "one test", ask(word)
     yield "cells", ask(word, engine="cells")
     yield "groups", ask(word, by="ward")
-    yield "many groups", ask(word, 600, by="ward", engine="cells")
+    yield "many groups", ask(word, 600, by="ward", test="ks", engine="cells")
     yield "segments", ask(word, segments=["ward"])
     yield "segments of cells", ask(word, segments=["ward"], engine="cells")
     yield "verdict", ask(word).verdict()
@@ -86,7 +86,7 @@ def test_gaps_of_every_result_are_observed_less_predicted(word):
 @pytest.mark.parametrize("word", SHIFTS)
 def test_few_and_many_groups_have_the_same_sign(word):
     """Tables of 3 groups and of 600, by rows and cells, and the places of a report."""
-    few, many = ask(word, by="ward"), ask(word, 600, by="ward", engine="cells")
+    few, many = ask(word, by="ward"), ask(word, 600, by="ward", test="ks", engine="cells")
     page = ct.report(None, frame(word), by="ward", label="y", probs="p", **OPTIONS)
     frames = (many.to_frame(), ask(word, segments=["ward"]).to_frame())
     for found in (
@@ -166,7 +166,10 @@ def test_a_gap_and_a_slope_have_one_interval_in_a_report():
 
 
 def test_plots_say_the_sign():
-    many, segments = ask("too low", 600, by="ward", engine="cells"), ask("too low", segments="ward")
+    many, segments = (
+        ask("too low", 600, by="ward", test="ks", engine="cells"),
+        ask("too low", segments="ward"),
+    )
     labels = [
         many.plot().get_ylabel(),
         many.plot("gaps").get_xlabel(),

@@ -35,7 +35,7 @@ def test_groups_keep_the_level(shapes):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("test", ["brier", "kuiper", "ece", "debiased-ece", "log-loss"])
+@pytest.mark.parametrize("test", ["combined", "brier", "kuiper", "ece", "debiased-ece", "log-loss"])
 def test_sequential_pvalues_are_valid(test):
     rng = np.random.default_rng(2)
     pvalues = np.concatenate([table(rng, 15, (1, 3), test=test).pvalues for _ in range(8)])

@@ -24,15 +24,16 @@ from caltest.measures.combined.component import (
     plain,
 )
 from caltest.measures.combined.context import LANDMARKS, Context
+from caltest.measures.combined.groups import CombinedGroups
 from caltest.measures.combined.one_event import BINARY, EventCells
 from caltest.measures.combined.several import SEVERAL
-from caltest.measures.combined.tails import REFERENCE_SEED, REFERENCES, Combining
+from caltest.measures.combined.tails import Combining, reference_keys
+from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.options import MeasuredOptions
-from caltest.sources import Cells
+from caltest.sources import Cells, ManyCells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Labels, Order
 
@@ -86,7 +87,10 @@ class Combined(Measure):
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
         if self.components is not None:
             return super().bind_chunks(survey, names)
-        return CombinedChunks(survey, names, resample_keys(REFERENCE_SEED, REFERENCES), ROUNDING)
+        return CombinedChunks(survey, names, reference_keys(), ROUNDING)
+
+    def bind_groups(self, many: ManyCells) -> BoundGroups:
+        return super().bind_groups(many) if self.components else CombinedGroups(self, many)
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None

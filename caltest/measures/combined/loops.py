@@ -7,6 +7,7 @@ from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Ints, Labels
 
 ROWS = 256  # at a time
+RESOLUTION = 1e-13  # of a distance, relative
 Parts = NDArray[np.integer]
 
 
@@ -165,3 +166,39 @@ def add_label_tables(
             table_sums[b, 1] += q
             table_sums[b, 2] += r
             table_sums[b, 3] += s
+
+
+@njit()
+def median_distance(ordered: Floats) -> float:
+    """Return the median distance between sorted points."""
+    pairs = ordered.size * (ordered.size - 1) // 2
+    if pairs == 0:
+        return 0.0
+    low = _distance_of_rank(ordered, (pairs - 1) // 2)
+    return low if pairs % 2 else 0.5 * (low + _distance_of_rank(ordered, pairs // 2))
+
+
+@njit()
+def _distance_of_rank(x: Floats, rank: int) -> float:
+    """Return the distance of two sorted points that `rank` others are below, by bisection."""
+    low, high = 0.0, float(x[-1] - x[0])
+    if _pairs_within(x, low) > rank:
+        return low
+    while high - low > RESOLUTION * high:
+        centre = 0.5 * (low + high)
+        if _pairs_within(x, centre) > rank:
+            high = centre
+        else:
+            low = centre
+    return high
+
+
+@njit()
+def _pairs_within(x: Floats, distance: float) -> int:
+    """Count the pairs of sorted points that are no farther apart."""
+    pairs = end = 0
+    for i in range(x.size):
+        while end < x.size and x[end] <= x[i] + distance:
+            end += 1
+        pairs += end - i - 1
+    return pairs

@@ -26,6 +26,7 @@ from caltest.measures.combined.component import (
     surprise,
     temperature,
 )
+from caltest.measures.combined.loops import median_distance
 from caltest.measures.residual_sums import (
     LinePairs,
     OrderedSums,
@@ -43,7 +44,6 @@ from caltest.types import Flags, Floats, Ints, Labels, Order
 LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
-RESOLUTION = 1e-13  # of a distance, relative
 NO_DECAY_BEYOND = 800.0
 
 
@@ -421,30 +421,3 @@ def orthonormal(x: Floats, v: Floats) -> Floats:
         if size > 1e-10 * max(float(v @ x ** (2 * j)), 1e-300):
             functions[j] = f / np.sqrt(size)
     return functions
-
-
-def median_distance(ordered: Floats) -> float:
-    """Return the median distance between sorted points."""
-    pairs = ordered.size * (ordered.size - 1) // 2
-    if pairs == 0:
-        return 0.0
-    middle = [_distance_of_rank(ordered, rank) for rank in {(pairs - 1) // 2, pairs // 2}]
-    return float(np.mean(middle))
-
-
-def _distance_of_rank(x: Floats, rank: int) -> float:
-    """Return the distance of two sorted points that `rank` others are below, by bisection."""
-
-    def within(distance: float) -> Order:  # of each point, to its right, and itself
-        return np.searchsorted(x, x + distance, side="right") - np.arange(x.size)
-
-    low, high = 0.0, float(x[-1] - x[0])
-    if within(low).sum() - x.size > rank:
-        return low
-    while high - low > RESOLUTION * high:
-        centre = 0.5 * (low + high)
-        if within(centre).sum() - x.size > rank:
-            high = centre
-        else:
-            low = centre
-    return high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,14 @@ REFERENCES = 299  # redrawn labels that the scales of the components are estimat
 # with the labels that were observed.
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 AT_A_TIME = 1 << 20  # labels
-BATCH = 64  # resamples
+BATCH, FEW = 64, 1 << 15  # resamples, and labels that are not worth several batches
 OUTSIDE = 10.0  # added to the score of a value that is none of the constant reference values
+
+
+@cache
+def reference_keys() -> Hashes:
+    """Return the keys of the labels that scales are estimated from."""
+    return resample_keys(REFERENCE_SEED, REFERENCES)
 
 
 class TailScale:
@@ -103,9 +110,9 @@ class Combining(BoundMeasure):
         """
         self.portfolio = list(portfolio)
         self.parameters = parameters_of(self.portfolio)
-        keys = resample_keys(REFERENCE_SEED, REFERENCES)
+        keys = reference_keys()
         redrawn(keys[:1])  # what is made once, before the threads
-        step = min(BATCH, max(8, AT_A_TIME // size))
+        step = max(min(BATCH, max(8, AT_A_TIME // size)), FEW // size)
 
         def batch(first: int) -> Floats:
             return self.statistics(redrawn(keys[first : first + step]))

@@ -17,7 +17,7 @@ def result():
     event = rng.random(clinic.size) < risk + wrong
     names = pl.format("clinic {}", pl.col("clinic"))
     data = pl.DataFrame({"clinic": clinic, "p": risk, "y": event}).with_columns(clinic=names)
-    options = {"label": "y", "probs": "p", "by": "clinic", "level": 0.05, "rng": 1}
+    options = {"label": "y", "probs": "p", "by": "clinic", "test": "ks", "level": 0.05, "rng": 1}
     return ct.test_calibration(None, data, engine="cells", n_resamples=99, **options)
 
 

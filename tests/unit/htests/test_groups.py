@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import sys
 
 import jsonschema
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caltest import GroupsTest, HTestTable, InvalidInput, NotApplicable
+from caltest import GroupsTest, HTestTable, InvalidInput
 from caltest import test_calibration as calibration_test
 from caltest.cli.app import run as command
 from caltest.cli.list_ import bundled
@@ -26,6 +27,8 @@ from caltest.testing import assert_calibrated
 TESTS = [
     k for k, one in REGISTRY.items() if one.offers("bind_groups") and k in one.declared_tests()
 ]
+SLOW = pytest.param("combined", marks=pytest.mark.full)
+QUICK_TESTS = [SLOW if key == "combined" else key for key in TESTS]
 GROUPS = 600
 
 
@@ -39,8 +42,9 @@ def shops(rows=20, seed=0, off=0.0, groups=GROUPS):
 
 
 def run(data, **options):
-    """Test a frame by shop."""
-    asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells", "rng": 1, **options}
+    """Test a frame by shop, by KS where no other test is named; None is the default test."""
+    asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells", "rng": 1, "test": "ks"}
+    asked |= options
     return calibration_test(None, data, **asked)
 
 
@@ -63,7 +67,8 @@ def test_pass_agrees_with_one_group_after_the_other(test):
         alone = exact_tests([pair], Draws(1999, 2))[0]
         assert value == pytest.approx(alone.statistic, rel=1e-9, abs=1e-13)
         share = p / 4.5 if "Besag" in bound.null_text else 0.0
-        error = math.hypot(math.sqrt(p * (1 - p) / 2000), share)
+        draws = 299 if test == "combined" else 2000
+        error = math.hypot(math.sqrt(p * (1 - p) / draws), share)
         assert abs(p - alone.pvalue) <= 4 * error + 1e-3
 
 
@@ -75,12 +80,45 @@ def test_groups_that_are_few_are_tested_one_by_one():
 
 
 @pytest.mark.full
-def test_rows_in_memory_keep_the_default_test():
-    """However many the groups are, and with places, components and the joint adjustment."""
-    data = shops(8, groups=501)
-    found = run(data, engine="rows", n_resamples=9)
+def test_rows_and_cells_have_one_default_test():
+    """In one pass; the statistic of a group is that of the group alone."""
+    data = shops(20, off=0.6)
+    for engine in ("rows", "cells"):
+        found = run(data, test=None, engine=engine, level=0.05)
+        assert isinstance(found, GroupsTest)
+        assert (found.test, found.columns, found.values[17]) == ("combined", ("shop",), (17,))
+        assert (found.n_rejected, found.order[0]) == (1, 17)
+        assert found.adjusted[17] <= 0.03
+        for shop in (0, 17):
+            alone = data.filter(pl.col("shop") == shop)
+            one = run(alone, test=None, by=None, engine=engine)
+            assert found.statistics[shop] == pytest.approx(one.statistic, rel=1e-9)
+            assert abs(found.pvalues[shop] - one.pvalue) <= 0.1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("asked", [{"sample_weight": "w"}, {"cluster": "w"}, {"test": "ks"}])
+def test_rows_that_go_on_one_by_one(asked):
+    """Those with weights and clusters, and by a test that was named."""
+    data = shops(4, groups=501)
+    data = data.with_columns(w=pl.int_range(data.height) // 1002 + 2 * pl.col("shop") + 1)
+    found = run(data, **{"test": None, "engine": "rows", "n_resamples": 9, **asked})
     assert type(found) is HTestTable
-    assert found.rows[0].test == "combined"
+
+
+def test_default_test_in_stages(monkeypatch):
+    """A group that is far off has as many redrawn labels as work allows, and digits by KS."""
+    data = shops(40, groups=6).with_columns(y=pl.col("shop") == 3)
+    bound = REGISTRY["combined"]().bind_groups(cells_of(data.filter(pl.col("shop") > 1)))
+    values = bound.values()
+    pvalues = bound.pvalues(n_resamples=6000, seed=1, n_jobs=None)
+    np.testing.assert_array_equal(values, bound.values())
+    assert "B = 6,000 and the exact law of KS" in bound.null_text
+    ks = REGISTRY["ks"]().bind_groups(bound.many).pvalues(n_resamples=1, seed=1, n_jobs=None)
+    assert pvalues[1] == pytest.approx(2 * ks[1])
+    monkeypatch.setattr(sys.modules["caltest.measures.combined.groups"], "WORK", 10)
+    assert bound.pvalues(n_resamples=6000, seed=1, n_jobs=2)[1] == pvalues[1]
+    assert "B = 4,999 and the exact law of KS" in bound.null_text
 
 
 def test_it_is_a_table_whose_rows_are_made_when_asked_for():
@@ -96,15 +134,6 @@ def test_it_is_a_table_whose_rows_are_made_when_asked_for():
     assert [one.group for one in result[1:3]] == [1, 2]
     assert result.rows[-1].group == GROUPS - 1
     assert result.together == result.pvalue
-
-
-def test_default_test_has_one_that_stands_in():
-    """The result says so; named, it is refused where its resamples fill the memory."""
-    result = run(shops())
-    assert (result.test, len(result)) == ("ks", GROUPS)
-    assert "'combined'" in result.notes[0]
-    with pytest.raises(NotApplicable, match="pass a smaller n_resamples, a test such as 'ks'"):
-        run(shops(), test="combined", n_resamples=200_000)
 
 
 @pytest.mark.parametrize("test", ["ks", "kuiper", "ece"])
@@ -199,7 +228,7 @@ def test_missing_group_is_an_error_or_left_out():
     assert result.n == data.height - wrong
 
 
-@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("test", QUICK_TESTS)
 def test_groups_of_one_row(test):
     """Have p-values of one toss each, and a whole that is one of many."""
     result = run(shops(1), test=test)
@@ -207,7 +236,7 @@ def test_groups_of_one_row(test):
     assert result.adjusted.min() > 0.01
 
 
-@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("test", QUICK_TESTS)
 def test_certain_predictions_that_hold_say_nothing(test):
     """All of a group are 0 or 1: its p-value is 1."""
     rng = np.random.default_rng(1)
@@ -296,7 +325,18 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shops(20, off=0.6)[:6000].write_parquet("part-0.parquet")
     shops(20, off=0.6)[6000:].write_parquet("part-1.parquet")
-    words = ("test", "part-*.parquet", "--label", "y", "--probs", "p", "--by", "shop")
+    words = (
+        "test",
+        "part-*.parquet",
+        "--label",
+        "y",
+        "--probs",
+        "p",
+        "--by",
+        "shop",
+        "--test",
+        "ks",
+    )
     more = ("--engine", "cells", "--seed", "1", "--level", "0.05", "--quiet")
     assert command([*words, *more]) == 0
     assert "in 1 of 600 groups. Worst is 17:" in capsys.readouterr().out.replace("\n", " ")
@@ -306,7 +346,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
 
 def test_assertion_reads_the_result():
     """It fails with the groups that are off."""
-    asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells"}
+    asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells", "test": "ks"}
     assert len(assert_calibrated(None, shops(20), **asked)) == GROUPS
     with pytest.raises(AssertionError, match="in 1 of 600 groups"):
         assert_calibrated(None, shops(60, off=0.5), **asked)
