@@ -79,8 +79,8 @@ html_theme_options = {
 }
 # No sections beside pages that stand alone, nor beside the wide tables of the studies.
 _ALONE = (
-    *("index", "installation", "tour", "tutorial", "dossier", "gallery", "glossary", "command_line"),
-    *("stability", "changelog", "citation", "studies/*"),
+    *("index", "installation", "tour", "tutorial", "dossier", "gallery", "glossary"),
+    *("command_line", "stability", "changelog", "citation", "studies/*"),
 )
 html_sidebars: dict[str, list[str]] = {page: [] for page in _ALONE}
 copyright = "the caltest developers, MIT license"  # noqa: A001 - Sphinx's name for it

@@ -36,9 +36,9 @@ INDEX = """\
 API reference
 =============
 
-Everything public, by subject. ``import caltest as ct`` is enough: modules are attributes of it, and load
-when they are first used. ``caltest.results``, ``caltest.comparison`` and ``caltest.planning`` hold what
-functions return, and are seldom imported by hand.
+Everything public, by subject. ``import caltest as ct`` is enough: modules are attributes of it, and
+load when they are first used. ``caltest.results``, ``caltest.comparison`` and ``caltest.planning``
+hold what functions return, and are seldom imported by hand.
 """
 
 

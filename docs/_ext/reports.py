@@ -1,7 +1,7 @@
 """The directives `report`, a page of `ct.report` in a frame, and `remarks` on such pages.
 
-In the text of remarks, `{{ NAME.pvalue }}` is replaced by what it gives. NAME is that of a report, on
-whatever page it is, and stands for its verdict.
+In the text of remarks, `{{ NAME.pvalue }}` is replaced by what it gives. NAME is that of a report,
+on whatever page it is, and stands for its verdict.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from docutils.parsers.rst import directives
 from pictures import NAMES, value_of
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.logging import getLogger
 
 from caltest.reporting import Report
 from caltest.results import Verdict
 
 PLACE = re.compile(r"\{\{ (.*?) \}\}", re.DOTALL)
 REMARKS = "remarks"
-logger = getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -44,7 +43,7 @@ def verdicts(env: BuildEnvironment) -> dict[str, Verdict]:
     return kept
 
 
-def merge(app: Sphinx, env: BuildEnvironment, read: Iterable[str], other: BuildEnvironment) -> None:
+def merge(_: Sphinx, env: BuildEnvironment, __: Iterable[str], other: BuildEnvironment) -> None:
     """Take the verdicts of pages that another process has read."""
     verdicts(env).update(verdicts(other))
 
@@ -55,7 +54,7 @@ def percent(share: float) -> str:
 
 
 def fill_in(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Replace each place in remarks by its value; one that fails is a warning."""
+    """Replace each place in remarks by its value; one that fails stops the build."""
     names = {"percent": percent, "abs": abs, **verdicts(app.env)}
     for box in doctree.findall(nodes.container):
         if app.config.caltest_docs_fast or REMARKS not in box["classes"]:
@@ -63,10 +62,9 @@ def fill_in(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         for text in list(box.findall(nodes.Text)):
             try:
                 filled = PLACE.sub(lambda found: str(eval(found[1], names)), text)  # noqa: S307
-            except Exception as error:  # the expression is any that a page holds
-                logger.warning("%s: %s: %s", docname, text, error)
-            else:
-                text.parent.replace(text, nodes.Text(filled))
+            except Exception as error:
+                raise ExtensionError(f"remarks of {docname}: {text}: {error}") from error
+            text.parent.replace(text, nodes.Text(filled))
 
 
 class Remarks(SphinxDirective):

@@ -1,7 +1,7 @@
 """Runs the calls of other packages in the tables of index.md and compares with the numbers there.
 
-`python docs/migration/peers.py` needs NumPy and those of the packages that are to be run; a row of a
-package that is not installed is passed over, and said.
+`python docs/migration/peers.py` needs NumPy and those of the packages that are to be run; a row of
+a package that is not installed is passed over, and said.
 """
 
 from __future__ import annotations
