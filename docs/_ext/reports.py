@@ -83,13 +83,12 @@ class ReportFrame(SphinxDirective):
     """Runs its content, whose last expression is a report, and shows that in a frame.
 
     It has the names of the pictures above it. A warning fails the build, as an error does. Remarks
-    call it by its name, which is that of the page unless it has one.
+    call it by the name of its page.
     """
 
     has_content = True
     option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {
-        "title": directives.unchanged_required,
-        "name": directives.unchanged_required,
+        "title": directives.unchanged_required
     }
 
     def run(self) -> list[nodes.Node]:
@@ -105,9 +104,8 @@ class ReportFrame(SphinxDirective):
         if not isinstance(report, Report):
             raise self.error("the last line must be ct.report(...)")
         page = Path(self.env.docname)
-        name = self.options.get("name", page.name)
-        verdicts(self.env)[name] = report.verdict()
-        file = Path(self.env.app.outdir) / page.parent / f"{name}-report.html"
+        verdicts(self.env)[page.name] = report.verdict()
+        file = Path(self.env.app.outdir) / page.parent / f"{page.name}-report.html"
         file.parent.mkdir(parents=True, exist_ok=True)
         report.save(file)
         title = escape(self.options["title"])
