@@ -158,7 +158,7 @@ def null_entry(entry: Entry) -> str:
     null = entry.value
     run = getattr(null.run, "func", null.run)
     return (
-        f".. py:data:: {entry.path}\n\n   {entry.claim}\n\n"
+        f".. py:data:: {entry.name}\n   :module: {entry.module}\n\n   {entry.claim}\n\n"
         f'   ``null="{null.key}"`` of :py:obj:`caltest.test_calibration`; '
         f":doc:`theory </tests/nulls>`. It runs:\n\n"
         f"   .. autofunction:: {run.__module__}::{run.__name__}\n      :no-index:\n"
