@@ -78,6 +78,9 @@ html_theme_options = {
     "navigation_with_keys": False,
 }
 # No sections beside pages that stand alone, nor beside the wide tables of the studies.
-_ALONE = ("index", "gallery", "glossary", "tour", "tutorial", "command_line", "studies/*")
+_ALONE = (
+    *("index", "installation", "tour", "tutorial", "dossier", "gallery", "glossary"),
+    *("command_line", "stability", "changelog", "citation", "studies/*"),
+)
 html_sidebars: dict[str, list[str]] = {page: [] for page in _ALONE}
 copyright = "the caltest developers, MIT license"  # noqa: A001 - Sphinx's name for it

@@ -33,7 +33,7 @@ GROUPS = {
         "Data": ["Predictions"],
         "Results": ["HTest", "HTestTable", "GroupsTest", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models"],
-        "Planning": ["power", "sample_size"],
+        "Planning": ["power", "sample_size", "sample_size_for_precision"],
         "Monitoring": ["monitor", "Monitor", "plan_monitoring", "combine_evalues"],
         "Report": ["report"],
         "Errors and warnings": [
@@ -85,11 +85,12 @@ GROUPS = {
             "saddlepoint",
             "closed_form",
             "distribution_free",
+            "cluster",
         ],
         "For those who add a null": ["Null"],
     },
     "caltest.results": {
-        "Of a test": ["Summary", "Interval", "Witness", "Region"],
+        "Of a test": ["Verdict", "Summary", "Interval", "Witness", "Region"],
         "Of a comparison": [
             "CalibratorComparison",
             "ComparedCalibrator",
@@ -132,6 +133,7 @@ GROUPS = {
             "groups",
             "segments",
             "master_scale",
+            "monitor",
         ],
         "Calibrators": [
             "calibration_map",
@@ -176,8 +178,10 @@ LAST = "More"
 def families_of_measures() -> dict[str, list[str]]:
     """Group the measures by family, in the order of the registry; the title is the folder's."""
     groups: dict[str, list[str]] = {}
-    for name in measures.__all__:
-        family = getattr(getattr(measures, name), "__module__", "").split(".")[2:3]
+    objects = {name: getattr(measures, name) for name in measures.__all__}
+    objects |= {cls.__name__: cls for cls in measures.REGISTRY.values()}
+    for name, value in objects.items():
+        family = getattr(value, "__module__", "").split(".")[2:3]
         if family and family[0] not in ("base", "bound", "outcome"):
             folder = importlib.import_module(f"caltest.measures.{family[0]}")
             groups.setdefault(folder.__doc__.partition(":")[0].rstrip("."), []).append(name)

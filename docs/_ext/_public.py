@@ -49,15 +49,20 @@ class Entry:
         return " ".join((inspect.getdoc(self.value) or "").split("\n\n")[0].split())
 
     @cached_property
-    def members(self) -> list[str]:
-        """Public methods and properties of a class that caltest itself defines."""
-        if not inspect.isclass(self.value):
-            return []
-        found: dict[str, None] = {}
-        for base in self.value.__mro__:
+    def owners(self) -> dict[str, type]:
+        """Public methods and properties of a class, with the class of caltest that defines each."""
+        found: dict[str, type] = {}
+        for base in self.value.__mro__ if inspect.isclass(self.value) else ():
             if base.__module__.startswith("caltest"):
-                found.update(dict.fromkeys(name for name in vars(base) if _is_member(base, name)))
-        return sorted(found)
+                for name in vars(base):
+                    if name not in found and _is_member(base, name):
+                        found[name] = base
+        return dict(sorted(found.items()))
+
+    @property
+    def own_members(self) -> list[str]:
+        """The members that the class itself defines."""
+        return [name for name, owner in self.owners.items() if owner is self.value]
 
     def kind_of(self, member: str) -> str:
         """The directive of autodoc for a member."""

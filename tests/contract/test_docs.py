@@ -158,6 +158,21 @@ def test_picture_of_the_house_has_every_folder():
     assert house.drawing() <= {one.name for one in rooms}
 
 
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        ("CHANGELOG.md", "\n## [{}] - "),
+        ("CITATION.cff", "\nversion: {}\n"),
+        ("docs/citation.md", "version = {{{}}},"),
+        ("docs/installation.md", "caltest-{}-py3-none-any.whl"),
+    ],
+)
+def test_version_is_that_of_the_package(file, form):
+    """What names the version names the one that is installed."""
+    text = (DOCS.parent / file).read_text(encoding="utf-8")
+    assert form.format(caltest.__version__) in text
+
+
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
 def test_named_files_exist(page):
     """What the pages for developers name is there; names in capitals stand for the reader's own."""
