@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Callable, Iterator
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 # Workers share the cores, and BLAS would start as many threads in each; NumPy reads these once.
@@ -105,7 +107,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if any(map(item.get_closest_marker, others))]
     config.hook.pytest_deselected(items=left_out)
     kept = set(items).difference(left_out)
+    if not config.getoption("keyword"):
+        kept = set(sampled((i for i in items if i in kept), full=runs_in_full(config)))
+        config.hook.pytest_deselected(items=[i for i in items if i not in kept.union(left_out)])
     items[:] = [item for item in items if item in kept]
+
+
+def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
+    """Yield four cases of each test, and all in the full tier, or as many as its mark `cases` says.
+
+    They are other cases for each test and the same in every run: all tests together ask for every
+    measure, map and number of classes, and each of them for every claim in the full tier alone.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    for name, own in cases.items():
+        mark = own[0].get_closest_marker("cases")
+        quick, options = (mark.args[0], mark.kwargs) if mark else (4, {})
+        number = min(options.get("full", len(own)) if full else quick, len(own))
+        yield from random.Random(name).sample(own, number)  # noqa: S311 - no secret
 
 
 def pytest_collection_finish() -> None:

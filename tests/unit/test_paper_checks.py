@@ -274,6 +274,7 @@ def test_changes_of_verdict_end_at_those_of_the_results(paper):
         assert {change.before, change.now} == {check.REPRODUCED, check.DIFFERS}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 10])
 @pytest.mark.parametrize("binning", ["uniform", "median-variance"])
 def test_compiled_consistency_resampling_is_the_plain_one(m, binning, monkeypatch):

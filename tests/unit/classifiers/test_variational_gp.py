@@ -43,6 +43,7 @@ def test_kernel_is_the_best_nearby(m):
         assert ridge.climb(model.variance_, factor * model.length_scale_) < model.bound_
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_start_at_the_kernel_of_a_sample_changes_nothing(m, monkeypatch, capsys):
     """But time: the fit to all rows ends where it ends without."""

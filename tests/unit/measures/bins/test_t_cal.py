@@ -6,6 +6,7 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import TCal, t_cal
+from caltest.sources import count_rows
 
 
 @pytest.mark.parametrize(("n", "scales"), [(2, 2), (50, 9), (1000, 17), (10_000, 23)])
@@ -47,6 +48,15 @@ def test_certain_predictions_that_are_right_have_no_error():
 def test_certain_predictions_that_are_wrong_have_a_huge_error():
     """Nothing varies, so that no deviation is possible under calibration."""
     assert t_cal(np.zeros(10), np.ones(10, int)) > 1e6
+
+
+@pytest.mark.parametrize("scales", [2, 4])
+def test_t_cal_of_cells_is_that_of_rows(scales):
+    """Of cells of one, two and many rows; in one of a single row no pair is debiased."""
+    p = np.repeat(np.arange(1, 13) / 13.0, [1, 2, 9, 1, 1, 2, 30, 1, 3, 2, 1, 1])
+    y = np.arange(p.size) % 3 == 0
+    cells, measure = count_rows(p, y, (2**scales,)), TCal(scales=scales)
+    assert measure.bind_cells(cells).value() == pytest.approx(t_cal(p, y, scales=scales), rel=1e-6)
 
 
 @pytest.mark.parametrize("periods", [2, 64])
