@@ -65,6 +65,7 @@ def test_first_latent_function_of_two_classes_is_zero():
     assert (variance[:, 1] > 0).all()
 
 
+@pytest.mark.full
 def test_two_classes_can_be_swapped():
     rows = Y < 2
     one = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
