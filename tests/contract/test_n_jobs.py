@@ -11,6 +11,8 @@ from caltest.htests import REGISTRY
 from caltest.nulls import REGISTRY as NULLS
 
 # The quick tier tries the default null of each test.
+# Of tests and nulls the full tier runs half of all pairs.
+pytestmark = pytest.mark.cases(4, full=52)
 CASES = [
     pytest.param(key, null, marks=() if null == test.default_null else pytest.mark.full)
     for key, test in REGISTRY.items()
