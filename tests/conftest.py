@@ -44,6 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set how many examples Hypothesis draws, before a test file asks for a profile."""
+    # caltest is a plugin too, whose asserts pytest rewrites; but for those of caltest.testing it
+    # has none, and each process would compile 300 modules whose bytecode is there.
+    rewritten = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set())
+    if "caltest" in rewritten:
+        rewritten ^= {"caltest", "caltest.testing"}
     seeded = config.getoption("--hypothesis-seed", None) is not None
     register_profiles(full=runs_in_full(config), fresh=seeded)
 
@@ -114,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield four cases of each test, and all in the full tier, or as many as its mark `cases` says.
+    """Yield three cases of a test, and all in the full tier, or as many as its mark `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
@@ -124,7 +129,7 @@ def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item
         cases[item.nodeid.partition("[")[0]].append(item)
     for name, own in cases.items():
         mark = own[0].get_closest_marker("cases")
-        quick, options = (mark.args[0], mark.kwargs) if mark else (4, {})
+        quick, options = (mark.args[0], mark.kwargs) if mark else (3, {})
         number = min(options.get("full", len(own)) if full else quick, len(own))
         yield from random.Random(name).sample(own, number)  # noqa: S311 - no secret
 
