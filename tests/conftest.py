@@ -93,9 +93,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the folder of rates to the full tier."""
-    rates = collection_path.parent == TESTS / "statistical"
-    return True if rates and not runs_in_full(config) else None
+    """Leave the folders of rates and of pictures to the full tier."""
+    full = collection_path.parent in {TESTS / "statistical", TESTS / "golden" / "plots"}
+    return True if full and not runs_in_full(config) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -119,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield three cases of a test, and all in the full tier, or as many as its mark `cases` says.
+    """Yield two cases of a test, and all in the full tier, or as many as its mark `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
@@ -129,7 +129,7 @@ def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item
         cases[item.nodeid.partition("[")[0]].append(item)
     for name, own in cases.items():
         mark = own[0].get_closest_marker("cases")
-        quick, options = (mark.args[0], mark.kwargs) if mark else (3, {})
+        quick, options = (mark.args[0], mark.kwargs) if mark else (2, {})
         number = min(options.get("full", len(own)) if full else quick, len(own))
         yield from random.Random(name).sample(own, number)  # noqa: S311 - no secret
 

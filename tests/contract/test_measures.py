@@ -17,7 +17,7 @@ from caltest.measures.base import keys_offering
 from caltest.numerics.labels import resample_keys
 
 # Of keys and numbers of classes the full tier runs half of all products.
-pytestmark = pytest.mark.cases(3, full=60)
+pytestmark = pytest.mark.cases(2, full=60)
 
 # Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
 INFINITE = {"calibration-slope"}

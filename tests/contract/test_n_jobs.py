@@ -11,7 +11,7 @@ from caltest.htests import REGISTRY
 from caltest.nulls import REGISTRY as NULLS
 
 # Of tests and nulls the full tier runs half of all pairs.
-pytestmark = pytest.mark.cases(3, full=52)
+pytestmark = pytest.mark.cases(2, full=52)
 
 # The quick tier tries the default null of each test.
 CASES = [

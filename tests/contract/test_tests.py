@@ -16,7 +16,7 @@ from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.joint import tie_tolerance
 
 # Of keys, nulls and numbers of classes the full tier runs half of all products.
-pytestmark = pytest.mark.cases(3, full=104)
+pytestmark = pytest.mark.cases(2, full=104)
 RESAMPLES = 49
 
 BLOCKS = "blocks are consecutive rows"

@@ -208,7 +208,7 @@ def test_test_without_a_meaning_is_refused_before_others_run(options, message):
     assert not calls
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "truth", [{"slope": 1}, {"temperature": 1}, {"noise": 0}, {"truth": lambda p: p}]
 )

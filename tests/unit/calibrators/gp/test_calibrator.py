@@ -232,7 +232,7 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @wavy
 @pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning")
 @pytest.mark.parametrize("case", DEGENERATE)
