@@ -144,7 +144,7 @@ def test_calibrator_of_logits_passes_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.cases(60, full=300)
+@pytest.mark.cases(60)
 @with_checks(
     [behind_naive_bayes(key) for key in QUICK],
     [behind_naive_bayes(key) for key in OTHERS],
@@ -155,7 +155,7 @@ def test_calibrator_of_probabilities_passes_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.cases(20, full=90)
+@pytest.mark.cases(20)
 @with_checks(
     [CalibratedClassifier()],
     [

@@ -16,9 +16,6 @@ from caltest.measures import REGISTRY, Measure
 from caltest.measures.base import keys_offering
 from caltest.numerics.labels import resample_keys
 
-# Of keys and numbers of classes the full tier runs half of all products.
-pytestmark = pytest.mark.cases(2, full=60)
-
 # Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
 INFINITE = {"calibration-slope"}
 every_measure = pytest.mark.parametrize("key", REGISTRY)

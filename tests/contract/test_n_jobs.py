@@ -10,9 +10,6 @@ from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY
 from caltest.nulls import REGISTRY as NULLS
 
-# Of tests and nulls the full tier runs half of all pairs.
-pytestmark = pytest.mark.cases(2, full=52)
-
 # The quick tier tries the default null of each test.
 CASES = [
     pytest.param(key, null, marks=() if null == test.default_null else pytest.mark.full)

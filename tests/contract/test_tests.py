@@ -15,8 +15,6 @@ from caltest.htests import REGISTRY
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.joint import tie_tolerance
 
-# Of keys, nulls and numbers of classes the full tier runs half of all products.
-pytestmark = pytest.mark.cases(2, full=104)
 RESAMPLES = 49
 
 BLOCKS = "blocks are consecutive rows"
