@@ -1,4 +1,7 @@
-"""Print requirements of pyproject.toml: those of an extra, or `lower-bounds` of what tests need."""
+"""Print requirements of pyproject.toml: `lower-bounds` of what tests need, or those that are named.
+
+They are named by extras; `dependencies` are those without which caltest does not run.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-(which,) = sys.argv[1:]
-if which == "lower-bounds":
-    lines = project["dependencies"] + project["optional-dependencies"]["test"]
-    print(*(line.replace(">=", "==") for line in lines), sep="\n")
+groups = project["optional-dependencies"] | {"dependencies": project["dependencies"]}
+if sys.argv[1:] == ["lower-bounds"]:
+    lines = [line.replace(">=", "==") for line in groups["dependencies"] + groups["test"]]
 else:
-    print(*project["optional-dependencies"][which], sep="\n")
+    lines = [line for name in sys.argv[1:] for line in groups[name]]
+print(*lines, sep="\n")

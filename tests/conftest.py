@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Callable, Iterator
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 # Workers share the cores, and BLAS would start as many threads in each; NumPy reads these once.
@@ -42,6 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set how many examples Hypothesis draws, before a test file asks for a profile."""
+    # caltest is a plugin too, whose asserts pytest rewrites; but for those of caltest.testing it
+    # has none, and each process would compile 300 modules whose bytecode is there.
+    rewritten = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set())
+    if "caltest" in rewritten:
+        rewritten ^= {"caltest", "caltest.testing"}
     seeded = config.getoption("--hypothesis-seed", None) is not None
     register_profiles(full=runs_in_full(config), fresh=seeded)
 
@@ -54,11 +61,11 @@ def register_profiles(*, full: bool, fresh: bool = False) -> None:
     that is given (--hypothesis-seed).
     """
     # No deadline: the first call of a compiled function takes as long as its compilation.
-    plain = settings(deadline=None, max_examples=100 if full else 15)
+    plain = settings(deadline=None, max_examples=60 if full else 10)
     if os.environ.get("CI"):
         plain = settings(plain, derandomize=not fresh, database=None, print_blob=True)
     settings.register_profile("caltest", plain)
-    for name, examples in {"some": (60, 10), "few": (30, 6), "fewest": (8, 3)}.items():
+    for name, examples in {"some": (40, 6), "few": (20, 4), "fewest": (6, 2)}.items():
         settings.register_profile(name, plain, max_examples=examples[0 if full else 1])
     settings.load_profile("caltest")
 
@@ -86,9 +93,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the folder of rates to the full tier."""
-    rates = collection_path.parent == TESTS / "statistical"
-    return True if rates and not runs_in_full(config) else None
+    """Leave the folders of rates and of pictures to the full tier."""
+    full = collection_path.parent in {TESTS / "statistical", TESTS / "golden" / "plots"}
+    return True if full and not runs_in_full(config) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -105,7 +112,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if any(map(item.get_closest_marker, others))]
     config.hook.pytest_deselected(items=left_out)
     kept = set(items).difference(left_out)
+    if not config.getoption("keyword"):
+        kept = set(sampled((i for i in items if i in kept), full=runs_in_full(config)))
+        config.hook.pytest_deselected(items=[i for i in items if i not in kept.union(left_out)])
     items[:] = [item for item in items if item in kept]
+
+
+def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
+    """Yield two cases of a test, and all in the full tier, or as many as its mark `cases` says.
+
+    They are other cases for each test and the same in every run: all tests together ask for every
+    measure, map and number of classes, and each of them for every claim in the full tier alone.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    for name, own in cases.items():
+        mark = own[0].get_closest_marker("cases")
+        quick, options = (mark.args[0], mark.kwargs) if mark else (2, {})
+        number = min(options.get("full", len(own)) if full else quick, len(own))
+        yield from random.Random(name).sample(own, number)  # noqa: S311 - no secret
 
 
 def pytest_collection_finish() -> None:

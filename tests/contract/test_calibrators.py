@@ -373,6 +373,8 @@ def test_json_repeats_predictions_to_the_last_bit(key, m):
     np.testing.assert_array_equal(again.predict_proba(edges(m)), calibrator.predict_proba(edges(m)))
     np.testing.assert_array_equal(again.predict(edges(m)), calibrator.predict(edges(m)))
     assert again.to_dict() == saved
+    if hasattr(calibrator, "coefficients"):
+        assert again.coefficients() == calibrator.coefficients()
 
 
 @every_calibrator

@@ -132,6 +132,7 @@ def fail_with_logits(estimator):
 
 
 # Logits are read by the base classes: every map has all checks behind naive Bayes, below.
+@pytest.mark.cases(60)
 @with_checks(
     [of_logits(key) for key in QUICK],
     [of_logits(key) for key in OTHERS],
@@ -143,6 +144,7 @@ def test_calibrator_of_logits_passes_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.cases(60)
 @with_checks(
     [behind_naive_bayes(key) for key in QUICK],
     [behind_naive_bayes(key) for key in OTHERS],
@@ -153,6 +155,7 @@ def test_calibrator_of_probabilities_passes_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.cases(20)
 @with_checks(
     [CalibratedClassifier()],
     [

@@ -74,6 +74,7 @@ def test_interval_and_exact_pvalue_never_contradict_each_other(key, sets):
     assert [one for one in found if one is not None] == []
 
 
+@pytest.mark.cases(1)
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("sets", [3, pytest.param(40, marks=pytest.mark.full)])
 @pytest.mark.parametrize("key", [key for key in REGISTRY if has_interval(key)])

@@ -15,6 +15,7 @@ def filled(key):
     return re.sub(r"R$|\.\.\.", lambda match: FILLED[match[0]], key)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("key", REGISTRY)
 def test_lens_keeps_size_and_power_and_redraws_in_law(key):
     """With three classes, in 60 calibrated data sets and 20 of each kind that is far off."""

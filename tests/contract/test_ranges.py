@@ -66,6 +66,7 @@ def test_differences_of_scores_stay_in_their_range(score):
     assert all(-1 <= pair.low <= pair.high <= 1 for pair in result.pairs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_of_a_report_stay_in_their_range(seed):
     """The range under calibration of accuracy and Brier score is in [0, 1]."""

@@ -27,6 +27,7 @@ def printed(key):
         return str(ct.test_calibration(None, data, test=key, n_resamples=99, rng=1))
 
 
+@pytest.mark.cases(99)
 @pytest.mark.parametrize("key", REGISTRY)
 def test_print_of_a_test_is_kept(key):
     """Title, data, parameters, null, numbers and notes, letter by letter."""

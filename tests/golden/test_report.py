@@ -4,11 +4,14 @@ import datetime as dt
 import re
 from pathlib import Path
 
+import pytest
+
 import caltest as ct
 
 FILE = Path(__file__).parent / "reports" / "report.md"
 
 
+@pytest.mark.full
 def test_markdown_of_a_report():
     """Every sentence, table and figure of a report on sixty predictions."""
     data = ct.datasets.generative_model("M2", n=60, m=3, rng=1)

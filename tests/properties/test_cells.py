@@ -41,6 +41,7 @@ def test_order_and_chunks_change_no_digit(rows):
     assert counted(pieces, COUNTING).equals(counted([frame], COUNTING))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("engine", ["pandas", "arrow", "lazy", "duckdb"])
 @settings.get_profile("few")
 @given(rows=cut_rows())

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from caltest import Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures import e50, e90, emax, hosmer_lemeshow, ici, pigeon_heyse, score_decomposition
+from caltest.measures import e50, e90, emax, hosmer_lemeshow, ici, pigeon_heyse
 from caltest.measures.smooth import lowess
 
 CLOSE = {"rel": 1e-11}
@@ -130,10 +130,3 @@ def test_index_of_calzone_has_half_the_span():
     """calzone-tool 0.1.0: statsmodels with span 0.5, and steps of 0.001 that join no rows here."""
     assert errors_at_rows(0.5, int).mean() == pytest.approx(0.1342556017717093, **CLOSE)
     assert ici(DATA, span=0.5) == pytest.approx(0.1342556017717093, rel=2e-6)
-
-
-def test_murphy_decomposition_of_probcal():
-    """As probcal 0.4.0, ten bins of equal mass: reliability, resolution, uncertainty."""
-    parts = score_decomposition(DATA, method="bins", binning="quantile", bins=10)
-    found = parts.miscalibration, parts.discrimination, parts.uncertainty
-    assert found == pytest.approx((0.03328525274992913, 0.1025, 0.2275), **CLOSE)

@@ -24,7 +24,7 @@ TRUTHS = {
 }
 
 
-@pytest.mark.parametrize("n", [100, 500, 2000])
+@pytest.mark.parametrize("n", [100, pytest.param(500, marks=pytest.mark.slow), 2000])
 @pytest.mark.parametrize("name", TRUTHS)
 def test_band_of_the_smooth_curve_holds_the_truth(name, n):
     """With probability 95 %, also of a curve that bends in the log odds."""

@@ -1,9 +1,22 @@
 """Fixtures of the unit tests."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from caltest.results import HTest, HTestTable
+
+# By its file: the folder above it also holds caltest's source tree.
+PAPERS = Path(__file__).parents[2] / "paper_checks"
+if PAPERS.is_dir() and "paper_checks" not in sys.modules:
+    spec = importlib.util.spec_from_file_location(
+        "paper_checks", PAPERS / "__init__.py", submodule_search_locations=[str(PAPERS)]
+    )
+    sys.modules["paper_checks"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["paper_checks"])
 
 FIELDS = {
     "test": "skce",

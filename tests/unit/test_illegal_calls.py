@@ -282,6 +282,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "predictions.sav").write_bytes(b"$FL2\0\0\0")
 
 
+@pytest.mark.cases(999)
 @pytest.mark.parametrize("key", CALLS)
 def test_illegal_call_names_rule_value_and_remedy(key):
     """An illegal call raises InvalidInput with its message, word for word."""

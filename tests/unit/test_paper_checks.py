@@ -1,6 +1,5 @@
 """The runner of paper_checks, which is beside the package and not in the wheel."""
 
-import importlib.util
 import sys
 from functools import partial
 from pathlib import Path
@@ -9,26 +8,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "paper_checks"
-if not FOLDER.is_dir():
-    pytest.skip("paper_checks is not here", allow_module_level=True)
-
-
-def _load():
-    """Import the package by its file: its folder's parent also holds caltest's source tree."""
-    places = [str(FOLDER)]
-    spec = importlib.util.spec_from_file_location(
-        "paper_checks", FOLDER / "__init__.py", submodule_search_locations=places
-    )
-    package = importlib.util.module_from_spec(spec)
-    sys.modules["paper_checks"] = package
-    spec.loader.exec_module(package)
-
-
-_load()
-from paper_checks import __main__ as command  # noqa: E402
-from paper_checks import check, contents, pages, report, runner, verdict_changes  # noqa: E402
-from paper_checks.check import Claim, Part, Setting, Task  # noqa: E402
+pytest.importorskip("paper_checks", reason="paper_checks is not here")
+from paper_checks import __main__ as command
+from paper_checks import check, contents, pages, report, runner, verdict_changes
+from paper_checks.check import Claim, Part, Setting, Task
 
 CALLS = []
 
@@ -255,7 +238,7 @@ def test_pages_in_the_repository_are_those_of_the_results(tmp_path):
     """What stands in README.md and in the pages of the papers is counted from the CSV files."""
     pages.write(tmp_path)
     for path in tmp_path.iterdir():
-        kept = (FOLDER / path.name).read_text(encoding="utf-8")
+        kept = (Path(pages.__file__).parent / path.name).read_text(encoding="utf-8")
         assert path.read_text(encoding="utf-8") == kept, path.name
 
 
@@ -274,6 +257,7 @@ def test_changes_of_verdict_end_at_those_of_the_results(paper):
         assert {change.before, change.now} == {check.REPRODUCED, check.DIFFERS}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 10])
 @pytest.mark.parametrize("binning", ["uniform", "median-variance"])
 def test_compiled_consistency_resampling_is_the_plain_one(m, binning, monkeypatch):

@@ -237,6 +237,7 @@ def assert_kept(found, kept):
 # ---- tests ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.cases(99)
 @pytest.mark.parametrize("key", REGISTRY)
 def test_rows_of_a_test_are_kept(key):
     """Statistic, p-value and interval by rows in memory, of two and of three classes."""

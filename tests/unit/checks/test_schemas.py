@@ -25,6 +25,7 @@ def table(**options):
     return ct.test_calibration(p, rng.random(60) < p, test=tests, n_resamples=9, rng=1, **options)
 
 
+@pytest.mark.full
 def test_schema_is_kept_where_jsonschema_says_so():
     """Whatever stands in one place of a table of tests, or is missing there."""
     rng = np.random.default_rng(2)

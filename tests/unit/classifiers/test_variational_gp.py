@@ -43,6 +43,7 @@ def test_kernel_is_the_best_nearby(m):
         assert ridge.climb(model.variance_, factor * model.length_scale_) < model.bound_
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_start_at_the_kernel_of_a_sample_changes_nothing(m, monkeypatch, capsys):
     """But time: the fit to all rows ends where it ends without."""
@@ -64,6 +65,7 @@ def test_first_latent_function_of_two_classes_is_zero():
     assert (variance[:, 1] > 0).all()
 
 
+@pytest.mark.full
 def test_two_classes_can_be_swapped():
     rows = Y < 2
     one = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])

@@ -34,6 +34,7 @@ def test_demo_says_what_classwise_is(printed):
     assert "each class by itself; least of 10 adjusted p-values" in printed
 
 
+@pytest.mark.full
 def test_demo_shows_a_whole_test(printed):
     """One full htest block follows the table."""
     assert "\tExact test of calibration" in printed

@@ -38,6 +38,7 @@ def test_output_goes_to_a_file_in_the_format_of_its_suffix(
     assert path.read_text(encoding="utf-8").startswith(start)
 
 
+@pytest.mark.full
 def test_options_reach_the_page(caltest, predictions_csv):
     """Title, author, level, groups and tests are those of the options."""
     named = ("--title", "T", "--author", "A", "--level", "0.1", "--by", "ward", "--test", "ece,ks")

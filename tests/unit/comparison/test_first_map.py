@@ -110,6 +110,7 @@ def test_groups_have_a_map_each_in_one_choice():
     assert first_map([together], 1).difference > -0.005
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("m", [2, 3])
 def test_very_many_rows_are_sampled(m, monkeypatch):
     """By the seed, with the clusters together; few rows are all compared."""

@@ -72,6 +72,7 @@ def test_pass_agrees_with_one_group_after_the_other(test):
         assert abs(p - alone.pvalue) <= 4 * error + 1e-3
 
 
+@pytest.mark.full
 def test_groups_that_are_few_are_tested_one_by_one():
     """Up to 500; by the joint adjustment."""
     few = run(shops(1, groups=500), test="brier", n_resamples=1)

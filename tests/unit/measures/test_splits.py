@@ -24,13 +24,14 @@ def rows(n, m=2, *, seed=0, exponent=1.0):
     return probs, (rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, m - 1)
 
 
+@pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize("key", KEYS)
-def test_mean_over_all_labels_is_one(key):
+def test_mean_over_all_labels_is_one(key, splits):
     """The expectation of an e-value, label vector by label vector."""
     event = np.array([0.15, 0.2, 0.4, 0.4, 0.7, 0.9])
     labels = np.indices((2,) * 6).reshape(6, -1).T
     chances = np.where(labels == 1, event, 1 - event).prod(axis=1)
-    values = [getattr(ct.measures, key.replace("-", "_"))(event, y, splits=3) for y in labels]
+    values = [getattr(ct.measures, key.replace("-", "_"))(event, y, splits=splits) for y in labels]
     assert chances @ values == pytest.approx(1.0, rel=1e-10)
     assert max(values) > 1.1
     assert min(values) < 0.9

@@ -232,6 +232,7 @@ def test_evalues_stay_what_they_were(m, restart, expected):
     np.testing.assert_allclose(stream.log_parts, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.full
 def test_path_keeps_at_most_a_thousand_points():
     """Where it is full, every second point stays."""
     probs, labels = rows(loops.BLOCK * 2500, 2, seed=6)

@@ -190,6 +190,7 @@ def test_weights_on_no_lattice_are_for_the_saddlepoint():
         pvalue(weighted, "binomial", "convolution")
 
 
+@pytest.mark.full
 def test_groups_are_combined_by_fisher():
     """Each with its own p-value, without resamples."""
     table = ct.test_calibration(risks(), test="brier", null="saddlepoint", by=np.arange(60) % 3)

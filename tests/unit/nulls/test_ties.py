@@ -49,6 +49,7 @@ def equal_labels(support, seed):
     return probs[group], np.array([first[one] for one in order]).astype(np.uint8)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("key", KEYS)
 def test_exchanged_labels_of_equal_predictions_are_ties(key, case):

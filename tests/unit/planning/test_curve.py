@@ -24,6 +24,7 @@ def test_power_does_not_depend_on_the_jobs():
     assert sum(counts(one)) > 0
 
 
+@pytest.mark.full
 def test_power_at_a_size_does_not_depend_on_the_others():
     """A row is that of a call for this size alone, and of this test alone."""
     several = ct.power(DIRICHLET, **QUICK | {"n": [80, 20, 40], "test": ["ece", "skce"]})
@@ -105,6 +106,7 @@ def test_inputs_are_not_changed():
         ct.power(beta(2, 5), truth=overwrite, **QUICK)
 
 
+@pytest.mark.full
 def test_resamples_that_round_the_level_down_are_noted():
     """With B = 99 and level 0.025 the largest p-value that rejects is 0.02."""
     result = ct.power(DIRICHLET, n_resamples=99, level=0.025, **QUICK)
@@ -206,6 +208,7 @@ def test_test_without_a_meaning_is_refused_before_others_run(options, message):
     assert not calls
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "truth", [{"slope": 1}, {"temperature": 1}, {"noise": 0}, {"truth": lambda p: p}]
 )

@@ -52,6 +52,7 @@ def test_page_has_the_answer_of_the_tests(page, frame):
     assert [row.pvalue for row in groups.rows] == [row.pvalue for row in alone.rows]
 
 
+@pytest.mark.full
 def test_page_says_what_is_absent_and_draws_the_rest(page):
     """Every format is written, with the diagrams that cells have."""
     keys = [section.key for section in page.sections]

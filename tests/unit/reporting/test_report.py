@@ -187,6 +187,7 @@ def test_segments_have_a_section(with_segments, three_classes):
     assert [row[0] for row in section.blocks[1].sheet.rows] == [row.definition for row in test]
 
 
+@pytest.mark.full
 def test_segments_are_in_every_format(with_segments):
     """The sentence in Markdown and HTML, the numbers in JSON."""
     told = "Were the probabilities right in all 9 segments"

@@ -56,6 +56,7 @@ def plain_scores(y, rows, weight, statistic):
     return {"mean": mean, "cumulative": cumulative, "both": max(mean, cumulative)}[statistic]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("weight", [None, W], ids=["", "weighted"])
 @pytest.mark.parametrize("statistic", ["mean", "cumulative", "both"])
 def test_adjusted_pvalues_are_those_of_plain_code(statistic, weight):

@@ -128,6 +128,7 @@ def dots_of(ax):
     return np.array(sorted(np.concatenate(drawn).tolist()))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["reliability", "corp", "confidence-band", "null"])
 def test_result_by_cells_has_the_plots_of_its_cells(kind):
     """Those that need the rows say so."""

@@ -143,6 +143,7 @@ def test_one_example_is_shown_of_several_failures():
     assert "keeps_the_ranking(" in "\n".join(raised.value.__notes__)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [Own, TemperatureScaling, Identity])
 def test_right_calibrator_passes(make):
     declares = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]

@@ -133,6 +133,7 @@ def test_correction_over_the_session_decides(session):
     )
 
 
+@pytest.mark.full
 def test_same_data_are_adjusted_jointly(session):
     """Ten copies of a question on one data set are one question."""
     done = session(

@@ -86,14 +86,6 @@ def test_bbq_batches_do_not_change_the_result(monkeypatch):
     assert parts.values_ == pytest.approx(whole.values_, abs=1e-14)
 
 
-def test_bbq_ignores_rows_of_weight_zero():
-    """To the last bit, in the number of models too."""
-    weight = (np.arange(1000) % 2).astype(float)
-    some, half = BBQ().fit(SCORES, LABELS, weight), BBQ().fit(SCORES[1::2], LABELS[1::2])
-    assert (some.values_ == half.values_).all()
-    assert (some.bins_ == half.bins_).all()
-
-
 def test_bbq_takes_logits():
     """It depends on the probability of the event alone."""
     log_odds = np.log(SCORES / (1 - SCORES))

@@ -1,9 +1,7 @@
-import json
-
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from caltest.calibrators import BetaCalibrator, PlattScaling
 from caltest.errors import DegenerateDataWarning, InvalidInput
@@ -162,30 +160,6 @@ def test_beta_takes_probabilities_of_zero_and_one(parameters):
     """Clipped at 2.2e-16, also where the label has none."""
     p, y = [0.0, 1.0, 0.0, 1.0, 0.5, 0.6], [0, 1, 1, 0, 1, 0]
     assert np.isfinite(BetaCalibrator(parameters=parameters).fit(p, y).predict_proba(p)).all()
-
-
-def test_beta_of_logits_is_that_of_their_probabilities():
-    p, y, weight = sample()
-    logits = BetaCalibrator(from_logits=True).fit(logit(p), y, weight)
-    probs = BetaCalibrator().fit(p, y, weight)
-    assert logits.predict_proba(logit(p)) == pytest.approx(probs.predict_proba(p), rel=1e-9)
-
-
-def test_beta_leaves_out_rows_of_weight_zero():
-    """They may be as wrong as they like."""
-    p, y, _ = sample(50)
-    weight = np.append(np.ones(50), 0)
-    beta = BetaCalibrator().fit(np.append(p, 0.0), np.append(y, 1), weight)
-    assert beta.a_ == BetaCalibrator().fit(p, y, np.ones(50)).a_
-
-
-def test_beta_comes_back_from_json():
-    """To the last bit, with standard errors."""
-    p, y, _ = sample()
-    beta = BetaCalibrator(parameters="ab", classes=["no", "yes"]).fit(p, y)
-    back = BetaCalibrator.from_json(json.dumps(json.loads(beta.to_json())))
-    assert (back.predict_proba(p) == beta.predict_proba(p)).all()
-    assert back.coefficients() == beta.coefficients()
 
 
 def test_beta_names_the_parameters_it_knows():

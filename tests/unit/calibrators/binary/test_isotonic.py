@@ -1,8 +1,5 @@
-import json
-
 import numpy as np
 import pytest
-from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
 from caltest.calibrators import IsotonicCalibrator
@@ -92,26 +89,6 @@ def test_isotonic_does_not_depend_on_the_scale_of_weights(scale):
     weight = np.array([1.0, 2, 3, 2, 1, 3])
     scaled, plain = (IsotonicCalibrator().fit(P, Y, w) for w in (scale * weight, weight))
     assert scaled.y_ == pytest.approx(plain.y_, rel=1e-14)
-
-
-def test_isotonic_leaves_out_rows_of_weight_zero():
-    isotonic = IsotonicCalibrator().fit([*P, 0.9, 0.05], [*Y, 0, 1], [1] * 6 + [0, 0])
-    plain = IsotonicCalibrator().fit(P, Y)
-    assert isotonic.x_.tolist() == plain.x_.tolist()
-    assert isotonic.y_.tolist() == plain.y_.tolist()
-
-
-def test_isotonic_of_logits_is_that_of_their_probabilities():
-    """Linear in the probability, not in the log odds."""
-    isotonic = IsotonicCalibrator(from_logits=True).fit(logit(P), Y)
-    assert isotonic.predict_proba(logit([0.15]))[0, 1] == pytest.approx(1 / 6)
-
-
-def test_isotonic_comes_back_from_json():
-    isotonic = IsotonicCalibrator(interpolation="step", classes=["no", "yes"]).fit(P, Y)
-    back = IsotonicCalibrator.from_json(json.dumps(json.loads(isotonic.to_json())))
-    new = np.linspace(0, 1, 101)
-    assert (back.predict_proba(new) == isotonic.predict_proba(new)).all()
 
 
 def test_isotonic_names_the_interpolations_it_knows():

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -113,23 +111,6 @@ def test_platt_does_not_depend_on_the_scale_of_weights(scale):
     platt = PlattScaling().fit(p, y, scale * weight)
     plain = PlattScaling().fit(p, y, weight)
     assert platt.slope_ == pytest.approx(plain.slope_, rel=1e-12)
-
-
-def test_platt_leaves_out_rows_of_weight_zero():
-    """They may be as wrong as they like."""
-    p, y, _ = sample(50)
-    weight = np.append(np.ones(50), 0)
-    platt = PlattScaling().fit(np.append(p, 0.0), np.append(y, 1), weight)
-    assert platt.slope_ == PlattScaling().fit(p, y, np.ones(50)).slope_
-
-
-def test_platt_comes_back_from_json():
-    """To the last bit, with standard errors."""
-    p, y, _ = sample()
-    platt = PlattScaling(scale="probability", classes=["no", "yes"]).fit(p, y)
-    back = PlattScaling.from_json(json.dumps(json.loads(platt.to_json())))
-    assert (back.predict_proba(p) == platt.predict_proba(p)).all()
-    assert back.coefficients() == platt.coefficients()
 
 
 def test_platt_prints_standard_errors():

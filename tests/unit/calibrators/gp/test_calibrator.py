@@ -102,6 +102,7 @@ def test_latent_mean_falls_with_a_warning():
         GPCalibrator().fit(probs, probs.argmin(axis=1))
 
 
+@pytest.mark.full
 @wavy
 @pytest.mark.parametrize("from_logits", [False, True])
 def test_monotone_map_keeps_the_order_of_classes(from_logits):
@@ -168,6 +169,7 @@ def test_prediction_does_not_depend_on_other_rows(three):
     assert (calibrator.predict_proba(probs)[7:9] == calibrator.predict_proba(probs[7:9])).all()
 
 
+@pytest.mark.full
 @wavy
 def test_json_repeats_predictions_to_the_last_bit():
     """With a projection and without, from probabilities and from logits."""
@@ -230,6 +232,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.cases(1)
 @wavy
 @pytest.mark.filterwarnings("ignore:every label:caltest.errors.DegenerateDataWarning")
 @pytest.mark.parametrize("case", DEGENERATE)

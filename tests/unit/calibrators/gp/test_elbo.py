@@ -139,6 +139,7 @@ def test_mean_over_draws_is_the_expectation(full):
     assert abs(value - expected) < 4 * np.sqrt((1 + len(scores.z)) * variance)
 
 
+@pytest.mark.full
 def test_taylor_is_near_the_expectation_for_a_certain_process():
     """The expansion is exact as the variances vanish."""
     scores, q = example(3, 20)

@@ -16,6 +16,7 @@ def places():
     return np.concatenate([[0.0], inner, [1.0]])
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("scale", [0.011, 0.1, 0.5, 10.0])
 def test_kernel_block_through_the_grid_is_the_full_one(places, scale):
     """To 1e-8 as the issue asks, and better: to 1e-10 of the variance."""

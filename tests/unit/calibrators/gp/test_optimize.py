@@ -47,6 +47,7 @@ def fitted(scores, start):
     return maximise(scores, start, LIMITS, full=True, max_iter=200, tol=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 def test_newton_steps_end_at_the_best_mean_and_covariance(scores, start, full):
     """The gradient vanishes by m and by C, for the kernel they started with."""

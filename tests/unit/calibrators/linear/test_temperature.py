@@ -66,15 +66,6 @@ def test_linear_parameters_are_those_of_the_map(data):
     )
 
 
-def test_saved_map_is_the_same_to_the_last_bit(data):
-    z, y = data
-    calibrator = TemperatureScaling(from_logits=True).fit(z, y)
-    loaded = TemperatureScaling.from_json(calibrator.to_json())
-    np.testing.assert_array_equal(loaded.predict_proba(z), calibrator.predict_proba(z))
-    assert loaded.coefficients() == calibrator.coefficients()
-    assert "temperature" in str(loaded.summary())
-
-
 def test_separable_labels_have_the_smallest_temperature(data):
     """Each label is the most probable class, or one of several; a warning says so."""
     z, _ = data

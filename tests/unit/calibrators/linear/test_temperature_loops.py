@@ -36,6 +36,7 @@ def test_derivatives_are_those_of_the_loss(m):
     assert curvature == pytest.approx((above - 2 * at + below) / h**2, rel=1e-6)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("m", [2, 3, 10, 1000])
 def test_slope_at_the_optimum_is_a_rounding_error(m):
     """In units of the mean absolute logit, over several blocks of rows."""

@@ -78,18 +78,6 @@ def test_coefficients_have_the_names_of_the_classes(data):
     assert [c.name for c in coefficients] == expected
 
 
-def test_saved_map_is_the_same_to_the_last_bit(data):
-    """With its standard errors, and without where there are none."""
-    z, y = data
-    determined = VectorScaling(from_logits=True).fit(z, y)
-    separable = fit_with_warning("separable", z, z.argmax(axis=1), from_logits=True)
-    for calibrator in (determined, separable):
-        loaded = VectorScaling.from_json(calibrator.to_json())
-        np.testing.assert_array_equal(loaded.predict_proba(z), calibrator.predict_proba(z))
-        assert loaded.coefficients() == calibrator.coefficients()
-        assert "w[0]" in str(loaded.summary())
-
-
 def test_missing_class_has_a_small_probability(data):
     """Not zero; the other classes are almost as without it."""
     z, y = data

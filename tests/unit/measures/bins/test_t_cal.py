@@ -6,6 +6,7 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import TCal, t_cal
+from caltest.sources import count_rows
 
 
 @pytest.mark.parametrize(("n", "scales"), [(2, 2), (50, 9), (1000, 17), (10_000, 23)])
@@ -47,6 +48,16 @@ def test_certain_predictions_that_are_right_have_no_error():
 def test_certain_predictions_that_are_wrong_have_a_huge_error():
     """Nothing varies, so that no deviation is possible under calibration."""
     assert t_cal(np.zeros(10), np.ones(10, int)) > 1e6
+
+
+def test_t_cal_of_cells_is_that_of_rows():
+    """Where a bin is one cell of one, two or more rows, of which all or none are events."""
+    p = np.repeat(np.arange(1, 16, 2) / 16, [1, 2, 2, 2, 3, 2, 9, 2])
+    y = (16 * p).astype(int) % 4 == 1
+    cells = count_rows(p, y, (8,))
+    found, expected = TCal(scales=3).bind_cells(cells).value(), t_cal(p, y, scales=3)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert expected > 2 * t_cal(p, y, scales=2)
 
 
 @pytest.mark.parametrize("periods", [2, 64])

@@ -45,6 +45,7 @@ def test_jeffreys_tails_are_those_of_a_beta_law(d, n, pd):
     assert jeffreys_tails(d, n, pd) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("correlation", [1e-4, 0.05, 0.24, 0.9])
 @pytest.mark.parametrize(("d", "n", "pd"), GRADES)
 def test_factor_tails_are_those_of_quadpack(d, n, pd, correlation):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.measures import hosmer_lemeshow
@@ -78,6 +79,14 @@ def test_lowest_prediction_with_many_rows_joins_the_next_group_as_in_r():
     rows = RowUnits(Predictions(p, y))
     assert HosmerLemeshow().risk_groups(rows).start.tolist() == [0, 80, 120]
     assert HosmerLemeshow(groups=3).risk_groups(rows).start.tolist() == [0, 40, 80, 120]
+
+
+def test_three_groups_leave_one_degree_of_freedom():
+    """In the sample that the model was fitted to; expected counts of just 5 are no few."""
+    p, y = np.repeat([0.25, 0.5, 0.75], 20), np.arange(60) % 4 == 0
+    found = HosmerLemeshow(groups=3, internal=True).limit(Predictions(p, y))
+    assert found.pvalue == pytest.approx(chi2.sf(hosmer_lemeshow(p, y, groups=3), 1))
+    assert "expected counts are below" not in " ".join(found.notes)
 
 
 def test_weights_are_refused():

@@ -64,7 +64,7 @@ def test_correlation_must_be_a_number_or_an_asset_class(correlation):
         Vasicek(correlation=correlation)
 
 
-@pytest.mark.parametrize(("pd", "correlation"), [(0.0, 0.1), (0.1, 0.0)])
+@pytest.mark.parametrize(("pd", "correlation"), [(0.0, 0.1), (1.0, 0.1), (0.1, 0.0)])
 def test_limit_needs_a_factor(pd, correlation):
     """Without one, or with a certain grade, the closed form answers."""
     with pytest.raises(NotApplicable, match=r"positive correlation, .* use null='closed-form'"):

@@ -45,6 +45,7 @@ def large():
     return generative_model("M2", n=COLUMNS + 150, m=3, rng=0)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("name", KERNELS)
 def test_tiles_give_the_mean_over_all_pairs(large, name, n_jobs):
@@ -60,6 +61,7 @@ def test_tiles_give_the_mean_over_all_pairs(large, name, n_jobs):
     assert biased == pytest.approx(total / n**2, rel=1e-12)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", KERNELS)
 def test_tiles_give_values_of_redrawn_labels(large, name):
     """Every resample has the value of predictions with its labels, with one thread and two."""

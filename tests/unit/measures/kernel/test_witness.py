@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from caltest import Predictions
+from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Scaled, Sum, as_matrix_kernel
 from caltest.kernels.fitted import FittedKernel
@@ -76,3 +77,14 @@ def test_length_and_contributions_are_those_of_the_skce(m, n):
     assert embedding.length == pytest.approx(KCE(kernel=kernel).evaluate(data), rel=1e-10)
     expected = SKCE(kernel=kernel).evaluate(data)
     assert embedding.contributions.sum() == pytest.approx(expected, rel=1e-9)
+
+
+def test_gap_curve_does_not_depend_on_the_order_of_the_rows():
+    """Of two classes, with its limits."""
+    data, curves = generative_model("M2", n=40, m=2, rng=1), []
+    for order in (np.arange(40), np.arange(40)[::-1]):
+        rows = Predictions(data.probs[order], data.labels[order])
+        result = calibration_test(rows, test="skce", n_resamples=9, rng=1)
+        curves.append(result.witness().gap_curve(21))
+    np.testing.assert_allclose(curves[0].gap, curves[1].gap, rtol=1e-9)
+    np.testing.assert_allclose(curves[0].limit, curves[1].limit, rtol=1e-6)

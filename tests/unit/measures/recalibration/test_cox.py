@@ -160,6 +160,7 @@ def test_exact_pvalues_with_certain_predictions_are_valid():
     assert 6 <= rejected <= 15 + 3 * 3.8
 
 
+@pytest.mark.full
 def test_verdict_names_the_rows_of_a_slope():
     """Where others have predictions of 0 and 1; the report's table too."""
     p, y, _ = with_certain(n=2000)

@@ -4,7 +4,9 @@ import scipy
 
 from caltest import NotApplicable, Predictions
 from caltest.measures import smooth_curve
+from caltest.measures.smooth.smooth_curve import curve_of_cells
 from caltest.numerics.tails import tube_quantile
+from caltest.sources import count_rows
 
 RNG = np.random.default_rng(2)
 P = scipy.special.expit(RNG.normal(-0.5, 1.3, 600))
@@ -97,6 +99,16 @@ def test_more_than_two_classes_are_not_applicable():
     assert len(smooth_curve(probs, labels, lens="classwise")) == 3
     with pytest.raises(NotApplicable, match="the smooth curve takes one-dimensional"):
         smooth_curve(probs, labels)
+
+
+def test_weights_of_cells_are_those_of_their_rows():
+    """Where the rows of a cell have one prediction and one weight, by which cells differ."""
+    p = np.repeat(np.arange(1, 64) / 64, 20)
+    y, weight = RNG.random(p.size) < p, np.repeat(1.0 + np.arange(63) % 4, 20)
+    curve = smooth_curve(Predictions(p, y, sample_weight=weight))
+    of_cells = curve_of_cells(count_rows(p, y, weight=weight), 0.95)
+    at = np.interp(curve.x, of_cells.x, of_cells.upper - of_cells.lower)
+    np.testing.assert_allclose(at, curve.upper - curve.lower, rtol=0.02)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
