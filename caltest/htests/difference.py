@@ -178,7 +178,8 @@ class Event:
         own, G = self.information(self.weight)[:, 0], np.arange(self.start.size)
         free = np.einsum("gk,gk->g", own, self.weights[G, :, 2 * G])
         mass = self.sums(self.size * self.weight)
-        return np.maximum(own[:, 0] / np.maximum(free, LEAST) / mass, LEAST)
+        points: Floats = np.maximum(own[:, 0] / np.maximum(free, LEAST) / mass, LEAST)
+        return points
 
     def gap(self, g: int, name: str, variance: float, count: int) -> Gap:
         """Return what is observed in a group less what the curve of the others gives there.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from caltest.measures.fits import by_member
 from caltest.measures.gap import LEVEL
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
+from caltest.predictions.options import MeasuredOptions
 from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units.units import row_weights
@@ -55,7 +57,11 @@ class AUC:
 
 
 def auc(
-    probs: object, labels: object = None, *, lens: str | Lens = "strong"
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    **rows: Unpack[MeasuredOptions],
 ) -> float | list[float]:
     r"""Compute the area under the ROC curve, the C-statistic.
 
@@ -75,6 +81,8 @@ def auc(
     lens : str or Lens, default "strong"
         What is ranked; under "confidence" how well it tells right predictions from wrong ones. A
         family of lenses gives a list.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -101,7 +109,7 @@ def auc(
     >>> ct.measures.auc([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
     0.75
     """
-    found = by_member(probs, labels, lens, area_of_rows)
+    found = by_member(probs, labels, lens, area_of_rows, auc, rows)
     return [one.auc for one in found] if isinstance(found, list) else found.auc
 
 
@@ -111,6 +119,7 @@ def auc_interval(
     *,
     lens: str | Lens = "strong",
     confidence: float = 0.95,
+    **rows: Unpack[MeasuredOptions],
 ) -> AUC | list[AUC]:
     r"""Compute the area under the ROC curve with its confidence interval.
 
@@ -137,6 +146,8 @@ def auc_interval(
         As for `auc`. A family of lenses gives a list.
     confidence : float, default 0.95
         Coverage, in (0, 1).
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
 
     Returns
     -------
@@ -165,7 +176,9 @@ def auc_interval(
     (0.75, 0.644, 0.832)
     """
     level = checks.check_confidence(confidence)
-    return by_member(probs, labels, lens, partial(area_of_rows, level=level))
+    return by_member(
+        probs, labels, lens, partial(area_of_rows, level=level), auc_interval, rows
+    )
 
 
 def area_of_rows(predictions: Predictions, level: float = LEVEL) -> AUC:
