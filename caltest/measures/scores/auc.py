@@ -176,9 +176,7 @@ def auc_interval(
     (0.75, 0.644, 0.832)
     """
     level = checks.check_confidence(confidence)
-    return by_member(
-        probs, labels, lens, partial(area_of_rows, level=level), auc_interval, rows
-    )
+    return by_member(probs, labels, lens, partial(area_of_rows, level=level), auc_interval, rows)
 
 
 def area_of_rows(predictions: Predictions, level: float = LEVEL) -> AUC:
