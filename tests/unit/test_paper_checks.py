@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "paper_checks"
-if not FOLDER.is_dir():
+if not (FOLDER / "__init__.py").exists():
     pytest.skip("paper_checks is not here", allow_module_level=True)
 
 

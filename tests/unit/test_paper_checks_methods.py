@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 FOLDER = Path(__file__).parents[2] / "paper_checks"
-if not FOLDER.is_dir():
+if not (FOLDER / "__init__.py").exists():
     pytest.skip("paper_checks is not here", allow_module_level=True)
 if "paper_checks" not in sys.modules:
     places = [str(FOLDER)]
