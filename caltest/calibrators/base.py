@@ -31,24 +31,23 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
         # The last words are those that scikit-learn's own checks look for.
         remedy = "pass the labels: a calibrator requires y to be passed, but the target y is None"
         raise invalid(f"{name} must be given", "None", remedy)
-    values = checks.as_array(y, name)
-    if values.dtype.kind == "c":
+    given = checks.as_array(y, name)
+    if given.dtype.kind == "c":
         remedy = "pass integers or strings: Complex data not supported"  # scikit-learn's words
-        raise invalid(f"{name} must be labels", f"dtype {values.dtype}", remedy)
-    values = label_values(values, name)
+        raise invalid(f"{name} must be labels", f"dtype {given.dtype}", remedy)
+    values = label_values(given, name)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         got = f"{values[row].max():.8g} at row {row}"
         if np.isnan(values[row]).any():
             raise missing(name, got)
         raise invalid(f"{name} must be finite", got, "drop or correct that row")
-    if values.ndim == 2 and values.shape[1] == 1:
+    if given.ndim == 2 and given.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
         # The first words are those that scikit-learn's own checks look for.
         text = f"A column-vector {name} was passed when a 1d array was expected; pass .ravel()"
         warnings.warn(text, DataConversionWarning, stacklevel=4)
-        return values.ravel()
     return values
 
 
