@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 Source = Path | io.BytesIO
 
 
-Columns = Mapping[str, AnyArray]
-
-
 SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
 
 
@@ -97,7 +94,10 @@ GZIP = b"\x1f\x8b"
 FORMATS = FILE_FORMATS
 
 
-COLUMNAR = {"parquet": ("read_parquet", "scan_parquet"), "feather": ("read_ipc", "scan_ipc")}
+COLUMNAR = ("parquet", "feather")
+
+
+POLARS = {"parquet": "parquet", "feather": "ipc", "excel": "excel", "jsonl": "ndjson"}
 
 
 TEXT = ("csv", "tsv", "jsonl")
@@ -162,8 +162,7 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
     ReadAsWarning
         If a text is written in another way than its suffix says.
     """
-    paths = files_of(path) if isinstance(path, str | Path) else None
-    if isinstance(path, str | Path) and paths is not None:
+    if isinstance(path, str | Path) and (paths := files_of(path)) is not None:
         parts = parts_of(path, paths)
         frames = ((one.name, _collected(one, own, how)) for one, own in parts)
         places = [
@@ -172,10 +171,9 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         ]
         return replace(table_of_frame(stacked_parts(frames)), place=partial(place_among, places))
     opened = _open(path, how)
-    if opened.kind == "npz":
-        arrays = _read(opened, _read_npz)
-        return Table(list(arrays), arrays.__getitem__, partial(_place, opened))
-    return replace(table_of_frame(_read(opened, _read_typed)), place=partial(_place, opened))
+    read = _read(opened, _read_csv)
+    table = Table(list(read), read.__getitem__) if opened.kind == "npz" else table_of_frame(read)
+    return replace(table, place=partial(_place, opened))
 
 
 def raw_table(
@@ -203,8 +201,7 @@ def raw_table(
     """
     opened = _open(path, how)
     as_text = as_text and opened.decimal == "."  # new columns have points
-    reader: Callable[[Opened], Any] = _read_text if as_text else _read_kept
-    return _read(opened, _read_npz if opened.kind == "npz" else reader)
+    return _read(opened, _read_text if as_text else _read_kept)
 
 
 def scan(
@@ -218,7 +215,7 @@ def scan(
     if kind == "npz":
         raise invalid("path must be a table", repr(path.name), "use Predictions.read for NPZ")
     if kind in COLUMNAR:
-        frame: pl.LazyFrame = getattr(pl, COLUMNAR[kind][1])(literal(path))
+        frame: pl.LazyFrame = getattr(pl, f"scan_{POLARS[kind]}")(literal(path))
     else:
         frame = raw_table(path, as_text=False, **how).lazy()
     more = {n: v for n, v in (columns or {}).items() if n not in frame.collect_schema()}
@@ -438,8 +435,10 @@ def _decimal(lines: Sequence[str], sep: str) -> str:
     return "," if not points and not all(THOUSANDS.fullmatch(v) for v in commas) else "."
 
 
-def _read(opened: Opened, reader: Callable[[Opened], Any]) -> Any:
-    return _valid(opened.name, opened.kind, lambda: reader(opened))
+def _read(opened: Opened, of_text: Callable[[Opened], Any]) -> Any:
+    """Read a file by its format, and by what is given where that has no types."""
+    read = READERS.get(opened.kind, of_text)
+    return _valid(opened.name, opened.kind, lambda: read(opened))
 
 
 def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
@@ -474,13 +473,7 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame
 
 
-def _read_typed(opened: Opened) -> pl.DataFrame:
-    return _read_csv(opened) if opened.kind in TYPELESS else _read_binary(opened)
-
-
 def _read_text(opened: Opened) -> pl.DataFrame:
-    if opened.kind not in TYPELESS:
-        return _read_binary(opened)
     return _named_once(_csv(opened, infer_schema=False))
 
 
@@ -488,9 +481,7 @@ def _read_kept(opened: Opened) -> pl.DataFrame:
     """Read the types, but as text where whole numbers are written with leading zeros: "007"."""
     import polars as pl
 
-    frame = _read_typed(opened)
-    if opened.kind not in TYPELESS:
-        return frame
+    frame = _read_csv(opened)
     text = dict(zip(frame.columns, _read_text(opened), strict=True))
     whole = frame.select(pl.selectors.integer()).columns
     codes = [name for name in whole if text[name].str.contains(r"^\s*[+-]?0\d").any()]
@@ -569,17 +560,14 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _read_binary(opened: Opened) -> pl.DataFrame:
+def _read_columnar(opened: Opened) -> pl.DataFrame:
     import polars as pl
 
-    source, kind = opened.source, opened.kind
-    if kind in COLUMNAR:
-        read, scan = COLUMNAR[kind]
-        lazy = getattr(pl, scan)(_polars(opened))
-        rows = lazy.select(pl.len()).collect().item()
-        unpacking.check_cells(rows, len(lazy.collect_schema()), source, opened.name)
-        return getattr(pl, read)(_polars(opened))  # type: ignore[no-any-return]  # a data frame
-    return _read_sheet(opened) if kind == "excel" else _read_json(opened)
+    kind = POLARS[opened.kind]
+    lazy = getattr(pl, f"scan_{kind}")(_polars(opened))
+    rows = lazy.select(pl.len()).collect().item()
+    unpacking.check_cells(rows, len(lazy.collect_schema()), opened.source, opened.name)
+    return getattr(pl, f"read_{kind}")(_polars(opened))  # type: ignore[no-any-return]
 
 
 def _read_json(opened: Opened) -> pl.DataFrame:
@@ -620,6 +608,10 @@ def _read_npz(opened: Opened) -> dict[str, AnyArray]:
         return dict(file)
 
 
+READERS: dict[str, Callable[[Opened], Any]] = dict.fromkeys(COLUMNAR, _read_columnar)
+READERS |= {"jsonl": _read_json, "excel": _read_sheet, "npz": _read_npz}
+
+
 def _polars(opened: Opened) -> str | io.BytesIO:
     """Return what Polars is to read, from its beginning."""
     if isinstance(opened.source, Path):
@@ -638,19 +630,13 @@ def _write(table: Any, target: BinaryIO, file_format: str) -> None:
     frame = _frame(table)
     if file_format in TYPELESS:
         _write_csv(frame, target, file_format)
-    elif file_format == "parquet":
-        content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
-        frame.write_parquet(content)
-        target.write(content.getbuffer())
-    elif file_format == "feather":
-        frame.write_ipc(target)
-    elif file_format == "excel":
-        frame.write_excel(target)
-    else:
-        frame.write_ndjson(target)
+        return
+    content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
+    getattr(frame, f"write_{POLARS[file_format]}")(content)
+    target.write(content.getbuffer())
 
 
-def _write_npz(arrays: Columns, target: BinaryIO) -> None:
+def _write_npz(arrays: Mapping[str, AnyArray], target: BinaryIO) -> None:
     """Write arrays of any name; `numpy.savez` takes none that is called `file`."""
     with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():
