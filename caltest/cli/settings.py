@@ -57,6 +57,8 @@ class ChosenTests:
 def parse(values: Sequence[str] | None) -> Settings:
     """Read `--set` values; options of an object stand beside it under their own names.
 
+    A key may have dots, and hyphens stand for underscores.
+
     Examples
     --------
     >>> parse(["bins=10", "kernel=gaussian", "kernel.bandwidth=0.2"])
@@ -64,21 +66,14 @@ def parse(values: Sequence[str] | None) -> Settings:
     """
     flat: dict[str, object] = {}
     for text in values or ():
-        key, value = _key_and_value(text)
+        key, sign, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not sign or not all(part.isidentifier() for part in key.split(".")):
+            raise invalid("--set must be KEY=VALUE", shown(text), "write it as in --set bins=10")
         if key in flat:
             raise invalid("--set must give an option one value", f"{key} twice", "leave one out")
-        flat[key] = parse_value(value)
+        flat[key] = parse_value(value.strip())
     return _nested(flat)
-
-
-def _key_and_value(text: str) -> tuple[str, str]:
-    """Split KEY=VALUE; a key may have dots, and hyphens stand for underscores."""
-    key, sign, value = text.partition("=")
-    key = key.strip().replace("-", "_")
-    if not sign or not all(part.isidentifier() for part in key.split(".")):
-        rule = "--set must be KEY=VALUE"
-        raise invalid(rule, shown(text), "write it as in --set bins=10")
-    return key, value.strip()
 
 
 def _nested(flat: Mapping[str, object]) -> Settings:
@@ -193,7 +188,7 @@ def _option(name: str, parts: Mapping[str, object]) -> Any:
     if name == "calibrator":
         return _inner(parts)
     if name == "param_grid" and "" not in parts:
-        return {part: _as_list(value) for part, value in parts.items()}
+        return {part: v if isinstance(v, list) else [v] for part, v in parts.items()}
     _check_no_parts(name, parts)
     return parts[""]
 
@@ -201,10 +196,6 @@ def _option(name: str, parts: Mapping[str, object]) -> Any:
 def _inner(parts: Mapping[str, object]) -> object:
     own = _nested({part: value for part, value in parts.items() if part})
     return calibrator(str(parts.get("", "isotonic")), own, option="--set calibrator")
-
-
-def _as_list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else [value]
 
 
 # ---- checks -------------------------------------------------------------------------------------
