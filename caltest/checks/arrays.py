@@ -244,20 +244,18 @@ def _of_one_kind(items: list[object], name: str) -> AnyArray:
 
 
 def _whole(values: AnyArray, name: str) -> AnyArray:
-    bad = ~(np.isfinite(values) & (values == np.floor(values)))
-    if bad.any():
-        row = int(np.argmax(bad))
-        got = f"{values[row]:.8g} at row {row}"
-        if np.isnan(values[row]):
-            raise missing(name, got)
+    fraction = ~(np.isfinite(values) & (values == np.floor(values)))
+    bad = fraction if fraction.any() else np.abs(values) >= LARGEST_WHOLE
+    if not bad.any():
+        return values.astype(np.int64)
+    row = int(np.argmax(bad))
+    got = f"{values[row]:.8g} at row {row}"
+    if np.isnan(values[row]):
+        raise missing(name, got)
+    if fraction[row]:
         remedy = "pass integers, strings, booleans or one-hot rows"
         raise invalid(f"{name} must be whole numbers", got, remedy)
-    large = np.abs(values) >= LARGEST_WHOLE
-    if large.any():
-        row = int(np.argmax(large))
-        got = f"{values[row]:.8g} at row {row}"
-        raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
-    return values.astype(np.int64)
+    raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
 
 
 def _codes_of_one_hot(values: AnyArray, n: int, m: int, name: str) -> Codes:
