@@ -28,7 +28,7 @@ import numpy as np
 from caltest.checks.arrays import MISSING_WORDS
 from caltest.checks.options import check_choice
 from caltest.checks.suspicions import warn_caller
-from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, invalid
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
@@ -347,12 +347,17 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
         head = _head(source)
-    found = next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "csv")
-    found = "npz" if head.startswith(b"PK") and b".npy" in head else found
-    opened = Opened(source, kind or found, name)
+    opened = Opened(source, kind or _kind_of(head) or "csv", name)
     if opened.kind not in TEXT:
         return opened
     return _valid(name, opened.kind, lambda: _as_text(opened, how))  # type: ignore[no-any-return]
+
+
+def _kind_of(head: bytes) -> str | None:
+    """Tell a format by its first bytes."""
+    if head.startswith(b"PK") and b".npy" in head:
+        return "npz"
+    return next((kind for magic, kind in MAGIC.items() if head.lstrip().startswith(magic)), None)
 
 
 def _stream(source: Source) -> BinaryIO:
@@ -399,7 +404,7 @@ def _encoding(opened: Opened) -> str:
     if b"\0" in head:
         if 0 not in head[::2]:
             return "utf-16-le"
-        found = next((k for magic, k in MAGIC.items() if head.startswith(magic)), None)
+        found = _kind_of(head)
         remedy = f"name its format by file_format={found!r}" if found else "convert the file"
         got = f"{opened.name!r}, which holds binary data"
         raise invalid(f"path must be a valid {_shown(opened.name, opened.kind)} file", got, remedy)
@@ -450,10 +455,8 @@ def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
     except Exception as error:  # each reader has errors of its own
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system's, not that of what is in the file
-        lines = (line.strip() for line in str(error).splitlines())
-        first = next(filter(None, lines), type(error).__name__)
         remedy = "correct the file, or load it and use from_frame"
-        got = f"{name!r}; the reader reports: {first}"
+        got = f"{name!r}; the reader reports: {first_line(error)}"
         raise invalid(f"path must be a valid {_shown(name, kind)} file", got, remedy) from error
 
 
