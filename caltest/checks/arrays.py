@@ -120,19 +120,15 @@ def check_column(values: object, n: int, name: str) -> AnyArray:
     array = in_one_dimension(as_array(values, name))
     if array.shape != (n,):
         got = f"{array.shape[0]} for {n} rows" if array.ndim == 1 else f"shape {array.shape}"
-        raise invalid(f"{name} must have one entry per row of probs", got, _length_remedy(array, n))
+        flat = array.size == n and array.ndim == 2
+        remedy = "pass one dimension, .ravel()" if flat else "take both from the same rows"
+        raise invalid(f"{name} must have one entry per row of probs", got, remedy)
     return array
 
 
 def in_one_dimension(array: AnyArray) -> AnyArray:
     """Return the values of a single column, (n, 1), as (n,); others as they are."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-
-
-def _length_remedy(array: AnyArray, n: int) -> str:
-    if array.size == n and array.ndim == 2:
-        return "pass one dimension, .ravel()"
-    return "take both from the same rows"
 
 
 def check_labels(

@@ -33,18 +33,14 @@ def check_flag(value: object, name: str) -> bool:
 
 
 def check_instance(
-    value: object,
-    kind: type[Instance],
-    name: str,
-    remedy: str = "see caltest.kernels",
-    what: str = "",
+    value: object, kind: type[Instance], name: str, remedy: str = "see caltest.kernels"
 ) -> Instance:
     """Check that `value` is a `kind`, not the class itself or something else."""
     if isinstance(value, kind):
         return value
     got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
     remedy = "add parentheses" if isinstance(value, type) else remedy
-    raise invalid(f"{name} must be a {what or kind.__name__}", got, remedy)
+    raise invalid(f"{name} must be a {kind.__name__}", got, remedy)
 
 
 def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
@@ -353,9 +349,11 @@ def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | 
     return None if value is None else check_integer(value, name, minimum)
 
 
-def check_calibrator(
-    calibrator: object, kind: type[Instance], name: str = "calibrator"
-) -> Instance:
-    """Check that `calibrator` is an object of the class `kind`."""
+def check_calibrator(value: object, kind: type[Instance], name: str = "calibrator") -> Instance:
+    """Check that a calibrator is an object of the class `kind`."""
+    if isinstance(value, kind):
+        return value
+    got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
     remedy = "pass one, such as caltest.calibrators.Identity()"
-    return check_instance(calibrator, kind, name, remedy, what="calibrator")
+    remedy = "add parentheses" if isinstance(value, type) else remedy
+    raise invalid(f"{name} must be a calibrator", got, remedy)

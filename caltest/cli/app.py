@@ -128,8 +128,10 @@ def _ended_by(error: BaseException) -> int:
     words, status = str(error), BAD_INPUT
     if isinstance(error, InvalidInput | NotApplicable):
         words = in_words_of_the_command_line(words)
-    elif isinstance(error, OSError | MemoryError):
-        words = _words_of_the_system(error)
+    elif isinstance(error, MemoryError):
+        words = f"not enough memory: {error}; take fewer rows"
+    elif isinstance(error, OSError):
+        words = f"{error.filename or 'output'}: {error.strerror or error}"
     elif isinstance(error, _UsageError):
         words = _words_on_usage(error)
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
@@ -189,12 +191,6 @@ def _options(group: Any, name: str = "caltest") -> Iterator[tuple[str, list[str]
             yield from _options(command, f"{name} {part}")
         else:
             yield f"{name} {part}", [one for given in command.params for one in given.opts]
-
-
-def _words_of_the_system(error: OSError | MemoryError) -> str:
-    if isinstance(error, MemoryError):
-        return f"not enough memory: {error}; take fewer rows"
-    return f"{error.filename or 'output'}: {error.strerror or error}"
 
 
 def close_output() -> int:
