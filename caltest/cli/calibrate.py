@@ -432,13 +432,16 @@ def read_map(path: Path) -> Map:
 
     name = path.name
     if path == STREAM or not path.is_file():
-        got = f"{str(path)!r}"
-        raise invalid("MAP must name a file", got, "fit one with caltest calibrate fit")
+        remedy = "fit one with caltest calibrate fit"
+        raise invalid("MAP must name a file", repr(str(path)), remedy)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise _corrupt(name, error) from error
-    values = _object(text, f"MAP {name!r}")
+    remedy = "pass what caltest wrote"
+    values = parse_json(text, f"MAP {name!r} must be JSON", remedy)
+    if not isinstance(values, dict):
+        raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     # What to_json of a calibrator wrote names no schema: it has no data.
     check = checks.check_schema if "schema" in values else checks.check_version
     values = check(values, SCHEMA, f"MAP {name!r}")
@@ -466,15 +469,6 @@ def _columns_of_fit(values: dict[str, Any], calibrator: Calibrator) -> list[str]
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise TypeError(f"columns must be names, not {shown(columns)}")
     return list(columns)
-
-
-def _object(text: str, name: str) -> dict[str, Any]:
-    """Parse the text of a JSON file that holds one object."""
-    remedy = "pass what caltest wrote"
-    values = parse_json(text, f"{name} must be JSON", remedy)
-    if not isinstance(values, dict):
-        raise invalid(f"{name} must be a JSON object", f"a {type(values).__name__}", remedy)
-    return values
 
 
 def _corrupt(name: str, error: Exception) -> InvalidInput:

@@ -102,14 +102,11 @@ class StatedTruth:
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `power` that it stands for."""
         fitted = None if self.truth is None else calibrate.read_map(self.truth).calibrator
-        return vars(self) | {"intercept": self._intercepts(), "truth": fitted}
-
-    def _intercepts(self) -> float | list[float] | None:
-        """One number by itself, for two classes; several for several."""
-        if self.intercept is None:
-            return None
-        values = numbers(self.intercept, "--intercept", "0,0.5,1")
-        return values[0] if len(values) == 1 else values
+        given = self.intercept
+        values = None if given is None else numbers(given, "--intercept", "0,0.5,1")
+        # One number by itself, for two classes; several for several.
+        intercept = values[0] if values is not None and len(values) == 1 else values
+        return vars(self) | {"intercept": intercept, "truth": fitted}
 
 
 @dataclass(frozen=True, kw_only=True)

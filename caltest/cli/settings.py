@@ -121,6 +121,10 @@ def test_options(settings: Settings, tests: Collection[str]) -> dict[str, Any]:
 def _value(name: str, parts: Mapping[str, object]) -> object:
     if name == "kernel":
         return _kernel(parts)
+    if name == "calibrator":
+        return _inner(parts)
+    if name == "param_grid" and "" not in parts:
+        return {part: v if isinstance(v, list) else [v] for part, v in parts.items()}
     _check_no_parts(name, parts)
     return parts[""]
 
@@ -176,21 +180,12 @@ def calibrator(
     known = [name for name in names if name not in OF_THE_COMMAND]
     chosen = f"--method {method}" if option == "--method" else f"calibrator={method}"
     check_known_settings(settings, known, chosen)
-    values: dict[str, Any] = {n: _option(n, parts) for n, parts in settings.items()}
+    values: dict[str, Any] = {n: _value(n, parts) for n, parts in settings.items()}
     if "calibrator" in known and "calibrator" not in values:
         values["calibrator"] = _inner({"": "temperature" if "cv" in known else "isotonic"})
     given = {"random_state": seed, "n_jobs": n_jobs}
     values |= {name: value for name, value in given.items() if name in names}
     return kind(**values)
-
-
-def _option(name: str, parts: Mapping[str, object]) -> Any:
-    if name == "calibrator":
-        return _inner(parts)
-    if name == "param_grid" and "" not in parts:
-        return {part: v if isinstance(v, list) else [v] for part, v in parts.items()}
-    _check_no_parts(name, parts)
-    return parts[""]
 
 
 def _inner(parts: Mapping[str, object]) -> object:
