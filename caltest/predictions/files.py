@@ -183,11 +183,13 @@ def raw_table(
 
     Parameters
     ----------
-    path, **how : optional
+    path : str, Path or binary file
         As for `table_of_file`.
     as_text : bool, default True
         Whether the columns of a CSV or TSV file stay text, which keeps "007" and "0.10". A format
         that has types wants them read.
+    **how
+        As for `table_of_file`.
 
     Returns
     -------
