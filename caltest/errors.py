@@ -130,5 +130,11 @@ def shown(value: object) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
+def first_line(error: Exception) -> str:
+    """Return what an error of another library says first, or its type where it says nothing."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next(filter(None, lines), type(error).__name__)
+
+
 def _joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)

@@ -120,19 +120,15 @@ def check_column(values: object, n: int, name: str) -> AnyArray:
     array = in_one_dimension(as_array(values, name))
     if array.shape != (n,):
         got = f"{array.shape[0]} for {n} rows" if array.ndim == 1 else f"shape {array.shape}"
-        raise invalid(f"{name} must have one entry per row of probs", got, _length_remedy(array, n))
+        flat = array.size == n and array.ndim == 2
+        remedy = "pass one dimension, .ravel()" if flat else "take both from the same rows"
+        raise invalid(f"{name} must have one entry per row of probs", got, remedy)
     return array
 
 
 def in_one_dimension(array: AnyArray) -> AnyArray:
     """Return the values of a single column, (n, 1), as (n,); others as they are."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-
-
-def _length_remedy(array: AnyArray, n: int) -> str:
-    if array.size == n and array.ndim == 2:
-        return "pass one dimension, .ravel()"
-    return "take both from the same rows"
 
 
 def check_labels(
@@ -244,20 +240,18 @@ def _of_one_kind(items: list[object], name: str) -> AnyArray:
 
 
 def _whole(values: AnyArray, name: str) -> AnyArray:
-    bad = ~(np.isfinite(values) & (values == np.floor(values)))
-    if bad.any():
-        row = int(np.argmax(bad))
-        got = f"{values[row]:.8g} at row {row}"
-        if np.isnan(values[row]):
-            raise missing(name, got)
+    fraction = ~(np.isfinite(values) & (values == np.floor(values)))
+    bad = fraction if fraction.any() else np.abs(values) >= LARGEST_WHOLE
+    if not bad.any():
+        return values.astype(np.int64)
+    row = int(np.argmax(bad))
+    got = f"{values[row]:.8g} at row {row}"
+    if np.isnan(values[row]):
+        raise missing(name, got)
+    if fraction[row]:
         remedy = "pass integers, strings, booleans or one-hot rows"
         raise invalid(f"{name} must be whole numbers", got, remedy)
-    large = np.abs(values) >= LARGEST_WHOLE
-    if large.any():
-        row = int(np.argmax(large))
-        got = f"{values[row]:.8g} at row {row}"
-        raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
-    return values.astype(np.int64)
+    raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
 
 
 def _codes_of_one_hot(values: AnyArray, n: int, m: int, name: str) -> Codes:

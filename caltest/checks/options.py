@@ -18,7 +18,6 @@ Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 GIB = 2**30  # bytes: what an array of a stated size may take
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
-Kind = TypeVar("Kind")
 
 
 def check_random_state(random_state: object) -> int | None:
@@ -303,7 +302,9 @@ def check_seed(rng: object, name: str = "rng") -> int:
         return int(rng.generate_state(1)[0])
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return int(rng)
-    raise _no_seed(rng, name)
+    rule = f"{name} must be None, a non-negative integer, a Generator or a SeedSequence"
+    got = repr(rng) if isinstance(rng, (int, float, str)) else f"type {type(rng).__name__}"
+    raise invalid(rule, got, "pass an integer, or numpy.random.default_rng(seed)")
 
 
 def check_generator(rng: object, name: str = "rng") -> np.random.Generator:
@@ -311,12 +312,6 @@ def check_generator(rng: object, name: str = "rng") -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(check_seed(rng, name))
-
-
-def _no_seed(rng: object, name: str) -> InvalidInput:
-    rule = f"{name} must be None, a non-negative integer, a Generator or a SeedSequence"
-    got = repr(rng) if isinstance(rng, (int, float, str)) else f"type {type(rng).__name__}"
-    return invalid(rule, got, "pass an integer, or numpy.random.default_rng(seed)")
 
 
 def check_pair(data: object, name: str = "data") -> tuple[object, object]:
@@ -354,12 +349,11 @@ def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | 
     return None if value is None else check_integer(value, name, minimum)
 
 
-def check_calibrator(calibrator: object, kind: type[Kind], name: str = "calibrator") -> Kind:
-    """Check that `calibrator` is an object of the class `kind`."""
-    if isinstance(calibrator, kind):
-        return calibrator
-    rule = f"{name} must be a calibrator"
-    if isinstance(calibrator, type):
-        raise invalid(rule, f"the class {calibrator.__name__}", "add parentheses")
+def check_calibrator(value: object, kind: type[Instance], name: str = "calibrator") -> Instance:
+    """Check that a calibrator is an object of the class `kind`."""
+    if isinstance(value, kind):
+        return value
+    got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
     remedy = "pass one, such as caltest.calibrators.Identity()"
-    raise invalid(rule, f"a {type(calibrator).__name__}", remedy)
+    remedy = "add parentheses" if isinstance(value, type) else remedy
+    raise invalid(f"{name} must be a calibrator", got, remedy)

@@ -52,24 +52,14 @@ app = typer.Typer(
         "token_normalize_func": lambda name: name.replace("_", "-"),
     },
 )
-app.command(epilog=epilog("demo"))(demo)
-app.command("test", epilog=epilog("test"))(test)
-app.command("verdict", epilog=epilog("verdict"))(verdict)
-app.command(epilog=epilog("report"))(report)
-app.command(epilog=epilog("compare"))(compare)
-app.command(epilog=epilog("power"))(power)
-app.command("sample-size", epilog=epilog("sample-size"))(sample_size)
-app.command(epilog=epilog("precision"))(precision)
-app.command(epilog=epilog("monitor"))(monitor)
-app.command("plan-monitoring", epilog=epilog("plan-monitoring"))(plan_monitoring)
-
 calibrate = typer.Typer()
-calibrate.command(epilog=epilog("calibrate fit"))(fit)
-calibrate.command(epilog=epilog("calibrate apply"))(apply)
 app.add_typer(calibrate, name="calibrate")
-
-app.command("list", epilog=epilog("list"))(list_)
-app.command(epilog=epilog("schema"))(schema)
+studies = (power, sample_size, precision, monitor, plan_monitoring)
+for command in (demo, test, verdict, report, compare, *studies, list_, schema):
+    name = command.__name__.strip("_").replace("_", "-")
+    app.command(name, epilog=epilog(name))(command)
+for command in (fit, apply):
+    calibrate.command(epilog=epilog(f"calibrate {command.__name__}"))(command)
 
 
 def _show_version(value: bool) -> None:
@@ -138,8 +128,10 @@ def _ended_by(error: BaseException) -> int:
     words, status = str(error), BAD_INPUT
     if isinstance(error, InvalidInput | NotApplicable):
         words = in_words_of_the_command_line(words)
-    elif isinstance(error, OSError | MemoryError):
-        words = _words_of_the_system(error)
+    elif isinstance(error, MemoryError):
+        words = f"not enough memory: {error}; take fewer rows"
+    elif isinstance(error, OSError):
+        words = f"{error.filename or 'output'}: {error.strerror or error}"
     elif isinstance(error, _UsageError):
         words = _words_on_usage(error)
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
@@ -199,12 +191,6 @@ def _options(group: Any, name: str = "caltest") -> Iterator[tuple[str, list[str]
             yield from _options(command, f"{name} {part}")
         else:
             yield f"{name} {part}", [one for given in command.params for one in given.opts]
-
-
-def _words_of_the_system(error: OSError | MemoryError) -> str:
-    if isinstance(error, MemoryError):
-        return f"not enough memory: {error}; take fewer rows"
-    return f"{error.filename or 'output'}: {error.strerror or error}"
 
 
 def close_output() -> int:

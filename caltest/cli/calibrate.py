@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,8 +109,9 @@ def fit(
         if not quiet:
             given = values if file.from_logits else None
             summary += _out_of_fold({name: chosen}, predictions, given, options)
-    data = _data(predictions, file)
-    write_text(map_json(_without_jobs(fitted), data), output=output)
+    if "n_jobs" in fitted.get_params(deep=False):
+        fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
+    write_text(map_json(fitted, _data(predictions, file)), output=output)
     if note and not quiet:
         echo(f"caltest: {note}\n", err=True)
     if summary:
@@ -181,13 +182,6 @@ def _out_of_fold(
     data = set_of(predictions, None if logits is None else checks.check_logits(logits))
     found = out_of_fold(predictions, maps, data=data, correction=None, **options)
     return render.text(found.sheet())
-
-
-def _without_jobs(calibrator: Calibrator) -> Calibrator:
-    """Forget the number of threads, which is no property of the map."""
-    if "n_jobs" in calibrator.get_params(deep=False):
-        calibrator.set_params(n_jobs=None)
-    return calibrator
 
 
 def _data(predictions: Predictions, file: PredictionFile) -> dict[str, Any]:
@@ -282,14 +276,21 @@ def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
     if probs is None and fitted.columns is not None:
         missing = [name for name in fitted.columns if name not in table.names]
-        _check_columns(missing, table.names)
+        if missing:
+            rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
+            got = f"the columns {checks.listing(table.names, limit=30)}"
+            raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
         return fitted.columns
     chosen = options.parse_probs(probs)
     found = tables.prob_columns(table.names, chosen)
     if isinstance(chosen, list) or len(found) == 1:
         return found
     named = dict(zip(tables.stems(found, chosen), found, strict=True))
-    _check_classes(list(named), fitted.classes)
+    if sorted(named) != sorted(fitted.classes):
+        wanted, got = (checks.listing(names, limit=10) for names in (fitted.classes, named))
+        rule = f"columns of --probs must be those of the classes {wanted}"
+        remedy = "join the names of the columns by commas, in the order of the classes"
+        raise invalid(rule, got, remedy)
     return [named[name] for name in fitted.classes]
 
 
@@ -299,7 +300,11 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
 
     calibrator = fitted.calibrator
     raw = tables.numbers_of_columns(table, columns)
-    _check_width(raw.shape, len(fitted.classes))
+    width, m = raw.shape[1] if raw.ndim == 2 else 1, len(fitted.classes)
+    if width != m and not (width == 1 and m == 2):
+        rule = f"NEW must have a column for each of the {m} classes of the fit"
+        remedy = "name the columns by --probs, in the order of the classes"
+        raise invalid(rule, f"{width}", remedy)
     logits = bool(calibrator.from_logits)
     try:
         checked = (
@@ -323,7 +328,12 @@ def _added(
     else:
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
-    _check_new(list(added), table.names)
+    names = list(added)
+    twice = [name for name in names if name in table.names]
+    twice = twice or [name for name in names if names.count(name) > 1]
+    if twice:
+        rule = "columns that are added must have new names"
+        raise invalid(rule, checks.listing(twice[:3]), "choose another --prefix")
     return added
 
 
@@ -422,13 +432,16 @@ def read_map(path: Path) -> Map:
 
     name = path.name
     if path == STREAM or not path.is_file():
-        got = f"{str(path)!r}"
-        raise invalid("MAP must name a file", got, "fit one with caltest calibrate fit")
+        remedy = "fit one with caltest calibrate fit"
+        raise invalid("MAP must name a file", repr(str(path)), remedy)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise _corrupt(name, error) from error
-    values = _object(text, f"MAP {name!r}")
+    remedy = "pass what caltest wrote"
+    values = parse_json(text, f"MAP {name!r} must be JSON", remedy)
+    if not isinstance(values, dict):
+        raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     # What to_json of a calibrator wrote names no schema: it has no data.
     check = checks.check_schema if "schema" in values else checks.check_version
     values = check(values, SCHEMA, f"MAP {name!r}")
@@ -458,55 +471,8 @@ def _columns_of_fit(values: dict[str, Any], calibrator: Calibrator) -> list[str]
     return list(columns)
 
 
-def _object(text: str, name: str) -> dict[str, Any]:
-    """Parse the text of a JSON file that holds one object."""
-    remedy = "pass what caltest wrote"
-    values = parse_json(text, f"{name} must be JSON", remedy)
-    if not isinstance(values, dict):
-        raise invalid(f"{name} must be a JSON object", f"a {type(values).__name__}", remedy)
-    return values
-
-
 def _corrupt(name: str, error: Exception) -> InvalidInput:
     """Word the error for a calibration map whose values do not fit together."""
     got = f"{name!r}, in which {type(error).__name__}: {error}"
     remedy = "fit it again with caltest calibrate fit"
     return invalid("MAP must be a complete calibration map", got, remedy)
-
-
-# ---- checks -------------------------------------------------------------------------------------
-
-
-def _check_columns(missing: Sequence[str], names: Sequence[str]) -> None:
-    """Check that the columns that a map was fitted on are there."""
-    if missing:
-        rule = f"NEW must have the columns of the fit, {checks.listing(list(missing), limit=10)}"
-        got = f"the columns {checks.listing(list(names), limit=30)}"
-        raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
-
-
-def _check_classes(found: Sequence[str], classes: Sequence[str]) -> None:
-    """Check that the columns under a prefix are named after the classes of the fit."""
-    if sorted(found) != sorted(classes):
-        named, got = (checks.listing(list(names), limit=10) for names in (classes, found))
-        rule = f"columns of --probs must be those of the classes {named}"
-        remedy = "join the names of the columns by commas, in the order of the classes"
-        raise invalid(rule, got, remedy)
-
-
-def _check_width(shape: tuple[int, ...], m: int) -> None:
-    """Check that there is a column for each class of the fit, or one of two classes."""
-    width = shape[1] if len(shape) == 2 else 1
-    if width != m and not (width == 1 and m == 2):
-        rule = f"NEW must have a column for each of the {m} classes of the fit"
-        remedy = "name the columns by --probs, in the order of the classes"
-        raise invalid(rule, f"{width}", remedy)
-
-
-def _check_new(names: Sequence[str], taken: Collection[str]) -> None:
-    """Check that new columns do not replace old ones."""
-    twice = [name for name in names if name in taken]
-    if twice or len(set(names)) < len(names):
-        found = twice or [name for name in names if names.count(name) > 1]
-        rule = "columns that are added must have new names"
-        raise invalid(rule, checks.listing(found[:3]), "choose another --prefix")

@@ -91,11 +91,6 @@ class PredictionFile(FileForm):
         """How the numbers are read."""
         return {"from_logits": self.from_logits, "renormalize": self.renormalize}
 
-    @property
-    def is_pattern(self) -> bool:
-        """Whether FILE is a pattern that stands for several files."""
-        return files.files_of(self.file) is not None
-
     def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         """Tell whether the rows are to be counted where they lie.
 
@@ -106,15 +101,13 @@ class PredictionFile(FileForm):
         check_choice(engine, ENGINES, "--engine")
         if engine == "rows" or self.file == STREAM:
             return False
-        takes_weight = weighted and engine != "chunks"
+        weight = None if weighted and engine != "chunks" else self.sample_weight
         if engine in ("cells", "chunks"):
-            weight = None if takes_weight else self.sample_weight
             check_unused(f"with --engine {engine}", weight=weight)
             return True
-        unweighted = self.sample_weight is None or takes_weight
-        if not unweighted:
+        if weight is not None:
             return False
-        if self.is_pattern or on_error == "skip":
+        if files.files_of(self.file) is not None or on_error == "skip":
             return True
         if not self.file.is_file() or files.format_of(self.file) not in ("parquet", "feather"):
             return False

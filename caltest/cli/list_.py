@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,7 +16,6 @@ from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions
     from caltest.results import HTest, HTestTable
 
 TITLES = {
@@ -152,6 +151,8 @@ def bundled(kind: str) -> dict[str, Any]:
 
 # ---- `caltest demo`: real models on real digits, tested before the reader's eyes ----------------
 
+LENSES = ("strong", "confidence", "classwise")
+
 READING = """\
 A small p-value means that labels like these would be rare if the probabilities
 were right. The first model in full:
@@ -168,16 +169,6 @@ say p_cat, p_dog, ...; for two classes that of the event is enough.
 """
 
 
-class Row(NamedTuple):
-    """One model of the demo and its tests."""
-
-    name: str
-    accuracy: float
-    strong: HTest
-    confidence: HTest
-    classwise: HTestTable
-
-
 @grouped
 def demo(
     *,
@@ -190,38 +181,26 @@ def demo(
     """Test four scikit-learn classifiers on handwritten digits that they have not seen."""
     choose_format(None, output)
     with progress_bar("training and testing", quiet=quiet) as progress:
-        from caltest import Predictions
+        from caltest import Predictions, test_calibration
         from caltest.datasets import digits_models
 
         digits = digits_models(rng=rng)
+        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "n_jobs": n_jobs}
+        tests: list[Any] = []
         rows = []
         for name, model in digits.models.items():
-            predictions = Predictions.from_model(model, digits.X, digits.y)
-            rows.append(_row(name, predictions, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs))
+            seen = Predictions.from_model(model, digits.X, digits.y)
+            tests += [[test_calibration(None, seen, lens=lens, **draws) for lens in LENSES]]
+            accuracy = float((seen.predicted == seen.labels).mean())
+            rows.append((name, f"{accuracy:.3f}", *_cells(*tests[-1])))
             progress(len(rows), len(digits.models))
-    shown = f"{render.text(_sheet_of_demo(rows))}\n{READING}\n{rows[0].strong}\n{NEXT}"
-    write_text(shown, output=output)
+    strong, _, classwise = tests[0]
+    sheet = _sheet_of_demo(strong, len(classwise), rows)
+    write_text(f"{render.text(sheet)}\n{READING}\n{strong}\n{NEXT}", output=output)
 
 
-def _row(name: str, predictions: Predictions, **draws: Any) -> Row:
-    from caltest import test_calibration
-
-    def tested(lens: str) -> object:
-        return test_calibration(None, predictions, lens=lens, **draws)
-
-    right = predictions.probs.argmax(axis=1) == predictions.labels
-    return Row(
-        name,
-        accuracy=float(right.mean()),
-        strong=cast("HTest", tested("strong")),
-        confidence=cast("HTest", tested("confidence")),
-        classwise=cast("HTestTable", tested("classwise")),
-    )
-
-
-def _sheet_of_demo(rows: list[Row]) -> render.Sheet:
+def _sheet_of_demo(first: HTest, n_classwise: int, rows: list[tuple[str, ...]]) -> render.Sheet:
     """One line per model: the p-values under the three lenses."""
-    first, n_classwise = rows[0].strong, len(rows[0].classwise)
     return render.Sheet(
         title="Are these models calibrated? P-values under three lenses",
         facts=(
@@ -233,21 +212,17 @@ def _sheet_of_demo(rows: list[Row]) -> render.Sheet:
             ("classwise", f"each class by itself; least of {n_classwise} adjusted p-values"),
             ("temperature", "what fits the labels best; above 1 the model is too sure"),
         ),
-        header=("model", "accuracy", "strong", "confidence", "classwise", "temperature"),
-        rows=tuple(_cells(row) for row in rows),
+        header=("model", "accuracy", *LENSES, "temperature"),
+        rows=tuple(rows),
         legend=render.LEGEND,
         listing=True,
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    pvalues = (row.strong.pvalue, row.confidence.pvalue, float(row.classwise.adjusted.min()))
+def _cells(strong: HTest, confidence: HTest, classwise: HTestTable) -> list[str]:
+    """Show the p-values, and the temperature that the test of all probabilities found."""
+    pvalues = (strong.pvalue, confidence.pvalue, float(classwise.adjusted.min()))
+    components = cast("HTestTable", strong.components)
+    temperature = next(row.estimate for row in components if row.test == "temperature")
     # The codes take three places, so that the p-values of a column stay aligned.
-    cells = [f"{render.pvalue(p)} {render.stars(p):3}" for p in pvalues]
-    return (row.name, f"{row.accuracy:.3f}", *cells, f"{_temperature(row.strong):.2f}")
-
-
-def _temperature(test: HTest) -> float:
-    """The temperature that the test of all probabilities found."""
-    components = cast("HTestTable", test.components)
-    return next(row.estimate for row in components if row.test == "temperature")
+    return [*(f"{render.pvalue(p)} {render.stars(p):3}" for p in pvalues), f"{temperature:.2f}"]

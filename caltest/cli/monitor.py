@@ -14,7 +14,7 @@ from caltest.checks import as_array, check_choice, check_groups, check_unused
 from caltest.checks.arrays import label_values, missing
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
-from caltest.cli.output import FORMATS, Output, OutputClosed, choose_format, write_text
+from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
 from caltest.predictions.options import Says, column
@@ -22,8 +22,6 @@ from caltest.types import AnyArray
 
 if TYPE_CHECKING:
     from caltest.monitoring import Monitor
-
-FORMS = [form for form in FORMATS if form != "csv"]  # a verdict is no table
 
 State = Annotated[
     Path,
@@ -60,11 +58,6 @@ class WatchedFile(PredictionFile):
             "the outcomes of rows that wait."
         ),
     ] = None
-
-    @property
-    def has_outcomes_only(self) -> bool:
-        """Whether the file tells the outcomes of rows that wait."""
-        return None not in {self.ids, self.label} and self.probs is None
 
     def names(self) -> list[str] | None:
         """Return the names of the rows, as text; the file is read here at the latest."""
@@ -135,7 +128,7 @@ def monitor(
     Groups, --restart, --memory, --level and --plan are fixed by the first call. Rows are counted
     once: a batch that was counted is refused, and calls at the same time wait for each other.
     """
-    form = choose_format(out.form, out.output, file=file.file, formats=FORMS)
+    form = choose_format(out.form, out.output, file=file.file, formats=OF_VERDICTS)
     check_target(state, "STATE", inputs=(file.file,))
     if out.output is not None and out.output.resolve() == state.resolve():
         raise invalid("--output must not be STATE", repr(str(state)), "write elsewhere")
@@ -146,7 +139,7 @@ def monitor(
         watch = _read(state) if state.exists() else None
         if watch is not None:
             _check_fixed(watch, by, level, restart=restart or None, memory=memory, plan=plan)
-        if names is not None and file.has_outcomes_only:
+        if names is not None and file.label is not None and file.probs is None:  # outcomes alone
             check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
             watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))
         else:

@@ -38,6 +38,7 @@ FORMATS: dict[str, Callable[[Written], str]] = {
     "latex": lambda result: result.to_latex(),
 }
 
+OF_VERDICTS = [form for form in FORMATS if form != "csv"]  # a verdict is no table
 _STREAM = Path("-")
 DELAY = 1.0  # seconds before a progress bar shows
 ROWS = 100_000  # steps from which on they are rows of data, and their number in a second is shown
@@ -67,9 +68,7 @@ class VerdictOutput(Output):
     """The same where it is the verdict of a result that is written, which is no table."""
 
     def writer(self, file: Path | None) -> Callable[[Any], None]:
-        form = choose_format(
-            self.form, self.output, file=file, formats=[one for one in FORMATS if one != "csv"]
-        )
+        form = choose_format(self.form, self.output, file=file, formats=OF_VERDICTS)
         return lambda result: write_text(FORMATS[form](result.verdict()), output=self.output)
 
 

@@ -14,7 +14,7 @@ from caltest.cli import calibrate, inputs, options
 from caltest.cli.options import grouped, says
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
-from caltest.errors import InvalidInput, invalid, rows_named, shown
+from caltest.errors import invalid, rows_named, shown
 from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from caltest.planning.truths import PredictionDistribution
 
 LEVEL = 0.05
+POSITIVE = "positive numbers"
 
 File = Annotated[
     Path | None,
@@ -101,14 +102,11 @@ class StatedTruth:
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `power` that it stands for."""
         fitted = None if self.truth is None else calibrate.read_map(self.truth).calibrator
-        return vars(self) | {"intercept": self._intercepts(), "truth": fitted}
-
-    def _intercepts(self) -> float | list[float] | None:
-        """One number by itself, for two classes; several for several."""
-        if self.intercept is None:
-            return None
-        values = numbers(self.intercept, "--intercept", "0,0.5,1")
-        return values[0] if len(values) == 1 else values
+        given = self.intercept
+        values = None if given is None else numbers(given, "--intercept", "0,0.5,1")
+        # One number by itself, for two classes; several for several.
+        intercept = values[0] if values is not None and len(values) == 1 else values
+        return vars(self) | {"intercept": intercept, "truth": fitted}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,21 +352,14 @@ def _of_scipy(*, beta: str | None = None, dirichlet: str | None = None) -> objec
     from scipy import stats
 
     if beta is not None:
-        values = _positive(beta, "--beta", "2,5")
+        values = numbers(beta, "--beta", "2,5", kind=POSITIVE)
         if len(values) != 2:
             raise invalid("--beta must have 2 parameters", str(len(values)), "write 2,5")
         return stats.beta(*values)
-    values = _positive(str(dirichlet), "--dirichlet", "1,1,1")
+    values = numbers(str(dirichlet), "--dirichlet", "1,1,1", kind=POSITIVE)
     if len(values) < 2:
         raise invalid("--dirichlet must have at least 2 parameters", "1", "write 1,1,1")
     return stats.dirichlet(values)
-
-
-def _positive(text: str, option: str, example: str) -> list[float]:
-    values = numbers(text, option, example, kind="positive numbers")
-    if min(values) <= 0:
-        raise _nonumbers(text, option, example, "positive numbers")
-    return values
 
 
 def numbers(text: str, option: str, example: str, kind: str = "numbers") -> list[float]:
@@ -377,13 +368,10 @@ def numbers(text: str, option: str, example: str, kind: str = "numbers") -> list
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = [math.nan]
-    if not all(map(math.isfinite, values)):
-        raise _nonumbers(text, option, example, kind)
+    least = 0.0 if kind == POSITIVE else -math.inf
+    if not all(least < value < math.inf for value in values):
+        raise invalid(f"{option} must be {kind} joined by commas", shown(text), f"write {example}")
     return values
-
-
-def _nonumbers(text: str, option: str, example: str, kind: str) -> InvalidInput:
-    return invalid(f"{option} must be {kind} joined by commas", shown(text), f"write {example}")
 
 
 def _sizes(text: str) -> list[int]:

@@ -371,21 +371,14 @@ def compare(
         }
         result: CalibratorComparison | ModelComparison
         if models:
-            unused = {"probs": file.probs, "calibrators": calibrators, "cv": cv}
-            _check_left_out("with --models", **unused, inner_cv=inner_cv)
+            unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}
+            check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
             result = _of_models(file, split_keys(models), reference, **common)
         else:
-            _check_left_out("without --models", reference=reference)
+            check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
             result = _of_calibrators(file, calibrators, **common)
     write(result)
-
-
-def _check_left_out(where: str, **given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise invalid(f"{option} has no effect {where}", repr(value), "leave it out")
 
 
 def _of_calibrators(

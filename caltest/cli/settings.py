@@ -57,6 +57,8 @@ class ChosenTests:
 def parse(values: Sequence[str] | None) -> Settings:
     """Read `--set` values; options of an object stand beside it under their own names.
 
+    A key may have dots, and hyphens stand for underscores.
+
     Examples
     --------
     >>> parse(["bins=10", "kernel=gaussian", "kernel.bandwidth=0.2"])
@@ -64,21 +66,14 @@ def parse(values: Sequence[str] | None) -> Settings:
     """
     flat: dict[str, object] = {}
     for text in values or ():
-        key, value = _key_and_value(text)
+        key, sign, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not sign or not all(part.isidentifier() for part in key.split(".")):
+            raise invalid("--set must be KEY=VALUE", shown(text), "write it as in --set bins=10")
         if key in flat:
             raise invalid("--set must give an option one value", f"{key} twice", "leave one out")
-        flat[key] = parse_value(value)
+        flat[key] = parse_value(value.strip())
     return _nested(flat)
-
-
-def _key_and_value(text: str) -> tuple[str, str]:
-    """Split KEY=VALUE; a key may have dots, and hyphens stand for underscores."""
-    key, sign, value = text.partition("=")
-    key = key.strip().replace("-", "_")
-    if not sign or not all(part.isidentifier() for part in key.split(".")):
-        rule = "--set must be KEY=VALUE"
-        raise invalid(rule, shown(text), "write it as in --set bins=10")
-    return key, value.strip()
 
 
 def _nested(flat: Mapping[str, object]) -> Settings:
@@ -126,6 +121,10 @@ def test_options(settings: Settings, tests: Collection[str]) -> dict[str, Any]:
 def _value(name: str, parts: Mapping[str, object]) -> object:
     if name == "kernel":
         return _kernel(parts)
+    if name == "calibrator":
+        return _inner(parts)
+    if name == "param_grid" and "" not in parts:
+        return {part: v if isinstance(v, list) else [v] for part, v in parts.items()}
     _check_no_parts(name, parts)
     return parts[""]
 
@@ -181,7 +180,7 @@ def calibrator(
     known = [name for name in names if name not in OF_THE_COMMAND]
     chosen = f"--method {method}" if option == "--method" else f"calibrator={method}"
     check_known_settings(settings, known, chosen)
-    values: dict[str, Any] = {n: _option(n, parts) for n, parts in settings.items()}
+    values: dict[str, Any] = {n: _value(n, parts) for n, parts in settings.items()}
     if "calibrator" in known and "calibrator" not in values:
         values["calibrator"] = _inner({"": "temperature" if "cv" in known else "isotonic"})
     given = {"random_state": seed, "n_jobs": n_jobs}
@@ -189,22 +188,9 @@ def calibrator(
     return kind(**values)
 
 
-def _option(name: str, parts: Mapping[str, object]) -> Any:
-    if name == "calibrator":
-        return _inner(parts)
-    if name == "param_grid" and "" not in parts:
-        return {part: _as_list(value) for part, value in parts.items()}
-    _check_no_parts(name, parts)
-    return parts[""]
-
-
 def _inner(parts: Mapping[str, object]) -> object:
     own = _nested({part: value for part, value in parts.items() if part})
     return calibrator(str(parts.get("", "isotonic")), own, option="--set calibrator")
-
-
-def _as_list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else [value]
 
 
 # ---- checks -------------------------------------------------------------------------------------

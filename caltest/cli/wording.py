@@ -69,7 +69,6 @@ def _truths(words: re.Match[str]) -> str:
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bsep=, decimal= and encoding=": "--sep, --decimal and --encoding",
-    r"^(sep|decimal|encoding) (must)": _flagged,
     r"^resolve needs": "outcomes need",
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
@@ -96,11 +95,11 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bwithout slopes='reference'": "without --set slopes=reference",
     r"^n_jobs must be None or": "--jobs must be",
     r"^path must name": "FILE must name",
-    r"^path must (be|end)": r"FILE must \1",
+    r"^path must be": "FILE must be",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
     r"calibrators|score|reference|cluster|time|lag) (must|has)": _flagged,
     rf"^({TRUTHS}|sample_weight|n_resamples|n_datasets|file_format|cv|inner_cv|power|n|batch_id|"
-    r"ids) (must)": _flagged,
+    r"ids|sep|decimal|encoding) (must)": _flagged,
     r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
@@ -110,16 +109,12 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"; pass the probabilities of one class, \(n,\)$": "; name the column of one class by --probs",
     r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",
     r"^k must be one of the classes": "--lens must name one of the classes",
-    r"; convert the file, or load it and use from_frame$": "; write commas, and points in numbers",
     r"(^(?:column '.*'|--weight) must be numbers; .*); convert them to floats first": (
         r"\1; correct that row, or choose another column"
     ),
     r"; got None for the columns": "; got no p_... and no prob_... among",
     r"^probs must be (a column|one of)": r"--probs must be \1",
     r"pass probs= with": "pass --probs with",
-    r"name its format by file_format=, or load it and use from_frame": (
-        "or name its format by --input-format"
-    ),
     r", or load it and use from_frame": "",
     r"^rng must be [^;]*; got ([^;]*); .*": r"--seed must be an integer of at least 0; got \1",
 }

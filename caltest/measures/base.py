@@ -25,8 +25,7 @@ from caltest.measures.of_units import (
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import ResidualStatistic
-from caltest.predictions import Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units

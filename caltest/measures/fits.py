@@ -11,8 +11,7 @@ import scipy
 
 from caltest.checks.arrays import read_only
 from caltest.lenses import Lens, resolve_lens
-from caltest.predictions import Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.types import Floats
 from caltest.units import Statistic, Units, UnitSums
 from caltest.units.units import Observed

@@ -20,8 +20,7 @@ from caltest.measures.outcome import Outcome
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Events, Flags, Floats, Labels, Order
 from caltest.units.units import check_one_dimension
 

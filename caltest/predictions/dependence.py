@@ -36,13 +36,10 @@ def time_steps(time: object, n: int) -> Codes:
         if np.isnat(values).any():
             raise missing("time", f"NaT at row {int(np.argmax(np.isnat(values)))}")
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    if values.dtype.kind == "O" and values.ndim == 1 and values.size and _is_date(values[0]):
+    dated = values.dtype.kind == "O" and values.ndim == 1 and values.size
+    if dated and hasattr(values[0], "isoformat"):
         return time_steps(values.astype("datetime64[us]"), n)
     return cluster_codes(time, n, "time")
-
-
-def _is_date(value: object) -> bool:
-    return hasattr(value, "isoformat")
 
 
 def block_length(steps: int, lag: int, series: int = 1) -> int:

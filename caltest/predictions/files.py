@@ -28,7 +28,7 @@ import numpy as np
 from caltest.checks.arrays import MISSING_WORDS
 from caltest.checks.options import check_choice
 from caltest.checks.suspicions import warn_caller
-from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, invalid
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 
 Source = Path | io.BytesIO
-
-
-Columns = Mapping[str, AnyArray]
 
 
 SAMPLE = 10_000  # rows that tell the types of the columns of a text; four times as fast as all
@@ -97,7 +94,10 @@ GZIP = b"\x1f\x8b"
 FORMATS = FILE_FORMATS
 
 
-COLUMNAR = {"parquet": ("read_parquet", "scan_parquet"), "feather": ("read_ipc", "scan_ipc")}
+COLUMNAR = ("parquet", "feather")
+
+
+POLARS = {"parquet": "parquet", "feather": "ipc", "excel": "excel", "jsonl": "ndjson"}
 
 
 TEXT = ("csv", "tsv", "jsonl")
@@ -162,8 +162,7 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
     ReadAsWarning
         If a text is written in another way than its suffix says.
     """
-    paths = files_of(path) if isinstance(path, str | Path) else None
-    if isinstance(path, str | Path) and paths is not None:
+    if isinstance(path, str | Path) and (paths := files_of(path)) is not None:
         parts = parts_of(path, paths)
         frames = ((one.name, _collected(one, own, how)) for one, own in parts)
         places = [
@@ -172,10 +171,9 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         ]
         return replace(table_of_frame(stacked_parts(frames)), place=partial(place_among, places))
     opened = _open(path, how)
-    if opened.kind == "npz":
-        arrays = _read(opened, _read_npz)
-        return Table(list(arrays), arrays.__getitem__, partial(_place, opened))
-    return replace(table_of_frame(_read(opened, _read_typed)), place=partial(_place, opened))
+    read = _read(opened, _read_csv)
+    table = Table(list(read), read.__getitem__) if opened.kind == "npz" else table_of_frame(read)
+    return replace(table, place=partial(_place, opened))
 
 
 def raw_table(
@@ -185,11 +183,13 @@ def raw_table(
 
     Parameters
     ----------
-    path, **how : optional
+    path : str, Path or binary file
         As for `table_of_file`.
     as_text : bool, default True
         Whether the columns of a CSV or TSV file stay text, which keeps "007" and "0.10". A format
         that has types wants them read.
+    **how
+        As for `table_of_file`.
 
     Returns
     -------
@@ -203,8 +203,7 @@ def raw_table(
     """
     opened = _open(path, how)
     as_text = as_text and opened.decimal == "."  # new columns have points
-    reader: Callable[[Opened], Any] = _read_text if as_text else _read_kept
-    return _read(opened, _read_npz if opened.kind == "npz" else reader)
+    return _read(opened, _read_text if as_text else _read_kept)
 
 
 def scan(
@@ -218,7 +217,7 @@ def scan(
     if kind == "npz":
         raise invalid("path must be a table", repr(path.name), "use Predictions.read for NPZ")
     if kind in COLUMNAR:
-        frame: pl.LazyFrame = getattr(pl, COLUMNAR[kind][1])(literal(path))
+        frame: pl.LazyFrame = getattr(pl, f"scan_{POLARS[kind]}")(literal(path))
     else:
         frame = raw_table(path, as_text=False, **how).lazy()
     more = {n: v for n, v in (columns or {}).items() if n not in frame.collect_schema()}
@@ -350,12 +349,17 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
         head = _head(source)
-    found = next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "csv")
-    found = "npz" if head.startswith(b"PK") and b".npy" in head else found
-    opened = Opened(source, kind or found, name)
+    opened = Opened(source, kind or _kind_of(head) or "csv", name)
     if opened.kind not in TEXT:
         return opened
     return _valid(name, opened.kind, lambda: _as_text(opened, how))  # type: ignore[no-any-return]
+
+
+def _kind_of(head: bytes) -> str | None:
+    """Tell a format by its first bytes."""
+    if head.startswith(b"PK") and b".npy" in head:
+        return "npz"
+    return next((kind for magic, kind in MAGIC.items() if head.lstrip().startswith(magic)), None)
 
 
 def _stream(source: Source) -> BinaryIO:
@@ -402,7 +406,7 @@ def _encoding(opened: Opened) -> str:
     if b"\0" in head:
         if 0 not in head[::2]:
             return "utf-16-le"
-        found = next((k for magic, k in MAGIC.items() if head.startswith(magic)), None)
+        found = _kind_of(head)
         remedy = f"name its format by file_format={found!r}" if found else "convert the file"
         got = f"{opened.name!r}, which holds binary data"
         raise invalid(f"path must be a valid {_shown(opened.name, opened.kind)} file", got, remedy)
@@ -438,8 +442,10 @@ def _decimal(lines: Sequence[str], sep: str) -> str:
     return "," if not points and not all(THOUSANDS.fullmatch(v) for v in commas) else "."
 
 
-def _read(opened: Opened, reader: Callable[[Opened], Any]) -> Any:
-    return _valid(opened.name, opened.kind, lambda: reader(opened))
+def _read(opened: Opened, of_text: Callable[[Opened], Any]) -> Any:
+    """Read a file by its format, and by what is given where that has no types."""
+    read = READERS.get(opened.kind, of_text)
+    return _valid(opened.name, opened.kind, lambda: read(opened))
 
 
 def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
@@ -451,10 +457,8 @@ def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
     except Exception as error:  # each reader has errors of its own
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system's, not that of what is in the file
-        lines = (line.strip() for line in str(error).splitlines())
-        first = next(filter(None, lines), type(error).__name__)
         remedy = "correct the file, or load it and use from_frame"
-        got = f"{name!r}; the reader reports: {first}"
+        got = f"{name!r}; the reader reports: {first_line(error)}"
         raise invalid(f"path must be a valid {_shown(name, kind)} file", got, remedy) from error
 
 
@@ -474,13 +478,7 @@ def _csv(opened: Opened, **options: Any) -> pl.DataFrame:
     return frame.filter(~empty) if frame.width > 1 and frame.height else frame
 
 
-def _read_typed(opened: Opened) -> pl.DataFrame:
-    return _read_csv(opened) if opened.kind in TYPELESS else _read_binary(opened)
-
-
 def _read_text(opened: Opened) -> pl.DataFrame:
-    if opened.kind not in TYPELESS:
-        return _read_binary(opened)
     return _named_once(_csv(opened, infer_schema=False))
 
 
@@ -488,9 +486,7 @@ def _read_kept(opened: Opened) -> pl.DataFrame:
     """Read the types, but as text where whole numbers are written with leading zeros: "007"."""
     import polars as pl
 
-    frame = _read_typed(opened)
-    if opened.kind not in TYPELESS:
-        return frame
+    frame = _read_csv(opened)
     text = dict(zip(frame.columns, _read_text(opened), strict=True))
     whole = frame.select(pl.selectors.integer()).columns
     codes = [name for name in whole if text[name].str.contains(r"^\s*[+-]?0\d").any()]
@@ -569,17 +565,14 @@ def _named_once(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _read_binary(opened: Opened) -> pl.DataFrame:
+def _read_columnar(opened: Opened) -> pl.DataFrame:
     import polars as pl
 
-    source, kind = opened.source, opened.kind
-    if kind in COLUMNAR:
-        read, scan = COLUMNAR[kind]
-        lazy = getattr(pl, scan)(_polars(opened))
-        rows = lazy.select(pl.len()).collect().item()
-        unpacking.check_cells(rows, len(lazy.collect_schema()), source, opened.name)
-        return getattr(pl, read)(_polars(opened))  # type: ignore[no-any-return]  # a data frame
-    return _read_sheet(opened) if kind == "excel" else _read_json(opened)
+    kind = POLARS[opened.kind]
+    lazy = getattr(pl, f"scan_{kind}")(_polars(opened))
+    rows = lazy.select(pl.len()).collect().item()
+    unpacking.check_cells(rows, len(lazy.collect_schema()), opened.source, opened.name)
+    return getattr(pl, f"read_{kind}")(_polars(opened))  # type: ignore[no-any-return]
 
 
 def _read_json(opened: Opened) -> pl.DataFrame:
@@ -620,6 +613,10 @@ def _read_npz(opened: Opened) -> dict[str, AnyArray]:
         return dict(file)
 
 
+READERS: dict[str, Callable[[Opened], Any]] = dict.fromkeys(COLUMNAR, _read_columnar)
+READERS |= {"jsonl": _read_json, "excel": _read_sheet, "npz": _read_npz}
+
+
 def _polars(opened: Opened) -> str | io.BytesIO:
     """Return what Polars is to read, from its beginning."""
     if isinstance(opened.source, Path):
@@ -638,19 +635,13 @@ def _write(table: Any, target: BinaryIO, file_format: str) -> None:
     frame = _frame(table)
     if file_format in TYPELESS:
         _write_csv(frame, target, file_format)
-    elif file_format == "parquet":
-        content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
-        frame.write_parquet(content)
-        target.write(content.getbuffer())
-    elif file_format == "feather":
-        frame.write_ipc(target)
-    elif file_format == "excel":
-        frame.write_excel(target)
-    else:
-        frame.write_ndjson(target)
+        return
+    content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
+    getattr(frame, f"write_{POLARS[file_format]}")(content)
+    target.write(content.getbuffer())
 
 
-def _write_npz(arrays: Columns, target: BinaryIO) -> None:
+def _write_npz(arrays: Mapping[str, AnyArray], target: BinaryIO) -> None:
     """Write arrays of any name; `numpy.savez` takes none that is called `file`."""
     with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():

@@ -13,28 +13,21 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 # What other libraries call an argument of ours: of several, the one that the function has is meant.
-ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("level",): ("alpha", "significance", "significance_level", "sig_level"),
-    ("confidence",): ("conf_level", "confidence_level", "ci"),
-    ("n_resamples",): (
-        "n_boot",
-        "n_bootstrap",
-        "n_bootstraps",
-        "n_permutations",
-        "n_iter",
-        "n_sim",
-    ),
-    ("bins", "groups"): ("n_bins", "num_bins", "nbins", "n_groups", "g"),
-    ("rng",): ("random_state", "seed", "random_seed", "rng_seed"),
-    ("n_jobs",): ("n_workers", "num_workers", "n_threads"),
-    ("sample_weight",): ("weights", "weight", "sample_weights", "w"),
-    ("by",): ("groups", "group", "sensitive_features", "protected", "subgroups", "strata"),
-    ("cluster", "clusters"): ("cluster_id", "subject", "subject_id", "id"),
-    ("from_logits",): ("logits", "is_logit"),
-    ("y", "labels"): ("y_true", "y_test", "target", "targets", "outcome"),
-    ("model", "probs", "source"): ("y_prob", "y_proba", "y_pred", "y_score", "y_hat", "prob_pos"),
-    ("data",): ("X", "X_test", "x", "features"),
-    ("model",): ("clf", "classifier", "probs", "preds"),
+ELSEWHERE = {
+    "level": "alpha significance significance_level sig_level",
+    "confidence": "conf_level confidence_level ci",
+    "n_resamples": "n_boot n_bootstrap n_bootstraps n_permutations n_iter n_sim",
+    "bins groups": "n_bins num_bins nbins n_groups g",
+    "rng": "random_state seed random_seed rng_seed",
+    "n_jobs": "n_workers num_workers n_threads",
+    "sample_weight": "weights weight sample_weights w",
+    "by": "groups group sensitive_features protected subgroups strata",
+    "cluster clusters": "cluster_id subject subject_id id",
+    "from_logits": "logits is_logit",
+    "y labels": "y_true y_test target targets outcome",
+    "model probs source": "y_prob y_proba y_pred y_score y_hat prob_pos",
+    "data": "X X_test x features",
+    "model": "clf classifier probs preds",
 }
 ENGINES = ("auto", "rows", "cells", "chunks")
 ON_ERROR = ("raise", "skip")
@@ -280,7 +273,7 @@ def check_names(options: Mapping[str, object], kind: type, function: Callable[..
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Name the option that other libraries call so, or that is spelt nearly so, or nothing."""
     for ours, others in ELSEWHERE.items():
-        if name in others and (found := [one for one in ours if one in known]):
+        if name in others.split() and (found := [one for one in ours.split() if one in known]):
             return f"use {found[0]}="
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return f"did you mean {near[0]}=?" if near else ""

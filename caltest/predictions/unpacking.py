@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from caltest.errors import InvalidInput, invalid
+from caltest.errors import invalid
 
 ALWAYS = 256 << 20  # bytes that any file may unpack to
 TIMES = 100  # its own size, for larger ones
@@ -40,14 +40,11 @@ def unpacked(source: Path | io.BytesIO, name: str) -> io.BytesIO:
     InvalidInput
         If it is beyond the bound.
     """
-    size = size_of(source)
-    limit = bound(size)
     content = io.BytesIO()
     with gzip.open(source) as packed:
         while piece := packed.read(PIECE):
             content.write(piece)
-            if content.tell() > limit:
-                raise _too_large(f"{name!r}, of {size:,} bytes", limit)
+            _check_bound(content.tell(), source, name)
     content.seek(0)
     return content
 
@@ -83,10 +80,8 @@ def check_size(source: Path | io.BytesIO, name: str) -> None:
     InvalidInput
         If they are together beyond the bound.
     """
-    size = size_of(source)
     with zipfile.ZipFile(source) as archive:
-        if sum(member.file_size for member in archive.infolist()) > bound(size):
-            raise _too_large(f"{name!r}, of {size:,} bytes", bound(size))
+        _check_bound(sum(member.file_size for member in archive.infolist()), source, name)
 
 
 def check_cells(rows: int, columns: int, source: Path | io.BytesIO, name: str) -> None:
@@ -97,10 +92,7 @@ def check_cells(rows: int, columns: int, source: Path | io.BytesIO, name: str) -
     InvalidInput
         If it is beyond the bound.
     """
-    size = size_of(source)
-    if CELL * rows * columns > bound(size):
-        cells = f"{rows:,} rows of {columns} columns in {size:,} bytes"
-        raise _too_large(f"{name!r}, {cells}", bound(size))
+    _check_bound(CELL * rows * columns, source, name, f"{rows:,} rows of {columns} columns in")
 
 
 def size_of(source: Path | io.BytesIO) -> int:
@@ -108,7 +100,10 @@ def size_of(source: Path | io.BytesIO) -> int:
     return source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
 
 
-def _too_large(got: str, limit: int) -> InvalidInput:
-    rule = f"a packed file must unpack to at most {TIMES} times its size, or {ALWAYS >> 20} MiB"
-    remedy = f"unpack it yourself if it is to have more than {limit >> 20:,} MiB, and read that"
-    return invalid(rule, got, remedy)
+def _check_bound(content: int, source: Path | io.BytesIO, name: str, what: str = "of") -> None:
+    size = size_of(source)
+    if content > bound(size):
+        rule = f"a packed file must unpack to at most {TIMES} times its size, or {ALWAYS >> 20} MiB"
+        most = f"{bound(size) >> 20:,} MiB"
+        remedy = f"unpack it yourself if it is to have more than {most}, and read that"
+        raise invalid(rule, f"{name!r}, {what} {size:,} bytes", remedy)

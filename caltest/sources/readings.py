@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import narwhals as nw
 
-from caltest.errors import InvalidInput, NotApplicable, invalid
+from caltest.errors import NotApplicable, invalid
 from caltest.sources.chunks import MOST, Redraw, Redrawn, Survey, Totals
 from caltest.sources.query import WRONG, Counting, collected
 from caltest.sources.sources import Part, Progress, Reader
@@ -107,14 +107,8 @@ class Readings:
         sizes = {unit: n for unit, (n, _) in survey.units.items()}
         total: Redrawn | None = None
         for number, part, rows in self._readable:
-            try:
+            with part.readable(_gone):
                 found = total_over(rows(), number, self.m, work, done=told, sizes=sizes)
-            except (InvalidInput, NotApplicable):
-                raise
-            except Exception as error:
-                got = f"{part.name}; the engine reports: {error}"
-                remedy = "check that it stays as it is"
-                raise invalid("all parts must be readable twice", got, remedy) from error
             total = found if total is None else total + found
         if total is None or total.units != survey.units:
             raise invalid(
@@ -170,6 +164,13 @@ class _Kept:
 
         self.file.seek(start)
         return nw.from_native(pl.read_ipc(self.file.read(size)).lazy())
+
+
+def _gone(part: Part, error: Exception) -> None:
+    """Say that a part cannot be read again."""
+    got = f"{part.name}; the engine reports: {error}"
+    remedy = "check that it stays as it is"
+    raise invalid("all parts must be readable twice", got, remedy) from error
 
 
 def _named(survey: Survey) -> dict[str, int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import narwhals as nw
 
 from caltest.checks.options import check_choice
-from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.errors import InvalidInput, NotApplicable, first_line, invalid, shown
 from caltest.predictions import files, options
 from caltest.predictions.options import FileOptions
 from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
@@ -328,7 +328,8 @@ class Reader:
         tables: list[pl.DataFrame] = []
         held = done = 0
         total = 0 if self.source.is_stream else len(self.source.parts)  # type: ignore[arg-type]
-        for batch in self._batches():
+        size, parts = 1 if self.source.is_stream else AT_A_TIME, self.fitting()
+        while batch := list(islice(parts, size)):
             found = self._counted(batch, counting)
             tables += found
             held += sum(table.height for table in found)
@@ -344,11 +345,6 @@ class Reader:
         self.left_out.rows = counting.wrong(table)
         self.check_rows(int(table["place"].ge(NEVER).sum()))
         return table
-
-    def _batches(self) -> Iterator[list[Part]]:
-        size, parts = 1 if self.source.is_stream else AT_A_TIME, self.fitting()
-        while batch := list(islice(parts, size)):
-            yield batch
 
     def _fits(self, part: Part) -> bool:
         """Tell whether a part has the columns of the first, of types that are read alike."""
@@ -404,7 +400,7 @@ class Reader:
         """Leave out a part that cannot be read, or raise."""
         if isinstance(error, ModuleNotFoundError) or not self.skips:
             raise _unreadable(part, error) from error
-        self.left_out.parts.append(f"{part.name}: {_first_line(error)}")
+        self.left_out.parts.append(f"{part.name}: {first_line(error)}")
 
 
 def _unreadable(part: Part, error: Exception) -> Exception:
@@ -414,10 +410,5 @@ def _unreadable(part: Part, error: Exception) -> Exception:
         extra = EXTRAS.get(root, root)
         return NotApplicable(f"{part.name} needs {root}", f"pip install caltest[{extra}]")
     remedy = "correct it, or pass on_error='skip'"
-    got = f"{part.name}; the engine reports: {_first_line(error)}"
+    got = f"{part.name}; the engine reports: {first_line(error)}"
     return invalid("all parts must be readable", got, remedy)
-
-
-def _first_line(error: Exception) -> str:
-    lines = (line.strip() for line in str(error).splitlines())
-    return next(filter(None, lines), type(error).__name__)

@@ -204,6 +204,5 @@ def classwise_ece(
     >>> float(round(ct.measures.classwise_ece(probs, [0, 1], bins=1), 3))  # (0.1 + 0.15 + 0.25) / 3
     0.167
     """
-    return ClasswiseECE(binning=binning, bins=bins, p=p).evaluate(
-        probs, labels, lens, n_jobs, **rows
-    )
+    measure = ClasswiseECE(binning=binning, bins=bins, p=p)
+    return measure.evaluate(probs, labels, lens, n_jobs, **rows)

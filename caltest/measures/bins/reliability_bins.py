@@ -15,8 +15,7 @@ from caltest import checks
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.binning import quantile_cells, uniform_cells
 from caltest.numerics.bins import sort_by_cell
-from caltest.predictions import Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells, Weights
 from caltest.types import AnyArray, Floats, Ints
 from caltest.units.units import check_one_dimension

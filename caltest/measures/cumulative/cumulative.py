@@ -19,8 +19,7 @@ from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.tails import modulus_sf, range_sf
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.statistic import Tails

@@ -17,8 +17,7 @@ from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped

@@ -25,8 +25,7 @@ from caltest.measures.isotonic.band_loops import (
 from caltest.measures.outcome import Outcome
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units

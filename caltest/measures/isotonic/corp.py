@@ -17,8 +17,7 @@ from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_inf
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats, Hashes, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units

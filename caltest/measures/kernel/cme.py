@@ -36,8 +36,7 @@ from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
 from caltest.numerics.resampled_sums import times_drawn
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Labels, SmallInts
 from caltest.units.units import row_weights

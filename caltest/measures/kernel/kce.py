@@ -19,8 +19,7 @@ from caltest.kernels import (
 from caltest.lenses import Lens
 from caltest.measures.kernel.all_pairs import AllPairs
 from caltest.measures.kernel.skce import KernelMeasure
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension
 

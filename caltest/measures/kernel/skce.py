@@ -45,8 +45,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import normal_sf, student_sf
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats

@@ -18,8 +18,7 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 

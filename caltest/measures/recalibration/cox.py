@@ -32,8 +32,7 @@ from caltest.measures.recalibration.fits import (
 )
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.event_tails import end_cells, hidden_information
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units

@@ -21,8 +21,7 @@ from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import binary_event_sums, binary_residual_sums
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension
@@ -374,14 +373,8 @@ def expected_observed_interval(
     """
     level = checks.check_confidence(confidence)
     checks.check_choice(method, METHODS, "method")
-    return by_member(
-        probs,
-        labels,
-        lens,
-        partial(_interval, level=level, method=method),
-        expected_observed_interval,
-        rows,
-    )
+    interval = partial(_interval, level=level, method=method)
+    return by_member(probs, labels, lens, interval, expected_observed_interval, rows)
 
 
 def _interval(predictions: Predictions, level: float, method: str) -> ExpectedObserved:

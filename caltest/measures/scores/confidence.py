@@ -15,8 +15,7 @@ from caltest.measures.base import Measure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, UnitSums
 from caltest.units.units import Observed, row_weights

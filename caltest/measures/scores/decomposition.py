@@ -17,8 +17,7 @@ from caltest.measures.binning import Cells, quantile_cells, uniform_cells
 from caltest.numerics.class_sums import binary_entropy
 from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells as RowCells
 from caltest.types import AnyArray, Events, Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights, sorted_columns

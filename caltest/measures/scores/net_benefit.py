@@ -11,8 +11,7 @@ import scipy
 from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
-from caltest.predictions import Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights
 

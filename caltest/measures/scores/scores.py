@@ -14,8 +14,7 @@ from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.label_scores import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 

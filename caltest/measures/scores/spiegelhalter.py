@@ -17,8 +17,7 @@ from caltest.numerics.class_sums import (
     binary_deviation_variance,
     deviation_table,
 )
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 

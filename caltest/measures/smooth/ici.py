@@ -16,8 +16,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, Statistic, Units
 from caltest.units.units import Observed

@@ -16,8 +16,7 @@ from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.label_scores import sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 from caltest.units.units import check_one_dimension, row_weights

@@ -16,8 +16,7 @@ from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.numerics.tails import path_length, tube_quantile
-from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension, score_order
@@ -141,9 +140,8 @@ def smooth_curve(
     """
     level = checks.check_confidence(confidence)
     checks.check_integer(points, "points", 4)
-    return by_member(
-        probs, labels, lens, partial(_curve, level=level, points=points), smooth_curve, rows
-    )
+    curve = partial(_curve, level=level, points=points)
+    return by_member(probs, labels, lens, curve, smooth_curve, rows)
 
 
 def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
