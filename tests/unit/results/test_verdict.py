@@ -298,7 +298,8 @@ def test_verdict_shows_its_diagram_beside_its_sentences():
     assert "differs beyond chance" in axes.get_legend_handles_labels()[1]
     axes.figure.savefig(io.BytesIO())
     drawn, paper = axes.figure.get_tightbbox(), axes.figure.get_size_inches()
-    assert (drawn.min >= 0).all() and (drawn.max <= paper).all()
+    assert (drawn.min >= 0).all()
+    assert (drawn.max <= paper).all()
     read = type(verdict).from_dict(verdict.to_dict())
     assert read == verdict
     assert read._repr_html_() == verdict.to_html()
