@@ -119,9 +119,23 @@ def _test(
         raise typer.Exit(1)
 
 
-def _verdict(**given: Any) -> None:
+def _verdict(rng: int | None = None, **given: Any) -> None:
     """Say in a few sentences what a test of the probabilities in a file found, and what helps."""
-    _test(**given)
+    from caltest.checks import check_seed
+
+    seed = check_seed(rng)
+    try:
+        _test(rng=seed, **given)
+    except typer.Exit:  # --fail
+        _say_seed(rng, seed, quiet=given["out"].quiet)
+        raise
+    _say_seed(rng, seed, quiet=given["out"].quiet)
+
+
+def _say_seed(rng: int | None, seed: int, *, quiet: bool) -> None:
+    """Say the seed that was drawn, since the sentences of a verdict have none."""
+    if rng is None and not quiet:
+        echo(f"caltest: --seed {seed} repeats this\n", err=True)
 
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]

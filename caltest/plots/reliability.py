@@ -40,7 +40,7 @@ MOST_STEPS = 500
 LARGEST, SMALLEST = 48.0, 6.0  # area of a point in square points
 FEW, SOME = 10, 30  # rows of a bin below which its point is faint, or less so
 TALL = (4.6, 7.0)  # inches, with room for the numbers and the legend below
-LOW = (4.6, 5.8)  # inches, with room for the legend alone
+LOW = (4.6, 6.6)  # inches, with room for the legend alone
 WIDE = 3.3  # inches: axes with room for numbers and legend side by side
 LEAST_FILLED = 6  # bins of equal width with rows, below which bins of equal mass are drawn
 

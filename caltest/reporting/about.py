@@ -179,12 +179,16 @@ def reproduction(
     versions |= {name: metadata.version(name) for name in LIBRARIES}
     when = _now() if time is None else time
     paths = _files(data_file)
-    name = f"{len(paths):,} files, {paths[0].name} to {paths[-1].name}" if paths else None
+    name = paths[0].name if paths else None
+    if len(paths) > 1:
+        root = os.path.commonpath([path.parent for path in paths])
+        first, last = (os.path.relpath(path, root) for path in (paths[0], paths[-1]))
+        name = f"{len(paths):,} files, {first} to {last}"
     return Reproduction(
         versions=versions,
         seed=seed,
         n_resamples=n_resamples,
-        data_file=paths[0].name if len(paths) == 1 else name,
+        data_file=name,
         file_hash=files_hash(paths) if paths else None,
         data_hash=hashed,
         command=command,

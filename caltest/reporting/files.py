@@ -214,7 +214,8 @@ def _grid(block: Block) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
     if sheet is None:
         return (), [], 0
     if block.kind == "lines":
-        return ("", "date", "signature"), [(name, "", "") for name, _ in sheet.facts], 3
+        lines = [(name, "", "", "") for name, _ in sheet.facts]
+        return ("name", "role", "date", "signature"), lines, 4
     if not sheet.rows:
         return (), list(sheet.facts), 2
     lights = block.lights or ("",) * len(sheet.rows)

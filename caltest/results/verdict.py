@@ -349,7 +349,9 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
     except NotApplicable:
         return
     if slope is not None:
-        yield wording.slope_in_words(test.size, slope)
+        rows = None if test.evidence is None else test.evidence.predictions
+        weighted = rows is not None and rows.sample_weight is not None
+        yield wording.slope_in_words(test.size, slope, weighted=weighted)
 
 
 def _slope(test: HTest, n_jobs: int | None) -> Interval | None:

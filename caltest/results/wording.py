@@ -454,13 +454,14 @@ def sheet_of_verdict(verdict: Verdict) -> Sheet:
     return Sheet(title="", headline=" ".join(first), closing=closing)
 
 
-def slope_in_words(size: Gap, slope: Interval) -> str:
+def slope_in_words(size: Gap, slope: Interval, *, weighted: bool = False) -> str:
     """Events expected and observed, and the slope of the log odds, with the rows that have them."""
+    sums = " by weight" if weighted else ""
     expected, observed = size.n * size.predicted, size.n * size.observed
     side = ": too extreme" if slope.high < 1 else ": not extreme enough" if slope.low > 1 else ""
     side = ": the wrong way round" if slope.high < 0 else side
     return (
-        f"{expected:,.1f} events expected, {observed:,.0f} observed; slope of the log odds "
+        f"{expected:,.1f} events expected, {observed:,.0f} observed{sums}; slope of the log odds "
         f"{slope.estimate:.2f} ({slope.low:.2f} to {slope.high:.2f}){rows_of_slope(slope)}{side}."
     )
 

@@ -1,6 +1,7 @@
 """`caltest test FILE`: options, formats, exit statuses, bad files."""
 
 import json
+import re
 import warnings
 from xml.dom import minidom
 
@@ -87,6 +88,17 @@ def test_rejection_fails_only_on_request(caltest, wrong_csv):
     assert failed.status == 1
     assert failed.out.startswith("Not calibrated")
     assert failed.err == ""
+
+
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
+def test_verdict_says_the_seed_that_was_drawn(caltest, wrong_csv):
+    """The sentences have none, and with the seed they come again."""
+    words = ("verdict", wrong_csv, "--label", "y", "--probs", "p_", "--n-resamples", "19")
+    words += ("--level", "0.2", "--fail")
+    first = caltest(*words)
+    seed = re.fullmatch(r"caltest: --seed (\d+) repeats this", first.err.strip())[1]
+    again = caltest(*words, "--seed", seed)
+    assert (again.status, again.out, again.err) == (first.status, first.out, "")
 
 
 def test_no_rejection_does_not_fail(caltest, predictions_csv):

@@ -35,6 +35,8 @@ def test_word_has_the_sections_tables_and_pictures_of_the_page(page, word):
     told = [block.figure.description for block in blocks_of(page, "figure")]
     assert [text for text in pictures if text in told] == told
     assert document.core_properties.author == "Ann"
+    signed = [cell.text for cell in document.tables[-1].rows[0].cells]
+    assert signed == ["name", "role", "date", "signature"]
 
 
 def test_word_repeats_headers_and_breaks_no_row(word):

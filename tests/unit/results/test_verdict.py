@@ -1,5 +1,6 @@
 """Verdicts: what they say belongs to the results, and nothing contradicts itself."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -205,6 +206,9 @@ def test_verdict_takes_weights_of_arrays():
     options = {"n_resamples": 99, "rng": 1}
     told = ct.verdict(p, data.labels, sample_weight=weight, **options)
     assert told.headline == ct.verdict(own, **options).headline
+    assert "observed by weight;" in str(
+        ct.verdict(p * 0.5, data.labels, sample_weight=weight, **options)
+    )
 
 
 def test_verdict_on_segments_refuses_rows_that_depend():
@@ -290,7 +294,12 @@ def test_verdict_shows_its_diagram_beside_its_sentences():
     verdict = ct.test_calibration(probs, labels, classes=["a", "<script>"], rng=1).verdict()
     assert verdict._repr_html_().count("<svg") == 1
     assert "<script" not in verdict._repr_html_()
-    assert "differs beyond chance" in verdict.plot().get_legend_handles_labels()[1]
+    axes = verdict.plot()
+    assert "differs beyond chance" in axes.get_legend_handles_labels()[1]
+    axes.figure.savefig(io.BytesIO())
+    drawn, paper = axes.figure.get_tightbbox(), axes.figure.get_size_inches()
+    assert (drawn.min >= 0).all()
+    assert (drawn.max <= paper).all()
     read = type(verdict).from_dict(verdict.to_dict())
     assert read == verdict
     assert read._repr_html_() == verdict.to_html()
