@@ -41,7 +41,7 @@ def test_event_of_one_column_is_named():
     data = ct.Predictions(P, Y, classes=["good", "bad"])
     result = ct.test_calibration(data, test="brier", rng=1, n_resamples=99)
     assert "data:  arrays, event: bad (n = 400" in str(result)
-    assert "data:  arrays, event: bad (n = 400" in str(result.verdict())
+    assert "data: arrays, event: bad (n = 400" in str(result.verdict())
 
 
 @pytest.mark.parametrize("moved", [[1, 0, 2, 3, 4], [4, 0, 1, 2, 3], [0, 1, 4, 2, 3]])

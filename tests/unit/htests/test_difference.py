@@ -43,7 +43,8 @@ def test_gap_is_what_the_curve_of_the_others_leaves():
     assert (found.pvalue, found.size.name) == (0.005, "west")
     assert found.size.gap == pytest.approx(expected, abs=0.01)
     assert found.size.low < expected < found.size.high
-    assert "west is farthest from the others" in _test(p, y, group).verdict().sentences[1][1]
+    told = dict(_test(p, y, group).verdict().sentences)["difference"]
+    assert "west is farthest from the others" in told
 
 
 def test_slopes_that_differ_are_found():

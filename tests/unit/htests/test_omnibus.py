@@ -167,7 +167,7 @@ def test_nothing_is_named_under_an_answer_that_does_not_reject():
     table = run(one_bad_group(0.4), test="calibration-in-the-large", lens="strong", level=0.05)
     found = verdict_of_table(table, pvalue=0.3)
     assert found.places == ()
-    assert [kind for kind, _ in found.sentences] == ["answer"]
+    assert [kind for kind, _ in found.sentences] == ["answer", "difference"]
     assert "for all together; the adjusted p-value is at most 0.05 in 1 of" in found.headline
 
 

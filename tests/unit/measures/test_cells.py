@@ -11,7 +11,7 @@ from caltest.nulls.base import Draws, redrawn_values, resampled_outcome
 from caltest.nulls.exact import exact_tests
 from caltest.numerics.cell_counts import draw_counts
 from caltest.numerics.labels import resample_keys
-from caltest.predictions import as_measured
+from caltest.predictions import Predictions
 from caltest.sources import count_rows
 
 ROUNDED = 1e-6  # in standard deviations: predictions are rounded to 2^-36
@@ -58,7 +58,7 @@ def drawn(shape, n):
 
 def check(p, y, cells, moved):
     """Compare each value with that of the rows, in standard deviations under calibration."""
-    rows = as_measured(p, y)
+    rows = Predictions(p, y)
     counts = draw_counts(cells.law, cells.hashes, resample_keys(1, 60))
     for key, measure in TESTS.items():
         bound = measure.bind_cells(cells)
@@ -93,7 +93,7 @@ def test_values_are_those_of_the_rows(n, shape):
 def test_pvalues_are_those_of_the_rows(n, shape):
     """Of all tests, within four standard errors of the difference of two shares of resamples."""
     p, y, cells = drawn(shape, n)
-    rows, tests = as_measured(p, y), [(m, m.bind_cells(cells)) for m in TESTS.values()]
+    rows, tests = Predictions(p, y), [(m, m.bind_cells(cells)) for m in TESTS.values()]
     found = exact_tests(tests, Draws(499, 1, 1))
     for (key, measure), of_cells in zip(TESTS.items(), found, strict=True):
         bound = measure.bind(rows)
@@ -124,7 +124,7 @@ def test_skce_is_the_sum_over_pairs_of_rows(kernel, estimator):
     p = rng.choice(np.arange(1, 64) / 64, 1500)
     y = rng.binomial(1, p)
     measure = measures.SKCE(estimator=estimator, kernel=kernel)
-    bound, rows = measure.bind_cells(count_rows(p, y)), measure.bind(as_measured(p, y))
+    bound, rows = measure.bind_cells(count_rows(p, y)), measure.bind(Predictions(p, y))
     assert bound.value() == pytest.approx(rows.value(), rel=1e-7)
     assert bound.error() == 0
     bandwidth = rows.parameters["bandwidth"]
@@ -140,7 +140,7 @@ def test_kernels_that_are_no_line_are_interpolated_between_places():
     assert "interpolated between 2048 places" in bound.caution
     counts = draw_counts(cells.law, cells.hashes, resample_keys(1, 60))
     sd = bound.values(counts).std()
-    assert bound.value() == pytest.approx(measure.bind(as_measured(p, y)).value(), abs=1e-4 * sd)
+    assert bound.value() == pytest.approx(measure.bind(Predictions(p, y)).value(), abs=1e-4 * sd)
 
 
 def test_bandwidths_below_a_cell_are_told():
@@ -186,7 +186,7 @@ def test_smooth_ece_is_bounded_by_where_events_are_in_their_cells():
         measure = measures.SmoothECE(bandwidth=bandwidth)
         for y in ([1, 0], [0, 1]):
             bound = measure.bind_cells(count_rows([low, high], y))
-            own = measure.bind(as_measured([low, high], y)).value()
+            own = measure.bind(Predictions([low, high], y)).value()
             assert 0 < abs(bound.value() - own) <= bound.error()
 
 

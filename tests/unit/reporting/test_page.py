@@ -65,7 +65,7 @@ def test_estimates_are_on_the_card(page):
     card = re.search(r'<section id="answer".*?</section>', page.to_html(), re.DOTALL)
     assert card
     assert '<section id="estimates"' in card.group()
-    assert page.to_html().count("95 % interval") == card.group().count("95 % interval") > 0
+    assert page.to_html().count('<section id="estimates"') == 1
 
 
 def test_page_needs_no_network(page):

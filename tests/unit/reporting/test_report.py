@@ -64,7 +64,7 @@ def test_save_takes_the_format_of_the_suffix(page, tmp_path, suffix, start):
 def test_save_refuses_another_suffix(page, tmp_path):
     """The message names the suffixes there are."""
     with pytest.raises(InvalidInput, match=r"the suffix of path must be one of '.html'"):
-        page.save(tmp_path / "report.pdf")
+        page.save(tmp_path / "report.odt")
 
 
 def test_report_takes_the_place_of_the_old_one_when_it_is_whole(page, tmp_path):
