@@ -219,6 +219,8 @@ def _in_unit(value: float | None, unit: str) -> str:
 
 # ---- Scores with their distribution under calibration, and the parts of the Brier score ---------
 
+Z_OF_RANGE = 1.959964  # normal quantile of 97.5 %
+
 
 def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Scores:
     """Return discrimination, scores and the CORP decomposition under one-dimensional lenses."""
@@ -308,7 +310,7 @@ def _score_of(name: str, sums: Floats, most: float) -> Score:
     value, expected, variance = sums.tolist()
     if not math.isfinite(value):
         return Score(name=name, value=value, expected=expected)
-    half = Z * math.sqrt(max(variance, 0.0))
+    half = Z_OF_RANGE * math.sqrt(max(variance, 0.0))
     # The limit knows no range, the score does.
     low, high = max(expected - half, 0.0), min(expected + half, most)
     return Score(name=name, value=value, expected=expected, low=low, high=high)
