@@ -155,9 +155,8 @@ def _funnel(result: GroupsTest, ax: Axes | None) -> Axes:
     _name(ax, result, x, gap, clear)
     base.legend(ax, loc="best")
     count = int(np.count_nonzero(clear))
-    kind = "segments" if result.overlap else "groups"
     level = CLEAR if result.level is None else result.level
-    title = f"{count:,} of {len(result):,} {kind} with adjusted p $\\leq$ {level:g}"
+    title = f"{count:,} of {len(result):,} {result.kind}s with adjusted p $\\leq$ {level:g}"
     return base.label_axes(
         ax, "number of rows, of mean variance", "observed - predicted, percentage points", title
     )

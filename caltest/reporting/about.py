@@ -23,12 +23,8 @@ from caltest.reporting.content import Block, Content, Reproduction, facts
 from caltest.sources import Cells
 from caltest.types import Ints
 
-PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES = (
-    "data period",
-    "sample adequacy",
-    "limitations",
-    "signatures",
-)
+PERIOD, ADEQUACY = "data period", "sample adequacy"
+LIMITATIONS, SIGNATURES = "limitations", "signatures"
 WORDS = ("event", "events")  # of the sentences, not of the page
 ENOUGH_EVENTS = 100  # Collins et al. 2016, of either outcome
 
@@ -119,15 +115,15 @@ def about_blocks(content: Content) -> Iterator[Block]:
     Block
         Of the section.
     """
-    meta = dict(content.meta)
-    names = [name for name in meta if name not in (SIGNATURES, *WORDS)]
-    if not names:
+    meta = {name: text for name, text in content.meta if name not in (SIGNATURES, *WORDS)}
+    if not meta:
         return
-    enough = " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, ""))))
-    others = [name for name in names if name not in (PERIOD, ADEQUACY, LIMITATIONS)]
-    stated = [(name.capitalize(), meta[name]) for name in names if name == PERIOD]
-    stated += [("Sample adequacy", enough), *((name, meta[name]) for name in others)]
-    stated += [(name.capitalize(), meta[name]) for name in names if name == LIMITATIONS]
+    enough = " ".join(filter(None, (content.adequacy, meta.pop(ADEQUACY, ""))))
+    first, last = (
+        {name.capitalize(): meta.pop(name)} if name in meta else {}
+        for name in (PERIOD, LIMITATIONS)
+    )
+    stated = [*first.items(), ("Sample adequacy", enough), *meta.items(), *last.items()]
     yield facts("Stated by the author", stated)
 
 

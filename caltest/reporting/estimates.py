@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, Settings, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.tested import frequent_classes
-from caltest.results import HTest, HTestTable, Interval
+from caltest.results import HTest, HTestTable
 from caltest.results.wording import rows_of_slope
 from caltest.types import Floats
 
@@ -51,12 +51,7 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
     "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess curve"),
     "ece": ("ECE (15 bins)", None, "points", "mean gap of bins; above 0 by chance too"),
     "smooth-ece": ("smooth ECE", None, "points", "mean gap after smoothing"),
-    "corp": (
-        "miscalibration MCB (CORP)",
-        None,
-        "score",
-        "what recalibration could gain",
-    ),
+    "corp": ("miscalibration MCB (CORP)", None, "score", "what recalibration could gain"),
     "brier": ("Brier score", None, "score", "smaller is better"),
 }
 
@@ -120,17 +115,10 @@ def _of_many(predictions: Predictions) -> Iterator[Estimate]:
     Estimate
         Temperature and classwise ECE.
     """
-    temperature = temperature_interval(predictions)
-    if temperature is not None:
-        value, low, high = temperature
-        yield Estimate(
-            name="temperature",
-            value=value,
-            ideal=1.0,
-            low=low,
-            high=high,
-            note="fitted to these rows; above 1: predictions are too extreme",
-        )
+    if temperature := temperature_interval(predictions):
+        ends: dict[str, Any] = dict(zip(("value", "low", "high"), temperature, strict=True))
+        note = "fitted to these rows; above 1: predictions are too extreme"
+        yield Estimate(name="temperature", ideal=1.0, **ends, note=note)
     yield Estimate(
         name="classwise ECE",
         value=float(measures.classwise_ece(predictions)),
@@ -153,23 +141,12 @@ def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Es
             continue
         done.add(row.test)
         name, ideal, unit, note = OF_TESTS[row.test]
-        found = _limits(row, settings)
-        yield Estimate(
-            name=name,
-            value=row.estimate,
-            ideal=ideal,
-            low=None if found is None else found.low,
-            high=None if found is None else found.high,
-            pvalue=row.pvalue,
-            unit=unit,
-            note=note if found is None else f"{note}{rows_of_slope(found)}",
-        )
-
-
-def _limits(row: HTest, settings: Settings) -> Interval | None:
-    with suppress(NotApplicable):
-        return row.confidence_interval(n_resamples=499, n_jobs=settings.n_jobs)
-    return None
+        low = high = None
+        with suppress(NotApplicable):
+            found = row.confidence_interval(n_resamples=499, n_jobs=settings.n_jobs)
+            low, high, note = found.low, found.high, f"{note}{rows_of_slope(found)}"
+        about: dict[str, Any] = {"pvalue": row.pvalue, "unit": unit, "note": note}
+        yield Estimate(name=name, value=row.estimate, ideal=ideal, low=low, high=high, **about)
 
 
 def temperature_interval(predictions: Predictions) -> tuple[float, float, float] | None:
@@ -288,10 +265,12 @@ def _discrimination(
         note = "mean over pairs of classes (Hand and Till); 0.5: no discrimination, 1: perfect"
     with suppress(NotApplicable):
         area = source.area()
-        ends = area.auc, area.low, area.high
-        yield _area("AUC (C-statistic)", ends, note)
+        ends = {"value": area.auc, "low": area.low, "high": area.high}
+        yield Estimate(name="AUC (C-statistic)", **ends, unit="score", note=note)
         if profile.gini:
-            yield _area("Gini (accuracy ratio)", [2.0 * x - 1.0 for x in ends], "2 AUC \u2212 1")
+            name, note = "Gini (accuracy ratio)", "2 AUC \u2212 1"
+            ends = {end: 2.0 * value - 1.0 for end, value in ends.items()}
+            yield Estimate(name=name, **ends, unit="score", note=note)
     value, base = brier.score, brier.uncertainty
     if source.m > 2 and source.predictions is not None:
         shares = np.array([one.observed for one in source.class_counts()])
@@ -300,11 +279,6 @@ def _discrimination(
     if base > 0:
         note = "0: no better than the observed frequencies, 1: perfect"
         yield Estimate(name="Brier skill score", value=1.0 - value / base, unit="score", note=note)
-
-
-def _area(name: str, ends: Sequence[float], note: str) -> Estimate:
-    value, low, high = ends
-    return Estimate(name=name, value=value, low=low, high=high, unit="score", note=note)
 
 
 def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
@@ -324,13 +298,11 @@ def _ece(source: Source, tests: HTestTable) -> Iterator[Score]:
         if source.predictions is not None:
             yield Score(name=name, value=float(measures.ece(source.predictions, lens=source.lens)))
         return
-    redrawn = row.null_distribution
-    if redrawn is None:
-        yield Score(name=name, value=row.estimate)
-    else:
-        low, high = np.quantile(redrawn, [0.025, 0.975]).tolist()
-        expected = float(redrawn.mean())
-        yield Score(name=name, value=row.estimate, expected=expected, low=low, high=high)
+    null: dict[str, float] = {}
+    if row.null_distribution is not None:
+        low, high = np.quantile(row.null_distribution, [0.025, 0.975]).tolist()
+        null = {"expected": float(row.null_distribution.mean()), "low": low, "high": high}
+    yield Score(name=name, value=row.estimate, **null)
 
 
 def _score_of(name: str, sums: Floats, most: float) -> Score:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from caltest.errors import NotApplicable
+from caltest.render import Sheet
 from caltest.render.sheet import printable
 from caltest.reporting.content import Block, Content, Figure, Section
 from caltest.reporting.html import formula_image, html_page, subtitle
@@ -134,7 +135,7 @@ def _add(document: Any, block: Block) -> None:
     if block.figure is not None:
         _add_figure(document, block.figure)
     elif block.sheet is not None:
-        _add_table(document, block)
+        _add_table(document, block, block.sheet)
     elif block.kind == "heading":
         document.add_heading(_legal(block.text), 2)
     elif block.kind == "formula":
@@ -168,16 +169,16 @@ def _add_picture(document: Any, image: io.BytesIO, width: float, text: str) -> N
     picture._inline.docPr.set("descr", _legal(text))  # noqa: SLF001 - python-docx has no name for it
 
 
-def _add_table(document: Any, block: Block) -> None:
+def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
     """Add a table whose header stands on each page, and whose rows are not broken."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement, parse_xml
     from docx.oxml.ns import nsdecls
     from docx.shared import Pt
 
-    header, rows, n_text = _grid(block)
-    if block.sheet is not None and block.sheet.rows and block.sheet.title:
-        caption = document.add_paragraph(_legal(block.sheet.title), "Caption")
+    header, rows, n_text = _grid(block, sheet)
+    if sheet.rows and sheet.title:
+        caption = document.add_paragraph(_legal(sheet.title), "Caption")
         caption.paragraph_format.keep_with_next = True
     lines = [*([header] if header else []), *rows]
     grid = document.add_table(len(lines), len(lines[0]), "Table Grid")
@@ -203,16 +204,13 @@ def _add_table(document: Any, block: Block) -> None:
                 cell._tc.get_or_add_tcPr().append(parse_xml(fill))  # noqa: SLF001 - as above
         if block.kind == "lines":
             row.height = Pt(30)
-    for text in _below(block):
+    for text in _below(sheet):
         document.add_paragraph(_legal(text)).paragraph_format.space_before = Pt(3)
     document.add_paragraph().paragraph_format.space_after = Pt(0)
 
 
-def _grid(block: Block) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
+def _grid(block: Block, sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
     """Return header, rows and how many leading columns hold text, of a table or of facts."""
-    sheet = block.sheet
-    if sheet is None:
-        return (), [], 0
     if block.kind == "lines":
         lines = [(name, "", "", "") for name, _ in sheet.facts]
         return ("name", "role", "date", "signature"), lines, 4
@@ -223,11 +221,8 @@ def _grid(block: Block) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
     return (*sheet.header, "light") if block.lights else sheet.header, rows, sheet.n_text
 
 
-def _below(block: Block) -> list[str]:
+def _below(sheet: Sheet) -> list[str]:
     """Return the texts below a table."""
-    sheet = block.sheet
-    if sheet is None:
-        return []
     closing = [f"{name[:1].upper()}{name[1:]}: {value}" for name, value in sheet.closing]
     return [*([sheet.legend] if sheet.legend else []), *closing]
 
@@ -264,9 +259,10 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
         for number, text in enumerate([subtitle(content), *filter(None, texts)], 1):
             answer.write_string(number, 0, _legal(text))
         taken = {"the answer"}
-        for block in (block for section in sections for block in section.blocks if block.sheet):
-            header, rows, n_text = _grid(block)
-            page = book.add_worksheet(_sheet_name(block.sheet.title if block.sheet else "", taken))
+        blocks = [block for section in sections for block in section.blocks]
+        for block, sheet in ((block, block.sheet) for block in blocks if block.sheet):
+            header, rows, n_text = _grid(block, sheet)
+            page = book.add_worksheet(_sheet_name(sheet.title, taken))
             page.freeze_panes(1, 1) if header else None
             for place, name in enumerate(header):
                 page.write_string(0, place, _legal(name), bold)
@@ -279,7 +275,7 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
                     else:
                         page.write_number(number, place, value, shaped(shape))
             page.autofit(400)
-            for number, text in enumerate(_below(block), first + len(rows) + 1):
+            for number, text in enumerate(_below(sheet), first + len(rows) + 1):
                 page.write_string(number, 0, _legal(text))
     return buffer.getvalue()
 

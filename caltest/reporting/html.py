@@ -8,8 +8,9 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
+from itertools import count
 from typing import TYPE_CHECKING, cast
 from xml.etree import ElementTree as ET
 
@@ -57,7 +58,7 @@ def html_page(content: Content, sections: Sequence[Section], *, paper: str = "")
         sections=sections,
         subtitle=subtitle(content),
         version=__version__,
-        formula=_formulas(),
+        formula=partial(_formula, count(1)),
         bar=gap_bar,
         tone=TONES.get(content.answer.verdict.answer, "unsure"),
         beside=IN_CARD,
@@ -152,20 +153,14 @@ def _template_text(name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-class _formulas:  # noqa: N801 - called like a function
-    """Draws formulas, each with ids of its own."""
+def _formula(numbers: Iterator[int], latex: str) -> Markup:
+    """Draw a formula with ids of its own, or write it as text."""
+    from markupsafe import Markup
 
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, latex: str) -> Markup:
-        from markupsafe import Markup, escape
-
-        self.count += 1
-        drawn = formula_svg(latex, key=f"formula-{self.count}")
-        if drawn is None:
-            return Markup("<code>{}</code>").format(plain_formula(latex))
-        return Markup(drawn) if drawn else escape(latex)  # noqa: S704 - matplotlib drew it
+    drawn = formula_svg(latex, key=f"formula-{next(numbers)}")
+    if drawn is None:
+        return Markup("<code>{}</code>").format(plain_formula(latex))
+    return Markup(drawn)  # noqa: S704 - matplotlib drew it
 
 
 def markdown_page(content: Content, sections: Sequence[Section]) -> str:
@@ -268,7 +263,7 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
     buffer = io.StringIO()
     metadata = {"Date": None, "Creator": None}
     canvas.savefig(buffer, format="svg", metadata=metadata, transparent=True)
-    root = _read(buffer.getvalue())
+    root = ET.fromstring(buffer.getvalue())  # noqa: S314 - matplotlib wrote it
     _clean(root)
     _add_tips(root, texts)
     _theme(root)
@@ -400,10 +395,6 @@ def _for_mathtext(latex: str) -> str:
     text = re.sub(r"\\(?:[Bb]ig[lr]?)(?![A-Za-z])", "", latex)
     text = re.sub(r"\\(le|ge|ne)(?![A-Za-z])", r"\\\1q", text)
     return re.sub(r"\\(lVert|rVert)", r"\\Vert", text).strip().rstrip(".,;")
-
-
-def _read(text: str) -> ET.Element:
-    return ET.fromstring(text)  # noqa: S314 - matplotlib wrote it; comments are dropped here
 
 
 def _clean(root: ET.Element) -> None:

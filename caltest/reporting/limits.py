@@ -16,6 +16,7 @@ from caltest.reporting.content import Block, Settings, Within, WithinRow, notes,
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
 from caltest.results import HTest, HTestTable
+from caltest.results.table import LIGHTS
 from caltest.results.verdict import SPEAKS
 from caltest.segments.inputs import frame_of
 from caltest.types import AnyArray, Floats
@@ -123,12 +124,9 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
     lights = tested.traffic_lights
     title = "Grades of the master scale"
     yield table(title, header, rows, shown=25, bars=tuple(bars), lights=lights)
-    bounds = tested.light_bounds or ()
-    if bounds:
-        told = ", ".join(
-            f"{colour} at {bound:g} or below"
-            for colour, bound in zip(("yellow", "orange", "red"), bounds, strict=True)
-        )
+    if tested.light_bounds:
+        named = zip(LIGHTS[1:], tested.light_bounds, strict=True)
+        told = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in named)
         yield paragraph(
             "The tests are one-sided: a small p-value, before adjustment, and its light "
             f"({told}, green above) speak of more defaults than the PD says. A green light does "
@@ -172,14 +170,8 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
                 left_out.append(f"{name}: {sentence(problem)}")
                 continue
             estimate = max(exceeds.estimate, 0.0) ** (1 / power)
-            rows.append(
-                WithinRow(
-                    name=name,
-                    estimate=estimate,
-                    exceeds=exceeds.pvalue,
-                    within=within.pvalue,
-                )
-            )
+            pvalues = {"exceeds": exceeds.pvalue, "within": within.pvalue}
+            rows.append(WithinRow(name=name, estimate=estimate, **pvalues))
     groups = len(parts) - 1
     is_whole = not groups or len(rows) == len(ERRORS) * len(parts)
     return Within(

@@ -466,10 +466,9 @@ def _content(
 
 
 def _checked_tests(test: object) -> list[str | Measure]:
-    values = [*map(measure_of, _as_list(test, "test"))]
     return [
         one if isinstance(one, Measure) else checks.check_choice(one, TESTS, "test")
-        for one in values
+        for one in map(measure_of, _as_list(test, "test"))
     ]
 
 

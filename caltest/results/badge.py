@@ -59,7 +59,7 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     'no evidence against (p = 0.43)'
     """
     rows = result.tests
-    p = float(getattr(result, "pvalue", None) or wording.pvalue_of_table(result))  # type: ignore[arg-type]  # a table
+    p = result.pvalue
     claim = wording.claim_of(rows[0]) if rows else wording.CALIBRATION
     few = bool(rows) and all(wording.is_too_small(row.size) for row in rows)
     key = wording.answer(p, result.level, claim, few=few)

@@ -247,8 +247,7 @@ def _table_facts(table: HTestTable, *, shown: Columns) -> sheet.Pairs:
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
     facts += _sides(rows)
-    if table.correction is not None:
-        name = CORRECTIONS.get(table.correction, table.correction)
+    if name := _correction(table):
         facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
     return tuple((name, value) for name, value in facts if value)
 
@@ -383,10 +382,9 @@ def sheet_of_groups(test: GroupsTest, *, long: bool = False) -> sheet.Sheet:
     names = [test.name(g) for g in shown]
     numbered = max(map(len, names)) > LONGEST
     marks = [f"[{k}]" for k in range(1, len(names) + 1)] if numbered else names
-    kind = "segments" if test.overlap else "groups"
     return sheet.Sheet(
-        title=f"Exact test of calibration in {len(test):,} {kind}: {test.title}",
-        headline=wording.headline_of_groups(test),
+        title=f"Exact test of calibration in {len(test):,} {test.kind}s: {test.title}",
+        headline=wording.with_worst(wording.told_of_groups(test)),
         facts=_facts(test),
         numbers=(("p-value of all", sheet.pvalue(test.pvalue)),),
         header=("", *NUMBERS, *more, "adjusted", ""),
@@ -401,47 +399,39 @@ def sheet_of_groups(test: GroupsTest, *, long: bool = False) -> sheet.Sheet:
 def _facts(test: GroupsTest) -> sheet.Pairs:
     least, middle, most = (f"{value:,.0f}" for value in np.quantile(test.sizes, (0, 0.5, 1)))
     columns = " x ".join(test.columns)
-    kind = "segments" if test.overlap else "groups"
-    adjusted = "segments, which overlap" if test.overlap else "groups"
+    adjusted = f"{len(test):,} {test.kind}s{', which overlap' * test.overlap}"
     settings = ((name, sheet.number(value)) for name, value in test.parameters.items())
     return (
         ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
-        (kind, f"{len(test):,} of {columns}, {least} to {most} rows, median {middle}"),
+        (f"{test.kind}s", f"{len(test):,} of {columns}, {least} to {most} rows, median {middle}"),
         *settings,
         ("null", f"exact, {test.null_text}"),
-        ("adjusted", f"{_method(test)}, {len(test):,} {adjusted}"),
+        ("adjusted", f"{_correction(test) or 'not at all'}, {adjusted}"),
     )
 
 
-def _method(test: GroupsTest) -> str:
-    if test.correction is None:
-        return "not at all"
-    return CORRECTIONS.get(test.correction, test.correction)
+def _correction(table: HTestTable) -> str:
+    """How the p-values are adjusted; empty where they are not."""
+    key = table.correction or ""
+    return CORRECTIONS.get(key, key)
 
 
 def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
-    share = test.events[g] / test.sizes[g]
-    own = (
-        (sheet.number(float(test.statistics[g])), sheet.pvalue(test.pvalues[g], "1e-30"))
-        if long
-        else ()
-    )
+    share, adjusted = test.events[g] / test.sizes[g], float(test.adjusted[g])
+    own = sheet.number(float(test.statistics[g])), sheet.pvalue(test.pvalues[g], "1e-30")
     return (
         str(test.sizes[g]),
         *_gap_cells(test.predicted[g], share, test.low[g], test.high[g]),
-        *own,
-        sheet.pvalue(float(test.adjusted[g])),
-        sheet.stars(float(test.adjusted[g])),
+        *(own if long else ()),
+        sheet.pvalue(adjusted),
+        sheet.stars(adjusted),
     )
 
 
 def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
     if test.level is not None:
-        kind = "segments" if test.overlap else "groups"
-        yield (
-            f"rejected at level {sheet.number(test.level)}",
-            f"{test.n_rejected:,} of {len(test):,} {kind}",
-        )
+        many = f"{test.n_rejected:,} of {len(test):,} {test.kind}s"
+        yield f"rejected at level {sheet.number(test.level)}", many
     yield "predicted, observed, gap", GAPS
     for name, (p, text) in test.omnibus.items():
         yield name, f"p-value {sheet.equals(sheet.pvalue(p))}, {text}"

@@ -420,6 +420,11 @@ class GroupsTest(HTestTable):
         told = [f"{column} = {value}" for column, value in pairs if value is not None]
         return " & ".join(told) or "all rows"
 
+    @property
+    def kind(self) -> str:
+        """What a group is: "group", or "segment" where they overlap."""
+        return "segment" if self.overlap else "group"
+
     @cached_property
     def order(self) -> Ints:
         """The numbers of the groups, the worst first: by p-value, then by standardised gap."""
@@ -463,10 +468,9 @@ class GroupsTest(HTestTable):
         from caltest.measures.gap import Gap, Where
 
         name = self.name(g)
-        kind = "segment" if self.overlap else "group"
-        whose: dict[str, Any] = {kind: name}
+        whose: dict[str, Any] = {self.kind: name}
         measured = Gap.of(
-            kind=kind,
+            kind=self.kind,
             name=name,
             n=int(self.sizes[g]),
             predicted=float(self.predicted[g]),
@@ -499,18 +503,6 @@ class GroupsTest(HTestTable):
     def summary(self) -> Summary:
         """Return the longer print: a hundred groups, with statistics and p-values."""
         return Summary(sheets.sheet_of_groups(self, long=True))
-
-    def verdict(self) -> Verdict:
-        """Return what a person can act on; see `HTest.verdict`.
-
-        Returns
-        -------
-        Verdict
-            Its print begins with the first line of the print of the groups.
-        """
-        from caltest.results.verdict import verdict_of_groups
-
-        return verdict_of_groups(self)
 
     def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the data frame; those of groups keep their types."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
     from caltest.results.htest import HTest
-    from caltest.results.interval import Interval
     from caltest.results.table import HTestTable
     from caltest.results.wording import Claim
     from caltest.segments import SegmentsTest
@@ -175,14 +175,16 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
     if isinstance(table, GroupsTest):
         return verdict_of_groups(table, pvalue=pvalue)
-    p = wording.pvalue_of_table(table) if pvalue is None else pvalue
+    p = table.pvalue if pvalue is None else pvalue
     worst = table.rows[wording.worst_first(table)[0]]
     claim = wording.claim_of(worst)
     few = all(wording.is_too_small(row.size) for row in table)
     places = tuple(_places_of_rows(table, p))
     first, rest = wording.told_of_table(table, p)
     told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
-    sentences = [("answer", first), *_where(told, rest), *wording.differences(table)]
+    sentences = [("answer", first), *_where(told, rest)]
+    if table.difference is not None:
+        sentences.append(("difference", wording.difference_in_words(table.difference)))
     rows: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
     rows |= {"headline": wording.headline_of_table(table, p), "few": few, "size": worst.size}
     rows["shown"] = worst
@@ -193,10 +195,7 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     places = tuple(_places_of_segments(test, p))
-    first, rest = wording.told_of_segments(test, p)
-    sentences = [("answer", first), *_where(places, rest)]
-    headline = wording.headline_of_segments(test, p)
-    return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
+    return _verdict_of_parts(test, p, wording.told_of_segments(test, p), places)
 
 
 def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdict:
@@ -204,10 +203,15 @@ def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdi
     p = test.pvalue if pvalue is None else pvalue
     bound = SPEAKS if test.level is None else test.level
     places = tuple(gap for gap in test.worst(MOST_PLACES) if (gap.pvalue or 0.0) <= bound)
-    first, rest = wording.told_of_groups(test, p)
-    sentences = [("answer", first), *_where(places, rest)]
-    headline = wording.headline_of_groups(test, p)
-    return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
+    return _verdict_of_parts(test, p, wording.told_of_groups(test, p), places)
+
+
+def _verdict_of_parts(
+    test: Any, pvalue: float, told: tuple[str, str], places: Sequence[Gap]
+) -> Verdict:
+    sentences = [("answer", told[0]), *_where(places, told[1])]
+    headline = wording.with_worst(told)
+    return _verdict(test, pvalue, wording.CALIBRATION, sentences, places, headline=headline)
 
 
 def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
@@ -337,45 +341,33 @@ def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
 def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
     """Yield the number of events expected, and the slope with its interval, of two classes.
 
+    The interval is that of the test of the slope, as in the table of estimates of a report.
+
     Yields
     ------
     str
         A sentence.
     """
-    if test.size is None or test.size.kind != "event":
-        return
-    try:
-        slope = _slope(test, n_jobs)
-    except NotApplicable:
-        return
-    if slope is not None:
-        rows = None if test.evidence is None else test.evidence.predictions
-        weighted = rows is not None and rows.sample_weight is not None
-        yield wording.slope_in_words(test.size, slope, weighted=weighted)
-
-
-def _slope(test: HTest, n_jobs: int | None) -> Interval | None:
-    """Bound the slope of the rows of a test, or of its cells; None where it keeps neither.
-
-    It is the interval of the test of the slope, as in the table of estimates of a report.
-    """
     from caltest.measures.recalibration.cox import Cox
 
-    slope, held = Cox(tested="slope"), test.counted or test.evidence
-    if held is None:
-        return None
-    kept: Any = {"evidence" if held is test.evidence else "counted": replace(held, measure=slope)}
+    held = test.counted or test.evidence
+    if held is None or test.size is None or test.size.kind != "event":
+        return
+    slope = replace(held, measure=Cox(tested="slope"))
+    kept: Any = {"evidence" if held is test.evidence else "counted": slope}
     asked = replace(test, n_resamples=0, **kept)  # no p-value of the slope is known
     draws = max(test.n_resamples or 0, 999)
-    return asked.confidence_interval(n_resamples=draws, n_jobs=n_jobs)
+    with suppress(NotApplicable):
+        found = asked.confidence_interval(n_resamples=draws, n_jobs=n_jobs)
+        rows = None if test.evidence is None else test.evidence.predictions
+        weighted = rows is not None and rows.sample_weight is not None
+        yield wording.slope_in_words(test.size, found, weighted=weighted)
 
 
 def _detectable(test: HTest, n_jobs: int | None) -> Iterator[str]:
-    try:
-        found: Sequence[Detectable] = detectable(test, n_jobs)
-    except NotApplicable:
-        return
-    yield wording.detectable_in_words(found, test.n, test.level or LEVEL)
+    with suppress(NotApplicable):
+        found = detectable(test, n_jobs)
+        yield wording.detectable_in_words(found, test.n, test.level or LEVEL)
 
 
 # ---- What a test could have found with the rows at hand: the smallest errors with a power of 80 %

@@ -264,12 +264,6 @@ def difference_in_words(test: HTest) -> str:
     return f"{first}: {size.name} is farthest from the others{clear}: {numbers}."
 
 
-def differences(table: HTestTable) -> list[tuple[str, str]]:
-    """The sentence of a verdict on whether groups differ, where that was tested."""
-    found = table.difference
-    return [] if found is None else [("difference", difference_in_words(found))]
-
-
 # ---- several tests ------------------------------------------------------------------------------
 
 
@@ -295,8 +289,13 @@ def pvalue_of_table(table: HTestTable) -> float:
 
 def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     """The answer of several tests, and the direction of the one that is farthest out."""
-    first, worst = told_of_table(table, pvalue)
-    word = "Farthest off" if claim_of(table.rows[0]).is_good else "Worst"
+    told = told_of_table(table, pvalue)
+    return with_worst(told, "Farthest off" if claim_of(table.rows[0]).is_good else "Worst")
+
+
+def with_worst(told: tuple[str, str], word: str = "Worst") -> str:
+    """The answer on several parts, and the one that is farthest out where it is told."""
+    first, worst = told
     return f"{first} {word} is {worst}" if worst else first
 
 
@@ -304,25 +303,34 @@ def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, 
     """The answer of several tests, and the one that is farthest out; empty where it is not told."""
     worst = worst_first(table)[0]
     claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
-    whole = pvalue_of_table(table) if pvalue is None else pvalue
-    bound = bound_of(whole, table.level)
-    count = int((table.adjusted <= bound).sum())
-    noun = noun_of(table.rows)
-    row = table.rows[worst]
+    whole = table.pvalue if pvalue is None else pvalue
+    noun, row = noun_of(table.rows), table.rows[worst]
     few = all(is_too_small(one.size) for one in table.rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    every, name = f"{len(table)} {noun}", called(name_of(row, table.rows), table.rows)
-    where = f"in {count} of {every}" if count else f"in none of {every}"
+    name = called(name_of(row, table.rows), table.rows)
     told = f"{name}. {direction(picked(row, table.rows), least)}".rstrip()
+    bound = bound_of(whole, table.level)
     if claim.is_good:
-        return f"{first}: shown {where}.", told
+        count = int((table.adjusted <= bound).sum())
+        return f"{first}: shown in {count or 'none'} of {len(table)} {noun}.", told
+    return _told_of_parts(table, whole, first, noun, told if whole <= bound else "", form="d")
+
+
+def _told_of_parts(
+    table: HTestTable, whole: float, first: str, noun: str, worst: str, *, form: str = ",d"
+) -> tuple[str, str]:
+    """The answer with the number of parts that are rejected, and the worst where some are."""
+    bound = bound_of(whole, table.level)
+    count = int((table.adjusted <= bound).sum())
+    every = f"{len(table):{form}} {noun}"
     if not count:
-        told = f" for all together, {where} by itself"
-        return f"{first}{told if whole <= bound else f' in any of {every}'}.", ""
+        where = f" for all together, in none of {every} by itself"
+        return f"{first}{where if whole <= bound else f' in any of {every}'}.", ""
+    where = f"in {count:{form}} of {every}"
     if whole > bound:
         kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
-        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", ""
-    return f"{first}, {where}.", told
+        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", worst
+    return f"{first}, {where}.", worst
 
 
 def picked(row: HTest, rows: Sequence[HTest]) -> HTest:
@@ -393,12 +401,6 @@ def called(name: str, rows: Sequence[HTest]) -> str:
     return f"{'group' if rows[0].counts is None else 'grade'} {name}"
 
 
-def headline_of_segments(test: SegmentsTest, pvalue: float | None = None) -> str:
-    """The answer on all segments, and the worst of them."""
-    first, worst = told_of_segments(test, pvalue)
-    return f"{first} Worst is {worst}" if worst else first
-
-
 def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
     """The answer on all segments, and the worst of them; empty where it is not told."""
     p = test.pvalue if pvalue is None else pvalue
@@ -414,28 +416,12 @@ def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[s
     return f"{first} in some segments.", f"{worst.definition}: {numbers}"
 
 
-def headline_of_groups(test: GroupsTest, pvalue: float | None = None) -> str:
-    """The answer on very many groups, and the worst of them."""
-    first, worst = told_of_groups(test, pvalue)
-    return f"{first} Worst is {worst}" if worst else first
-
-
 def told_of_groups(test: GroupsTest, pvalue: float | None = None) -> tuple[str, str]:
     """The answer on very many groups, and the worst of them; empty where it is not told."""
     whole = test.pvalue if pvalue is None else pvalue
     first = answer_in_words(whole, test.level, CALIBRATION)
-    bound = bound_of(whole, test.level)
-    count = int((test.adjusted <= bound).sum())
-    kind = "segments" if test.overlap else "groups"
-    every = f"{len(test):,} {kind}"
-    if not count:
-        told = f" for all together, in none of {every} by itself"
-        return f"{first}{told if whole <= bound else f' in any of {every}'}.", ""
-    where = f", in {count:,} of {every}"
-    if whole > bound:
-        kept = "p-value, not adjusted," if test.correction is None else "adjusted p-value"
-        where = f" for all together; the {kept} is at most {bound:g} in {count:,} of {every}"
-    return f"{first}{where}.", f"{place_in_words(test.worst(1)[0])}."
+    worst = f"{place_in_words(test.worst(1)[0])}."
+    return _told_of_parts(test, whole, first, f"{test.kind}s", worst)
 
 
 # ---- the verdict --------------------------------------------------------------------------------

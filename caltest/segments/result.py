@@ -11,7 +11,7 @@ from caltest.measures.gap import Gap, Where
 from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars
 from caltest.results.codec import NULL_UNLESS_ASKED
 from caltest.results.printable import Summary, Table, given
-from caltest.results.wording import headline_of_segments
+from caltest.results.wording import told_of_segments, with_worst
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
     names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
     return Sheet(
         title="Exact test of calibration in segments",
-        headline=headline_of_segments(test),
+        headline=with_worst(told_of_segments(test)),
         facts=_facts(test),
         numbers=(("T", number(test.statistic)), ("p-value", pvalue(test.pvalue))),
         header=header,

@@ -116,7 +116,7 @@ CALLS = {
     "labels-numbered-from-one": predictions(P3, [1, 2, 3]),
     "labels-minus-one-and-one": predictions(labels=[-1, 1, 1]),
     "labels-of-no-class": predictions(P3, ["cat", "cow", "cat"], classes=["cat", "dog", "emu"]),
-    "labels-text-where-classes-are-numbers": predictions(labels=["1", "0", "a"], classes=[0, 1]),
+    "labels-text-where-classes-are-numbers": predictions(labels=["1", "0", "2"], classes=[0, 1]),
     "labels-fractions": predictions([0, 1, 1.0], [0.5, 1.5, 0.5]),
     "labels-not-whole": predictions(labels=[1.0, 0.0, 0.5]),
     "labels-missing": predictions(labels=[1.0, float("nan"), 0.0]),
