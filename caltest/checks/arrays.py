@@ -291,8 +291,9 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     text = values.dtype.kind == "U"
     if text and classes.dtype.kind != "U":  # "0" for 0, as a text file has it
         written = classes.astype(str)
-        if not np.isin(values, written).all():
-            raise _unknown_label(values, 0, classes, name)
+        unknown = ~np.isin(values, written)
+        if unknown.any():
+            raise _unknown_label(values, int(np.argmax(unknown)), classes, name)
         classes = written
     known = np.arange(m) if classes.dtype.kind == "U" and not text else classes
     if np.array_equal(known, np.arange(m)):  # the usual case, one pass

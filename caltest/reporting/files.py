@@ -212,7 +212,7 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
 def _grid(block: Block, sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
     """Return header, rows and how many leading columns hold text, of a table or of facts."""
     if block.kind == "lines":
-        lines = [(name, "", "", "") for name, _ in sheet.facts]
+        lines: list[tuple[str, ...]] = [(name, "", "", "") for name, _ in sheet.facts]
         return ("name", "role", "date", "signature"), lines, 4
     if not sheet.rows:
         return (), list(sheet.facts), 2
