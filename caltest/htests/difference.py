@@ -338,18 +338,22 @@ def _events(parts: Sequence[Sequence[Column]]) -> Iterator[Event]:
     for k in chosen:
         columns = [part[k][1] for part in parts]
         p = np.concatenate([rows.probs for rows in columns])
-        weight = [rows.weight for rows in columns if rows.weight is not None]
-        codes = [rows.clusters for rows in columns if rows.clusters is not None]
-        signs = np.unique(np.concatenate(codes), return_inverse=True)[1] if codes else None
-        if signs is None and len(chosen) > 1:
-            signs = np.arange(p.size)
+        weight = [
+            np.ones(rows.probs.size) if rows.weight is None else rows.weight for rows in columns
+        ]
+        codes = [  # rows of a group in which each stands for itself have signs of their own
+            ~np.arange(at, at + rows.probs.size) if rows.clusters is None else rows.clusters
+            for at, rows in zip(start, columns, strict=True)
+        ]
+        dependent = any(rows.clusters is not None for rows in columns)
+        signs = np.unique(np.concatenate(codes), return_inverse=True)[1]
         yield Event(
             name=parts[0][k][0],
             x=np.log(np.maximum(p, LEAST) / np.maximum(1.0 - p, LEAST)),
             size=np.concatenate([part[k][2] for part in parts]),
             hits=np.concatenate([rows.happened for rows in columns]).astype(np.float64),
-            weight=np.concatenate(weight) if weight else np.ones(p.size),
+            weight=np.concatenate(weight),
             start=start,
-            clusters=None if signs is None else signs % CLUSTERS,
-            dependent=bool(codes),
-        ).in_cells(weighted=bool(weight))
+            clusters=signs % CLUSTERS if dependent or len(chosen) > 1 else None,
+            dependent=dependent,
+        ).in_cells(weighted=any(rows.weight is not None for rows in columns))

@@ -291,7 +291,13 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
 
 
 def _ece(source: Source, tests: HTestTable) -> Iterator[Score]:
-    """Yield the ECE, with its quantiles under the null where it was tested by resampling."""
+    """Yield the ECE, with its quantiles under the null where it was tested by resampling.
+
+    Yields
+    ------
+    Score
+        The score.
+    """
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is None:
