@@ -28,7 +28,7 @@ import numpy as np
 from caltest.checks.arrays import MISSING_WORDS
 from caltest.checks.options import check_choice
 from caltest.checks.suspicions import warn_caller
-from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid
+from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid, shown
 from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
@@ -342,8 +342,11 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
         check_file(Path(path))
         kind = kind or format_of(path)
         source = Path(path) if Path(path).is_file() else io.BytesIO(Path(path).read_bytes())
-    else:
+    elif hasattr(path, "read"):
         source = path if isinstance(path, io.BytesIO) else io.BytesIO(path.read())
+    else:
+        rule = "path must be a path or an open binary file"
+        raise invalid(rule, shown(path), "pass one str or pathlib.Path, which may be a pattern")
     name = name_of(path)
     head = _head(source)
     if head.startswith(GZIP):

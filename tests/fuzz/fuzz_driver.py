@@ -124,11 +124,12 @@ def _is_of_the_model(error: BaseException) -> bool:
 
 def _check_warnings(caught: list[warnings.WarningMessage]) -> None:
     from caltest import DegenerateDataWarning, SuspectInputWarning
+    from caltest.errors import ReadAsWarning
 
     for one in caught:
         of_the_model = Path(one.filename).name == "naive_bayes.py"
         allowed = of_the_model or issubclass(
-            one.category, DegenerateDataWarning | SuspectInputWarning
+            one.category, DegenerateDataWarning | SuspectInputWarning | ReadAsWarning
         )
         if not allowed and not any(words in str(one.message) for words in OF_OTHERS):
             raise Fault(f"a warning: {one.message} ({one.filename}:{one.lineno})")

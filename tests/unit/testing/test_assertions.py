@@ -30,7 +30,7 @@ def test_failure_is_the_verdict():
         assert_calibrated(model(400, slope=3), rng=7)
     told = str(raised.value)
     assert "slope of the log odds" in told
-    assert "where:" in told
+    assert "worst:" in told
     assert "\nseed: 7\n" in told
     assert told.endswith("repeat: ct.testing.assert_calibrated(model, data, level=0.01, rng=7)")
 
