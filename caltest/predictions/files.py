@@ -11,6 +11,7 @@ import csv
 import glob
 import gzip
 import io
+import os
 import json
 import re
 import zipfile
@@ -286,7 +287,10 @@ def files_of(path: str | Path) -> list[Path] | None:
     """
     path = Path(path)
     if path.is_dir():
-        below = [one.relative_to(path) for one in path.rglob("*") if format_of(one)]
+        walk = ((Path(folder), names) for folder, _, names in os.walk(path))
+        below = [
+            (at / one).relative_to(path) for at, names in walk for one in names if format_of(one)
+        ]
         found = [path / one for one in below if not any(name[0] in "._" for name in one.parts)]
         kinds = {str(format_of(one)) for one in found}
         if len(kinds) == 1:

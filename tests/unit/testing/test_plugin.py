@@ -46,7 +46,7 @@ def imported():
     for data in (good, bad):
         checked = check_calibrated(data, None, None, level=0.01, rng=0, arguments={})
         decide([record_of(checked, "")])
-    check_within(good, None, tolerance=0.2, level=0.01, rng=0, arguments={})
+    check_within(good, None, None, tolerance=0.2, level=0.01, rng=0, arguments={})
     section({"test": []})
 
 
