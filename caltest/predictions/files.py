@@ -11,8 +11,8 @@ import csv
 import glob
 import gzip
 import io
-import os
 import json
+import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
