@@ -98,7 +98,7 @@ def test_failing_session(session):
             "*FAILURES*",
             "*test_bad*",
             "Not calibrated (p = *",
-            "where: *",
+            "worst: *",
             "seed: 0",
             "repeat: *assert_calibrated(model, data, n_resamples=1999, level=0.01, rng=0)",
             "p = * adjusted for 2 tests of the session",
