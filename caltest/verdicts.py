@@ -117,8 +117,8 @@ def verdict(
     >>> import caltest as ct
     >>> data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
     >>> answer = ct.verdict(data, recalibrate=["temperature"], n_resamples=99, rng=1)
-    >>> answer.answer, [kind for kind, _ in answer.sentences][-1]
-    ('strong evidence', 'helps')
+    >>> answer.answer, [kind for kind, _ in answer.card]
+    ('strong evidence', ['answer', 'size', 'where', 'helps'])
     """
     tell = progress or (lambda _what: None)
     seed = checks.check_seed(rng)

@@ -229,7 +229,7 @@ def difference_of(
     ----------
     rows : sequence of HTest
         Tests of groups; of several of a group, the first is taken.
-    n_resamples, seed, level
+    n_resamples, seed, level : int, int, and float or None
         As for `test_calibration`.
 
     Returns

@@ -23,6 +23,7 @@ def stacked_parts(
     Parameters
     ----------
     parts : iterator of (str, DataFrame)
+        Name and rows of each.
     needs : callable
         Tells of the name of a column whether it must be alike in all parts, by default of each;
         others are left out where they are not.

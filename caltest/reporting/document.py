@@ -60,7 +60,13 @@ def sections(
 
 
 def _card(content: Content) -> Iterator[Block]:
-    """Yield at most five lines; a tolerance that was tested takes the place of the power."""
+    """Yield at most five lines; a tolerance that was tested takes the place of the power.
+
+    Yields
+    ------
+    Block
+        A line.
+    """
     (_, first), *others = content.answer.verdict.card
     yield Block(kind="headline", text=_typeset(first))
     tested = [] if content.within is None else content.within.sentences

@@ -309,7 +309,7 @@ def report(
     >>> data = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
     >>> page = ct.report(data, title="M2", n_resamples=19, rng=1)
     >>> [section.key for section in page.sections][:3]
-    ['answer', 'estimates', 'where']
+    ['answer', 'details', 'estimates']
     >>> page.save("report.html")  # doctest: +SKIP
     """
     asked_as = {**locals(), **data_options, "data_options": None}
