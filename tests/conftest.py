@@ -118,8 +118,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in kept]
 
 
+SOME = 60  # cases of a test in the full tier
+
+
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield two cases of a test, and all in the full tier, or as many as its mark `cases` says.
+    """Yield two cases of a test, and sixty in the full tier, or as many as its mark `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
@@ -130,8 +133,8 @@ def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item
     for name, own in cases.items():
         mark = own[0].get_closest_marker("cases")
         quick, options = (mark.args[0], mark.kwargs) if mark else (2, {})
-        number = min(options.get("full", len(own)) if full else quick, len(own))
-        yield from random.Random(name).sample(own, number)  # noqa: S311 - no secret
+        number = options.get("full", max(quick, SOME)) if full else quick
+        yield from random.Random(name).sample(own, min(number, len(own)))  # noqa: S311 - no secret
 
 
 def pytest_collection_finish() -> None:

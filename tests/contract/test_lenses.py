@@ -28,4 +28,4 @@ OF_TWO = ["strong", "confidence", "classwise", "top-label"]  # others leave more
 @pytest.mark.full
 @pytest.mark.parametrize(("key", "m"), [*((k, 2) for k in OF_TWO), *((k, 4) for k in REGISTRY)])
 def test_lens_keeps_size_and_power_with_other_numbers_of_classes(key, m):
-    check_lens(filled(key), n_classes=(m,), n_datasets=300)
+    check_lens(filled(key), n_classes=(m,), n_datasets=60)

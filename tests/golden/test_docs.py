@@ -14,6 +14,7 @@ NEEDS = {"howto/many_rows": "distributed"}  # beyond what every environment has
 
 
 @pytest.mark.full
+@pytest.mark.cases(2, full=999)
 @pytest.mark.parametrize("page", PAGES)
 def test_page_prints_what_it_shows(page, run_page):
     """Each block of Python and each command is followed by its whole output."""

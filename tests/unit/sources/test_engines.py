@@ -45,7 +45,7 @@ def test_ibis(tmp_path):
     connection.disconnect()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask_cluster_of_two_processes_of_which_one_is_killed(in_dask):
     """A worker that is killed by its id, in the middle, changes nothing."""

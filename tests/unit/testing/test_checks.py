@@ -108,10 +108,10 @@ def form_of(example):
 @pytest.mark.skipif(not PAGE.exists(), reason="the pages are in the repository only")
 @pytest.mark.parametrize(
     ("calibrator", "broken"),
-    [(SwapsTwoClasses, "accuracy"), (LeavesTheSimplex, "simplex"), (LosesWeights, "weights")],
+    [(SwapsTwoClasses, "accuracy"), (LosesWeights, "weights")],
 )
 def test_page_shows_the_examples_as_they_are_printed(calibrator, broken):
-    """Those of the three bugs that it speaks of; which numbers are least is Hypothesis' affair."""
+    """Those of two of the bugs that it speaks of; which numbers are least is Hypothesis' affair."""
     with pytest.raises(AssertionError) as raised:
         check_calibrator(calibrator(), declares=["accuracy"], properties=[broken])
     example, *_, told = raised.value.__notes__
@@ -171,14 +171,14 @@ class Refuses(ReturnsItsInput):
 def test_map_that_returns_its_input_passes():
     """Also where that sums to 1 in single precision only."""
     declares = ["equivariant", "accuracy", "ranking", "log-loss"]
-    check_calibrator(ReturnsItsInput(), declares=declares, examples=20)
+    check_calibrator(ReturnsItsInput(), declares=declares, examples=6)
 
 
 @pytest.mark.full
 def test_map_that_takes_nothing_is_told():
     """In words of its own, not those of Hypothesis."""
     with pytest.raises(AssertionError, match="raised a ValueError for every example"):
-        check_calibrator(Refuses(), examples=5)
+        check_calibrator(Refuses(), n_classes=[2], properties=["simplex"], examples=5)
 
 
 def test_test_without_meaning_for_some_classes_is_told():
