@@ -61,11 +61,11 @@ def register_profiles(*, full: bool, fresh: bool = False) -> None:
     that is given (--hypothesis-seed).
     """
     # No deadline: the first call of a compiled function takes as long as its compilation.
-    plain = settings(deadline=None, max_examples=60 if full else 10)
+    plain = settings(deadline=None, max_examples=30 if full else 10)
     if os.environ.get("CI"):
         plain = settings(plain, derandomize=not fresh, database=None, print_blob=True)
     settings.register_profile("caltest", plain)
-    for name, examples in {"some": (40, 6), "few": (20, 4), "fewest": (6, 2)}.items():
+    for name, examples in {"some": (20, 6), "few": (10, 4), "fewest": (4, 2)}.items():
         settings.register_profile(name, plain, max_examples=examples[0 if full else 1])
     settings.load_profile("caltest")
 
