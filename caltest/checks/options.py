@@ -17,6 +17,7 @@ Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 GIB = 2**30  # bytes: what an array of a stated size may take
+CALENDAR = ("isoformat", "freqstr", "closed_left")  # what dates, periods and intervals have
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 
 
@@ -242,14 +243,26 @@ def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
 
 
 def group_values(values: object, name: str) -> AnyArray:
-    """Read groups as labels are read; dates become text, as they are where cells are counted."""
+    """Read groups as labels are read; dates, periods and intervals become text."""
     array = arrays.as_array(values, name)
+    if array.dtype.kind == "O":
+        kinds = {type(value) for value in array.flat}
+        if any(hasattr(kind, one) for kind in kinds for one in CALENDAR) and len(kinds) == 1:
+            return np.array(_without_midnight(map(str, array.tolist())))
     if array.dtype.kind != "M":
         return arrays.label_values(array, name)
     if np.isnat(array).any():
         raise arrays.missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
     days = array.dtype == np.dtype("datetime64[D]")
-    return np.array(list(map(str, (array if days else array.astype("datetime64[us]")).tolist())))
+    times = (array if days else array.astype("datetime64[us]")).tolist()
+    return np.array(_without_midnight(map(str, times)))
+
+
+def _without_midnight(times: Iterable[str]) -> list[str]:
+    """Return days where all times are midnight, as they are where cells are counted."""
+    texts = list(times)
+    days = [text.partition(" 00:00:00")[0] for text in texts]
+    return days if {len(day) for day in days} == {10} else texts
 
 
 def check_not_label(groups: object, label: str | None, name: str) -> None:

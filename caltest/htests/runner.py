@@ -215,7 +215,8 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     if not answer.outcome.parts:
         return whole
     search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
-    return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
+    library = asked.given.library
+    return _with_parts(whole, answer.outcome.parts, answer.searched, library, **search)
 
 
 def _table(
@@ -234,6 +235,7 @@ def _table(
         rows,
         name,
         adjusted,
+        library=asked.given.library,
         level=asked.level,
         notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
         omnibus=together,
@@ -256,7 +258,11 @@ def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
 
 
 def _with_parts(
-    whole: HTest, parts: Sequence[Part], seen: Predictions | Cells | None, **search: Any
+    whole: HTest,
+    parts: Sequence[Part],
+    seen: Predictions | Cells | None,
+    library: str,
+    **search: Any,
 ) -> HTest:
     """Add the statistics that a test combines, what they found, and where it is, if it rejects.
 
@@ -268,6 +274,8 @@ def _with_parts(
         The most extreme first.
     seen : Predictions or Cells, optional
         What the test saw, to be searched for places; None where no rows are kept.
+    library : str
+        In which the table of the statistics answers.
     **search
         Of `find_places`: among, n_resamples and seed.
     """
@@ -279,10 +287,11 @@ def _with_parts(
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
         finding = wording.wrong_in_words(places[0])
-    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
+    table = _components(whole, parts, library)
+    return replace(whole, components=table, finding=finding, places=places)
 
 
-def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
+def _components(whole: HTest, parts: Sequence[Part], library: str) -> HTestTable:
     """Return the statistics that a test combines as results, in their order."""
     rows = [
         replace(
@@ -306,9 +315,8 @@ def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
         )
         for part in parts
     ]
-    return HTestTable(
-        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
-    )
+    adjusted = np.array([part.adjusted for part in parts])
+    return HTestTable(tuple(rows), "joint", adjusted, level=whole.level, library=library)
 
 
 # ---- rows in memory -----------------------------------------------------------------------------
