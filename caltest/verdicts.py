@@ -81,7 +81,8 @@ def verdict(
         prefers, the first within one standard error of the best whose gain is clear by its 95 %
         interval, and the same test judges what is left of the error, out of fold as in
         `compare_calibrators`. Without it, and where something is found, the same rule chooses among
-        temperature, Platt and beta maps, of more classes temperature, vector and Dirichlet maps.
+        a shift of the log odds and a temperature, the better of these two first, Platt and beta
+        maps; of more classes temperature, vector and Dirichlet maps.
         Where rows times classes are more than 400,000, so many are compared, drawn by the seed.
     test, lens : optional
         One test and one lens, by default "combined" and "strong".
@@ -167,15 +168,46 @@ def verdict(
     return together(parts, told, equivalence=equivalence)
 
 
-def verdict_of(result: HTest | HTestTable, n_jobs: int | None = None) -> Verdict:
-    """Return the verdict of one result, with what helps."""
-    results = [("whole", result)]
-    parts = adjusted_verdicts(results, n_jobs)
-    return together(parts, what_helps(results, parts, n_jobs))
+def verdict_of(
+    result: HTest | HTestTable | SegmentsTest,
+    n_jobs: int | None = None,
+    *,
+    whole: HTest | HTestTable | None = None,
+    equivalence: bool = False,
+    command: bool = False,
+) -> Verdict:
+    """Return the verdict of one result, or of all rows and their groups, with what helps.
+
+    Parameters
+    ----------
+    result : HTest, HTestTable or SegmentsTest
+        The result; with `whole` that of the groups.
+    n_jobs : int, optional
+        Threads.
+    whole : HTest or HTestTable, optional
+        The result of all rows, beside that of their groups.
+    equivalence, command : bool
+        As for `adjusted_verdicts` and `what_helps`.
+
+    Returns
+    -------
+    Verdict
+        As `verdict` gives it for the same questions.
+    """
+    results: list[tuple[str, Any]] = [("whole", result)]
+    if whole is not None:
+        results = [("whole", whole), ("groups", result)]
+    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
+    told = what_helps(results, parts, n_jobs, command=command)
+    return together(parts, told, equivalence=equivalence)
 
 
 def what_helps(
-    results: list[tuple[str, Any]], parts: list[tuple[str, Verdict]], n_jobs: int | None
+    results: list[tuple[str, Any]],
+    parts: list[tuple[str, Verdict]],
+    n_jobs: int | None,
+    *,
+    command: bool = False,
 ) -> str | None:
     """Say which map helps, of all rows or of the groups that are rejected.
 
@@ -187,11 +219,13 @@ def what_helps(
         Their verdicts.
     n_jobs : int or None
         Threads.
+    command : bool
+        Whether to name the command, not the line of code.
 
     Returns
     -------
     str or None
-        The line of code that fits the map that `caltest.comparison.out_of_fold.first_map` takes;
+        What the map does, and the line of code or the command that fits it, that `caltest.comparison.out_of_fold.first_map` takes;
         else how many rows would be needed, or None where that cannot be told.
     """
     few = None
@@ -203,7 +237,7 @@ def what_helps(
 
             choice = first_map([one.predictions for one in found], found[0].seed, n_jobs)
         if choice is not None and choice.helps:
-            return wording.remedy_in_words(choice, rows)
+            return wording.remedy_in_words(choice, rows, command=command)
         needed = None if choice is None or few else choice.needed
         if needed and needed > sum(one.predictions.n for one in found):
             few = wording.too_few_to_recalibrate(needed, rows)

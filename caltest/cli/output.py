@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
@@ -52,8 +52,12 @@ class Output:
     output: Path | None = None
     quiet: bool = False
 
-    def writer(self, file: Path | None) -> Callable[[Written], None]:
-        """Return what writes a result; that it can be written is checked before any work.
+    beside: ClassVar[bool] = False  # whether groups are told beside all rows
+
+    def writer(self, file: Path | None) -> Callable[..., Any]:
+        """Return what writes a result, and returns what was written.
+
+        That it can be written is checked before any work.
 
         Parameters
         ----------
@@ -61,15 +65,30 @@ class Output:
             What is read, and must not be written over.
         """
         form = choose_format(self.form, self.output, file=file)
-        return lambda result: write_text(FORMATS[form](result), output=self.output)
+
+        def write(result: Any, **_: object) -> Any:
+            write_text(FORMATS[form](result), output=self.output)
+            return result
+
+        return write
 
 
 class VerdictOutput(Output):
     """The same where it is the verdict of a result that is written, which is no table."""
 
-    def writer(self, file: Path | None) -> Callable[[Any], None]:
+    beside: ClassVar[bool] = True
+
+    def writer(self, file: Path | None) -> Callable[..., Any]:
         form = choose_format(self.form, self.output, file=file, formats=OF_VERDICTS)
-        return lambda result: write_text(FORMATS[form](result.verdict()), output=self.output)
+
+        def write(result: Any, **asked: Any) -> Verdict:
+            from caltest.verdicts import verdict_of
+
+            found = verdict_of(result, command=True, **asked)
+            write_text(FORMATS[form](found), output=self.output)
+            return found
+
+        return write
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough

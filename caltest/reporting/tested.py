@@ -219,15 +219,17 @@ def answer_of(
     groups: HTestTable | None,
     segments: SegmentsTest | None,
     comparison: RecalibrationContent | None,
-    n_jobs: int | None,
+    settings: Settings,
 ) -> Verdict:
     """Return the verdict that `caltest.verdict` gives for the same questions."""
+    n_jobs, command = settings.n_jobs, settings.command
     results: list[tuple[str, Any]] = [("whole", first)]
     results += [("groups", groups)] if groups is not None else []
     results += [("segments", segments)] if segments is not None else []
     parts = adjusted_verdicts(results, n_jobs)
-    told = what_helps(results, parts, n_jobs) if comparison is None else comparison.helps
-    return together(parts, told)
+    if comparison is not None:
+        return together(parts, comparison.helps)
+    return together(parts, what_helps(results, parts, n_jobs, command=command))
 
 
 # ---- What was tested: sizes, classes, groups, and what a reader should know of the data first ---

@@ -457,14 +457,38 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(choice: Choice, rows: str = "") -> str:
-    """The line of code that fits a calibration map, of all rows or of some, and what it gains."""
+def remedy_in_words(choice: Choice, rows: str = "", *, command: bool = False) -> str:
+    """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
+    key, made = choice.calibrator.key, f"ct.calibrators.{choice.calibrator!r}.fit(probs, y)"
+    tests = "recalibrate="
+    if command:
+        option = " --set slope=1" if choice.name == "shift" else ""
+        made, tests = f"caltest calibrate fit FILE --method {key}{option}", f"--recalibrate {key}"
+        tests = f"caltest report FILE {tests}"
     gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
-    left = "" if rows else "; recalibrate= tests what is left of the error"
+    left = "" if rows else f"; {tests} tests what is left of the error"
     return (
-        f"ct.calibrators.{choice.calibrator!r}.fit(probs, y){rows}, with as many rows or more that "
-        f"are in neither the training data nor this test: {gain}{left}."
+        f"{_map_in_words(choice)}: {made}{rows}, with as many rows or more that are in neither the "
+        f"training data nor this test; {gain}{left}."
     )
+
+
+def _map_in_words(choice: Choice) -> str:
+    """What a map does to the log odds, with its numbers where these are known."""
+    told = choice.numbers
+    slope, shift, scale = (told.get(name) for name in ("slope", "intercept", "temperature"))
+    if choice.name == "shift":
+        side = "" if shift is None else "raise" if shift > 0 else "lower"
+        amount = "" if shift is None else f" by {abs(shift):.2f} on the log odds"
+        words = f"{side} the intercept{amount}" if side else "a shift of the log odds"
+        return f"{words} (recalibration in the large)"
+    if slope is not None and shift is not None:
+        change = f"{'add' if shift > 0 else 'subtract'} {abs(shift):.2f}"
+        return f"multiply the log odds by {slope:.2f} and {change} (logistic recalibration)"
+    if scale is not None:
+        return f"divide the log odds by {scale:.2f} (temperature scaling)"
+    title: str = choice.calibrator.title
+    return f"{title[:1].lower()}{title[1:]}"
 
 
 def too_few_to_recalibrate(needed: int, rows: str = "") -> str:
