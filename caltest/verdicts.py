@@ -225,8 +225,9 @@ def what_helps(
     Returns
     -------
     str or None
-        What the map does, and the line of code or the command that fits it, that `caltest.comparison.out_of_fold.first_map` takes;
-        else how many rows would be needed, or None where that cannot be told.
+        What the map does that `caltest.comparison.out_of_fold.first_map` takes, and the line of
+        code or the command that fits it; else how many rows would be needed, or None where that
+        cannot be told.
     """
     few = None
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
@@ -237,7 +238,7 @@ def what_helps(
 
             choice = first_map([one.predictions for one in found], found[0].seed, n_jobs)
         if choice is not None and choice.helps:
-            return wording.remedy_in_words(choice, rows, command=command)
+            return wording.remedy_in_words(choice, found[0].predictions.m, rows, command=command)
         needed = None if choice is None or few else choice.needed
         if needed and needed > sum(one.predictions.n for one in found):
             few = wording.too_few_to_recalibrate(needed, rows)

@@ -52,6 +52,7 @@ class Output:
     output: Path | None = None
     quiet: bool = False
 
+    formats: ClassVar[Collection[str]] = FORMATS
     beside: ClassVar[bool] = False  # whether groups are told beside all rows
 
     def writer(self, file: Path | None) -> Callable[..., Any]:
@@ -64,31 +65,30 @@ class Output:
         file : Path or None
             What is read, and must not be written over.
         """
-        form = choose_format(self.form, self.output, file=file)
+        form = choose_format(self.form, self.output, file=file, formats=self.formats)
 
-        def write(result: Any, **_: object) -> Any:
-            write_text(FORMATS[form](result), output=self.output)
-            return result
+        def write(result: Any, **asked: Any) -> Any:
+            found = self.told(result, **asked)
+            write_text(FORMATS[form](found), output=self.output)
+            return found
 
         return write
+
+    def told(self, result: Any, **_: Any) -> Any:
+        """Return what is written of a result."""
+        return result
 
 
 class VerdictOutput(Output):
     """The same where it is the verdict of a result that is written, which is no table."""
 
-    beside: ClassVar[bool] = True
+    formats = OF_VERDICTS
+    beside = True
 
-    def writer(self, file: Path | None) -> Callable[..., Any]:
-        form = choose_format(self.form, self.output, file=file, formats=OF_VERDICTS)
+    def told(self, result: Any, **asked: Any) -> Verdict:
+        from caltest.verdicts import verdict_of
 
-        def write(result: Any, **asked: Any) -> Verdict:
-            from caltest.verdicts import verdict_of
-
-            found = verdict_of(result, command=True, **asked)
-            write_text(FORMATS[form](found), output=self.output)
-            return found
-
-        return write
+        return verdict_of(result, command=True, **asked)
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough

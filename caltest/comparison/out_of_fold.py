@@ -198,7 +198,7 @@ RULE = (
 TEMPERATURE = "temperature"
 
 
-TOLD = (SHIFT, TEMPERATURE, "platt")  # maps whose numbers are told
+TOLD = {SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps whose number is told
 
 
 MOST_NUMBERS, FEWEST_SAMPLED = 400_000, 200  # rows times classes, and rows, of a sample
@@ -231,7 +231,7 @@ class Choice:
         as here is one standard error beyond the bound. None where no map gains, or where it takes
         more than twenty times the rows, which cannot be told from no gain.
     numbers : dict of str to float
-        Parameters of the map fitted to all rows, where these are few and `first_map` chose it.
+        The shift or the temperature that is fitted to all rows, where `first_map` took one.
     """
 
     name: str
@@ -504,7 +504,10 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     if len(parts) > 1 or chosen.name not in TOLD:
         return chosen
     fitted = fit_to_all(chosen.calibrator, setups[0].predictions, None)[0]
-    return replace(chosen, numbers={one.name: one.value for one in fitted.coefficients()})
+    numbers = {
+        one.name: one.value for one in fitted.coefficients() if one.name == TOLD[chosen.name]
+    }
+    return replace(chosen, numbers=numbers)
 
 
 def _sample(part: Predictions, most: int, seed: int) -> Predictions:

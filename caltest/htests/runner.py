@@ -210,13 +210,22 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         evidence=answer.evidence,
         counted=answer.counted,
     )
-    if source.left_out:
-        whole = replace(whole, notes=(*whole.notes, *source.left_out))
+    more = (*source.left_out, *_weights_in_words(plan, asked))
+    if more:
+        whole = replace(whole, notes=(*whole.notes, *more))
     if not answer.outcome.parts:
         return whole
     search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
-    library = asked.given.library
-    return _with_parts(whole, answer.outcome.parts, answer.searched, library, **search)
+    return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
+
+
+def _weights_in_words(plan: Plan, asked: Asked) -> Iterator[str]:
+    """Yield that rows have weights, and as how many of equal weight all of them count."""
+    weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
+    if weight is not None:
+        rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
+        told = f" ({name})" if isinstance(name, str) else ""
+        yield f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}"
 
 
 def _table(
@@ -258,11 +267,7 @@ def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
 
 
 def _with_parts(
-    whole: HTest,
-    parts: Sequence[Part],
-    seen: Predictions | Cells | None,
-    library: str,
-    **search: Any,
+    whole: HTest, parts: Sequence[Part], seen: Predictions | Cells | None, **search: Any
 ) -> HTest:
     """Add the statistics that a test combines, what they found, and where it is, if it rejects.
 
@@ -274,8 +279,6 @@ def _with_parts(
         The most extreme first.
     seen : Predictions or Cells, optional
         What the test saw, to be searched for places; None where no rows are kept.
-    library : str
-        In which the table of the statistics answers.
     **search
         Of `find_places`: among, n_resamples and seed.
     """
@@ -287,11 +290,10 @@ def _with_parts(
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
         finding = wording.wrong_in_words(places[0])
-    table = _components(whole, parts, library)
-    return replace(whole, components=table, finding=finding, places=places)
+    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 
-def _components(whole: HTest, parts: Sequence[Part], library: str) -> HTestTable:
+def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
     """Return the statistics that a test combines as results, in their order."""
     rows = [
         replace(
@@ -316,6 +318,7 @@ def _components(whole: HTest, parts: Sequence[Part], library: str) -> HTestTable
         for part in parts
     ]
     adjusted = np.array([part.adjusted for part in parts])
+    library = whole.evidence.predictions.library if whole.evidence else "polars"
     return HTestTable(tuple(rows), "joint", adjusted, level=whole.level, library=library)
 
 

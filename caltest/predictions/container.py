@@ -21,8 +21,8 @@ from caltest.types import AnyArray, Codes, Flags, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
-FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source", "library")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
+FIELDS = ("probs", "labels", "classes", *ROW_FIELDS[2:], "unit", "source", "library")
 OF_ROWS = ("sample_weight", "groups", "clusters")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 

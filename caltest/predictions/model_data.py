@@ -88,8 +88,8 @@ class ModelData:
 
     @property
     def _parts(self) -> tuple[object, ...]:
-        is_pair = isinstance(self.data, tuple) and len(self.data) == 2
-        return (self.model, *(self.data if is_pair else [self.data]))
+        data = self.data
+        return (self.model, *(data if isinstance(data, tuple) and len(data) == 2 else [data]))
 
     def needs(self, name: str) -> bool:
         """Tell whether a column of the data may be one that is named, or has the prefix of some."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -71,31 +71,33 @@ def as_frame(df: object) -> Any:
     return frame
 
 
-def library_of(*given: object) -> str:
-    """Name the library of the first that is a table, a series, or predictions of one."""
+def _wrapped(given: Sequence[object]) -> Iterator[Any]:
+    """Wrap tables and series with narwhals; what is neither stays."""
     import narwhals as nw
 
     for one in given:
         with suppress(nw.exceptions.DuplicateError):
-            own: Any = nw.from_native(one, pass_through=True, allow_series=True)  # type: ignore[call-overload]
-            name = str(getattr(own, "library", getattr(own, "implementation", None)))
-            if name in LIBRARIES:
-                return name
-    return LIBRARIES[0]
+            yield nw.from_native(one, pass_through=True, allow_series=True)
+
+
+def library_of(*given: object) -> str:
+    """Name the library of the first that is a table, a series, or predictions of one."""
+    names = (
+        str(getattr(one, "library", getattr(one, "implementation", None)))
+        for one in _wrapped(given)
+    )
+    return next((name for name in names if name in LIBRARIES), LIBRARIES[0])
 
 
 def place_of(*given: object) -> Callable[[int], str] | None:
-    """Name rows by the index of the first that has one, unless it only counts them from 0."""
+    """Name rows by the index of the first table that has one, unless it counts them from 0."""
     import narwhals as nw
 
-    for one in given:
-        with suppress(nw.exceptions.DuplicateError):
-            own: Any = nw.from_native(one, pass_through=True, allow_series=True)  # type: ignore[call-overload]
-            index = nw.maybe_get_index(own) if own is not one else None
-            if index is not None:
-                is_count = bool((index == np.arange(len(index))).all())
-                return None if is_count else lambda row: f"index {index[row]!r} (row {row})"
-    return None
+    frames = (one for one in _wrapped(given) if isinstance(one, nw.DataFrame | nw.Series))
+    index = next(filter(lambda one: one is not None, map(nw.maybe_get_index, frames)), None)
+    if index is None or np.all(index == np.arange(len(index))):
+        return None
+    return lambda row: f"index {index[[row]].tolist()[0]!r} (row {row})"
 
 
 def frame_of_records(
@@ -110,7 +112,8 @@ def frame_of_records(
     frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
     if library == LIBRARIES[0]:
         return frame
-    return nw.from_dict(frame.to_dict(as_series=False), backend=library).to_native()
+    backend: Any = library
+    return nw.from_dict(frame.to_dict(as_series=False), backend=backend).to_native()
 
 
 def table_of_frame(df: object) -> Table:

@@ -272,7 +272,7 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     if source.n > 1 and alike:
         yield "All rows have the same predictions: tests see the class frequencies only."
     if source.weight is not None:
-        yield "Rows have weights; counts are sums of weights."
+        yield "Counts are sums of weights."
     if source.predictions is not None and source.predictions.has_dependence:
         yield (
             f"Rows of the same {source.predictions.unit} may depend on each other; there are "

@@ -182,10 +182,10 @@ def fit_intercept(
     fixed = slope * score
     ends = LOG_SMALLEST_PROBABILITY - fixed.max(), -LOG_SMALLEST_PROBABILITY - fixed.min()
     value = float(brentq(lambda b: float(share @ (expit(fixed + b) - targets)), *ends, xtol=1e-12))
-    event = expit(fixed + value)
-    information = total * float(share @ (event * (1.0 - event)))
+    fixed += value
+    information = total * float(share @ (expit(fixed) * expit(-fixed)))
     stderr = np.array([1 / np.sqrt(information)]) if 0 < information < np.inf else None
-    loss = float(share @ (np.logaddexp(0, fixed + value) - targets * (fixed + value)))
+    loss = float(share @ (np.logaddexp(0, fixed) - targets * fixed))
     return LogOddsFit(np.array([slope]), value, stderr, lambda: loss)
 
 

@@ -65,11 +65,11 @@ class PlattScaling(BinaryCalibrator):
     Attributes
     ----------
     slope_, intercept_ : float
-        The parameters. Without smoothing: where all labels or, unless it is given, all scores are equal, the slope is 0
-        and the map is the share of events, within [2.2e-16, 1 - 2.2e-16]; where a threshold
-        separates the classes the likelihood has no maximum, and the mean loss is minimised plus
-        1e-8 (slope sd)^2 / 2, with sd the standard deviation of the scores, so that the slope is
-        at most 1.2e4 / sd.
+        The parameters. Without smoothing: where all labels, or all scores and no slope is given,
+        are equal, the slope is 0 and the map is the share of events, within
+        [2.2e-16, 1 - 2.2e-16]; where a threshold separates the classes the likelihood has no
+        maximum, and the mean loss is minimised plus 1e-8 (slope sd)^2 / 2, with sd the standard
+        deviation of the scores, so that the slope is at most 1.2e4 / sd.
         In the fit, log odds that are 1e6 times the range of the middle 80 % of them, or 1e6 where
         that range is below 1, away from those, count as no further.
     standard_errors_ : dict
