@@ -93,8 +93,10 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     lower = {choice.lower(): choice for choice in choices}
     word = str(value).lower()
     near = difflib.get_close_matches(word, lower, n=1)
-    near = near or [choice for choice in lower if len(word) > 1 and choice.startswith(word)]
-    near = near or [one for one in lower if word == "".join(part[:1] for part in one.split("-"))]
+    short = {one: "".join(part[:1] for part in one.split("-")) for one in lower}  # hl
+    near = near or [
+        one for one in lower if len(word) > 1 and (one.startswith(word) or word == short[one])
+    ]
     remedy = f"did you mean {lower[near[0]]!r}?" if near else "pass one of these"
     rule = f"{name} must be one of {arrays.listing(choices, limit=30)}"
     return invalid(rule, shown(value), remedy)
@@ -113,12 +115,12 @@ def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> 
     """Check a level, strictly between 0 and 1; `percent` is an example of one."""
     if 0 < _real(level) < 1:
         return _real(level)
-    of, told = "", _real(level)
+    told, of = _real(level), ""
     if 1 < told < 100:
         if name in OPPOSITE and (told > 50) != (percent > 50):  # 95 as a level, 5 as a confidence
-            of, told = f", a {OPPOSITE[name]} of {told:g} %", 100 - told
+            of, told = f", which goes with a {OPPOSITE[name]} of {told:g} %", 100 - told
         percent = told
-    remedy = f"{name} is a share, pass {percent / 100:g} for {percent:g} %{of}"
+    remedy = f"pass {percent / 100:g} for {percent:g} %{of}"
     raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), remedy)
 
 

@@ -313,8 +313,7 @@ def report(
     >>> page.save("report.html")  # doctest: +SKIP
     """
     asked_as = {**locals(), **data_options, "data_options": None}
-    usual = {"correction": "joint", "n_resamples": 999}
-    asked_as = {name: one for name, one in asked_as.items() if usual.get(name, 0) is not one}
+    asked_as["correction"] = None if correction == "joint" else correction
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")

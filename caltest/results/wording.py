@@ -472,21 +472,21 @@ def rows_of_slope(slope: Interval | Ends) -> str:
 def remedy_in_words(choice: Choice, m: int, rows: str = "", *, command: bool = False) -> str:
     """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
     key, is_shift = choice.calibrator.key, choice.name == "shift"
-    fit, test = f"ct.calibrators.{choice.calibrator!r}.fit(probs, y)", "recalibrate="
+    what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit(probs, y)", "recalibrate="
     if command:
         fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
-        test = f"caltest report FILE --recalibrate {key}"
-    what = "a shift of the log odds" if is_shift else choice.calibrator.title
+        what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
+    what = "a shift of the log odds" if is_shift else what
     for name, value in choice.numbers.items():
         what = f"divide the log{' odds' if m == 2 else 'its'} by {value:.2f} ({name} scaling)"
         if is_shift:
             side = "raise" if value > 0 else "lower"
             what = f"{side} the intercept by {abs(value):.2f} on the log odds"
-    what += " (recalibration in the large)" * is_shift
+    what += " (recalibration in the large)" * is_shift + ": " * bool(what)
     gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
     left = "" if rows else f"; {test} tests what is left of the error"
     return (
-        f"{what}: {fit}{rows}, with as many rows or more that are in neither the training data nor "
+        f"{what}{fit}{rows}, with as many rows or more that are in neither the training data nor "
         f"this test; {gain}{left}."
     )
 
