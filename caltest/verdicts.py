@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
     from caltest.results.evidence import Evidence
 
+Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted
 
 
@@ -155,37 +156,28 @@ def verdict(
             model, data, y, segments=segments, tolerance=tolerance, **columns, **settings
         )
         results.append(("segments", found))
-    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
     if recalibrate is None:
-        told = what_helps(results, parts, n_jobs)
-    else:
-        from caltest.comparison.out_of_fold import best_map
+        return verdict_of(*results, n_jobs=n_jobs, equivalence=equivalence)
+    from caltest.comparison.out_of_fold import best_map
 
-        tell("recalibration")
-        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
-        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
-        told = wording.recalibrated_in_words(best, level)
-    return together(parts, told, equivalence=equivalence)
+    tell("recalibration")
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+    best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
+    return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
 
 
 def verdict_of(
-    result: HTest | HTestTable | SegmentsTest,
-    n_jobs: int | None = None,
-    *,
-    whole: HTest | HTestTable | None = None,
-    equivalence: bool = False,
-    command: bool = False,
+    *results: tuple[str, Any], n_jobs: int | None, equivalence: bool = False, command: bool = False
 ) -> Verdict:
-    """Return the verdict of one result, or of all rows and their groups, with what helps.
+    """Return the verdict of results on the same rows, with what helps.
 
     Parameters
     ----------
-    result : HTest, HTestTable or SegmentsTest
-        The result; with `whole` that of the groups.
-    n_jobs : int, optional
+    *results : (str, HTest, HTestTable or SegmentsTest)
+        As for `adjusted_verdicts`, all rows first.
+    n_jobs : int or None
         Threads.
-    whole : HTest or HTestTable, optional
-        The result of all rows, beside that of their groups.
     equivalence, command : bool
         As for `adjusted_verdicts` and `what_helps`.
 
@@ -194,26 +186,19 @@ def verdict_of(
     Verdict
         As `verdict` gives it for the same questions.
     """
-    results: list[tuple[str, Any]] = [("whole", result)]
-    if whole is not None:
-        results = [("whole", whole), ("groups", result)]
     parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
     told = what_helps(results, parts, n_jobs, command=command)
     return together(parts, told, equivalence=equivalence)
 
 
 def what_helps(
-    results: list[tuple[str, Any]],
-    parts: list[tuple[str, Verdict]],
-    n_jobs: int | None,
-    *,
-    command: bool = False,
+    results: Results, parts: Sequence[tuple[str, Verdict]], n_jobs: int | None, *, command: bool
 ) -> str | None:
     """Say which map helps, of all rows or of the groups that are rejected.
 
     Parameters
     ----------
-    results : list of (str, HTest, HTestTable or SegmentsTest)
+    results : sequence of (str, HTest, HTestTable or SegmentsTest)
         What was tested.
     parts : list of (str, Verdict)
         Their verdicts.
@@ -264,13 +249,13 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
 
 
 def adjusted_verdicts(
-    results: list[tuple[str, Any]], n_jobs: int | None, *, equivalence: bool = False
+    results: Results, n_jobs: int | None, *, equivalence: bool = False
 ) -> list[tuple[str, Verdict]]:
     """Return the verdict of each result, with its p-value adjusted for their number.
 
     Parameters
     ----------
-    results : list of (str, HTest, HTestTable or SegmentsTest)
+    results : sequence of (str, HTest, HTestTable or SegmentsTest)
         What each is about, "whole", "groups" or "segments".
     n_jobs : int or None
         Threads.

@@ -74,7 +74,7 @@ class Output:
 
         return write
 
-    def told(self, result: Any, **_: Any) -> Any:
+    def told(self, result: Any, whole: Any = None, **_: Any) -> Any:
         """Return what is written of a result."""
         return result
 
@@ -85,10 +85,11 @@ class VerdictOutput(Output):
     formats = OF_VERDICTS
     beside = True
 
-    def told(self, result: Any, **asked: Any) -> Verdict:
+    def told(self, result: Any, whole: Any = None, **asked: Any) -> Verdict:
         from caltest.verdicts import verdict_of
 
-        return verdict_of(result, command=True, **asked)
+        results = [("whole", result)] if whole is None else [("whole", whole), ("groups", result)]
+        return verdict_of(*results, command=True, **asked)
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough

@@ -34,7 +34,7 @@ from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict, together
 from caltest.segments import SegmentsTest
 from caltest.sources import count_rows
-from caltest.verdicts import adjusted_verdicts, what_helps
+from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.reporting.source import Source
@@ -222,14 +222,12 @@ def answer_of(
     settings: Settings,
 ) -> Verdict:
     """Return the verdict that `caltest.verdict` gives for the same questions."""
-    n_jobs, command = settings.n_jobs, settings.command
     results: list[tuple[str, Any]] = [("whole", first)]
     results += [("groups", groups)] if groups is not None else []
     results += [("segments", segments)] if segments is not None else []
-    parts = adjusted_verdicts(results, n_jobs)
     if comparison is not None:
-        return together(parts, comparison.helps)
-    return together(parts, what_helps(results, parts, n_jobs, command=command))
+        return together(adjusted_verdicts(results, settings.n_jobs), comparison.helps)
+    return verdict_of(*results, n_jobs=settings.n_jobs, command=settings.command)
 
 
 # ---- What was tested: sizes, classes, groups, and what a reader should know of the data first ---

@@ -90,7 +90,6 @@ def test_rejection_fails_only_on_request(caltest, wrong_csv):
     assert failed.err == ""
 
 
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_verdict_of_groups_begins_with_all_rows_as_in_python(caltest, tmp_path):
     """The same sentences, but for what names a command."""
     rng = np.random.default_rng(1)
@@ -107,6 +106,7 @@ def test_verdict_of_groups_begins_with_all_rows_as_in_python(caltest, tmp_path):
     assert "caltest calibrate fit FILE --method platt --set slope=1" in dict(printed)["helps"]
 
 
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_verdict_says_the_seed_that_was_drawn(caltest, wrong_csv):
     """The sentences have none, and with the seed they come again."""
     words = ("verdict", wrong_csv, "--label", "y", "--probs", "p_", "--n-resamples", "19")
