@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
     from caltest.results.evidence import Evidence
 
+Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted
 
 
@@ -81,7 +82,8 @@ def verdict(
         prefers, the first within one standard error of the best whose gain is clear by its 95 %
         interval, and the same test judges what is left of the error, out of fold as in
         `compare_calibrators`. Without it, and where something is found, the same rule chooses among
-        temperature, Platt and beta maps, of more classes temperature, vector and Dirichlet maps.
+        a shift of the log odds and a temperature, the better of these two first, Platt and beta
+        maps; of more classes temperature, vector and Dirichlet maps.
         Where rows times classes are more than 400,000, so many are compared, drawn by the seed.
     test, lens : optional
         One test and one lens, by default "combined" and "strong".
@@ -154,45 +156,63 @@ def verdict(
             model, data, y, segments=segments, tolerance=tolerance, **columns, **settings
         )
         results.append(("segments", found))
-    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
     if recalibrate is None:
-        told = what_helps(results, parts, n_jobs)
-    else:
-        from caltest.comparison.out_of_fold import best_map
+        return verdict_of(*results, n_jobs=n_jobs, equivalence=equivalence)
+    from caltest.comparison.out_of_fold import best_map
 
-        tell("recalibration")
-        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
-        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
-        told = wording.recalibrated_in_words(best, level)
+    tell("recalibration")
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+    best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
+    return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
+
+
+def verdict_of(
+    *results: tuple[str, Any], n_jobs: int | None, equivalence: bool = False, command: bool = False
+) -> Verdict:
+    """Return the verdict of results on the same rows, with what helps.
+
+    Parameters
+    ----------
+    *results : (str, HTest, HTestTable or SegmentsTest)
+        As for `adjusted_verdicts`, all rows first.
+    n_jobs : int or None
+        Threads.
+    equivalence, command : bool
+        As for `adjusted_verdicts` and `what_helps`.
+
+    Returns
+    -------
+    Verdict
+        As `verdict` gives it for the same questions.
+    """
+    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
+    told = what_helps(results, parts, n_jobs, command=command)
     return together(parts, told, equivalence=equivalence)
 
 
-def verdict_of(result: HTest | HTestTable, n_jobs: int | None = None) -> Verdict:
-    """Return the verdict of one result, with what helps."""
-    results = [("whole", result)]
-    parts = adjusted_verdicts(results, n_jobs)
-    return together(parts, what_helps(results, parts, n_jobs))
-
-
 def what_helps(
-    results: list[tuple[str, Any]], parts: list[tuple[str, Verdict]], n_jobs: int | None
+    results: Results, parts: Sequence[tuple[str, Verdict]], n_jobs: int | None, *, command: bool
 ) -> str | None:
     """Say which map helps, of all rows or of the groups that are rejected.
 
     Parameters
     ----------
-    results : list of (str, HTest, HTestTable or SegmentsTest)
+    results : sequence of (str, HTest, HTestTable or SegmentsTest)
         What was tested.
     parts : list of (str, Verdict)
         Their verdicts.
     n_jobs : int or None
         Threads.
+    command : bool
+        Whether to name the command, not the line of code.
 
     Returns
     -------
     str or None
-        The line of code that fits the map that `caltest.comparison.out_of_fold.first_map` takes;
-        else how many rows would be needed, or None where that cannot be told.
+        What the map does that `caltest.comparison.out_of_fold.first_map` takes, and the line of
+        code or the command that fits it; else how many rows would be needed, or None where that
+        cannot be told.
     """
     few = None
     for (_, result), (_, verdict) in zip(results, parts, strict=True):
@@ -203,7 +223,7 @@ def what_helps(
 
             choice = first_map([one.predictions for one in found], found[0].seed, n_jobs)
         if choice is not None and choice.helps:
-            return wording.remedy_in_words(choice, rows)
+            return wording.remedy_in_words(choice, found[0].predictions.m, rows, command=command)
         needed = None if choice is None or few else choice.needed
         if needed and needed > sum(one.predictions.n for one in found):
             few = wording.too_few_to_recalibrate(needed, rows)
@@ -229,13 +249,13 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
 
 
 def adjusted_verdicts(
-    results: list[tuple[str, Any]], n_jobs: int | None, *, equivalence: bool = False
+    results: Results, n_jobs: int | None, *, equivalence: bool = False
 ) -> list[tuple[str, Verdict]]:
     """Return the verdict of each result, with its p-value adjusted for their number.
 
     Parameters
     ----------
-    results : list of (str, HTest, HTestTable or SegmentsTest)
+    results : sequence of (str, HTest, HTestTable or SegmentsTest)
         What each is about, "whole", "groups" or "segments".
     n_jobs : int or None
         Threads.

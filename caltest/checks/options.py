@@ -17,6 +17,8 @@ Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 GIB = 2**30  # bytes: what an array of a stated size may take
+OPPOSITE = {"level": "confidence", "confidence": "level"}
+CALENDAR = ("isoformat", "freqstr", "closed_left")  # what dates, periods and intervals have
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print
 
 
@@ -91,7 +93,10 @@ def not_a_choice(value: object, choices: Collection[str], name: str) -> InvalidI
     lower = {choice.lower(): choice for choice in choices}
     word = str(value).lower()
     near = difflib.get_close_matches(word, lower, n=1)
-    near = near or [choice for choice in lower if len(word) > 1 and choice.startswith(word)]
+    short = {one: "".join(part[:1] for part in one.split("-")) for one in lower}  # hl
+    near = near or [
+        one for one in lower if len(word) > 1 and (one.startswith(word) or word == short[one])
+    ]
     remedy = f"did you mean {lower[near[0]]!r}?" if near else "pass one of these"
     rule = f"{name} must be one of {arrays.listing(choices, limit=30)}"
     return invalid(rule, shown(value), remedy)
@@ -110,8 +115,12 @@ def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> 
     """Check a level, strictly between 0 and 1; `percent` is an example of one."""
     if 0 < _real(level) < 1:
         return _real(level)
-    percent = _real(level) if 1 < _real(level) < 100 else percent
-    remedy = f"pass {percent / 100:g} for {percent:g} %"
+    told, of = _real(level), ""
+    if 1 < told < 100:
+        if name in OPPOSITE and (told > 50) != (percent > 50):  # 95 as a level, 5 as a confidence
+            of, told = f", which goes with a {OPPOSITE[name]} of {told:g} %", 100 - told
+        percent = told
+    remedy = f"pass {percent / 100:g} for {percent:g} %{of}"
     raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), remedy)
 
 
@@ -242,14 +251,22 @@ def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
 
 
 def group_values(values: object, name: str) -> AnyArray:
-    """Read groups as labels are read; dates become text, as they are where cells are counted."""
+    """Read groups as labels are read; dates, periods and intervals become text.
+
+    Where all times are midnight that is their day, as it is where cells are counted.
+    """
     array = arrays.as_array(values, name)
-    if array.dtype.kind != "M":
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise arrays.missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
+        array = array.astype("datetime64[us]")
+    elif array.dtype.kind != "O" or not all(
+        any(hasattr(kind, one) for one in CALENDAR) for kind in set(map(type, array.flat))
+    ):
         return arrays.label_values(array, name)
-    if np.isnat(array).any():
-        raise arrays.missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
-    days = array.dtype == np.dtype("datetime64[D]")
-    return np.array(list(map(str, (array if days else array.astype("datetime64[us]")).tolist())))
+    texts = list(map(str, array.tolist()))
+    days = [text.partition(" 00:00:00")[0] for text in texts]
+    return np.array(days if {len(day) for day in days} == {10} else texts)
 
 
 def check_not_label(groups: object, label: str | None, name: str) -> None:

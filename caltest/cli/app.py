@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -36,6 +37,7 @@ UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 TRACEBACK = "CALTEST_TRACEBACK"
+NUMBER = "it must be a number, such as 0.05 for 5 %"
 
 # click's ClickException: Typer has its own copy of click or not, depending on the release.
 _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.mro()[2])
@@ -179,6 +181,7 @@ def _words_on_usage(error: typer.BadParameter) -> str:
     if having:
         return f"{where}. Try {this} --help."
     words = error.format_message().rstrip(".")
+    words = re.sub(r"Input should be a valid number.*|\S+ is not a valid float", NUMBER, words)
     if "extra argument" in words:
         words += "; join names by commas, and put a pattern of files in quotes"
     return f"{words}{'' if words.endswith('?') else '.'} Try --help."

@@ -40,6 +40,7 @@ class FileForm:
     sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    sheet: str | None = None
 
     @property
     def how(self) -> FileOptions:

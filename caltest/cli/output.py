@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
@@ -52,24 +52,44 @@ class Output:
     output: Path | None = None
     quiet: bool = False
 
-    def writer(self, file: Path | None) -> Callable[[Written], None]:
-        """Return what writes a result; that it can be written is checked before any work.
+    formats: ClassVar[Collection[str]] = FORMATS
+    beside: ClassVar[bool] = False  # whether groups are told beside all rows
+
+    def writer(self, file: Path | None) -> Callable[..., Any]:
+        """Return what writes a result, and returns what was written.
+
+        That it can be written is checked before any work.
 
         Parameters
         ----------
         file : Path or None
             What is read, and must not be written over.
         """
-        form = choose_format(self.form, self.output, file=file)
-        return lambda result: write_text(FORMATS[form](result), output=self.output)
+        form = choose_format(self.form, self.output, file=file, formats=self.formats)
+
+        def write(result: Any, **asked: Any) -> Any:
+            found = self.told(result, **asked)
+            write_text(FORMATS[form](found), output=self.output)
+            return found
+
+        return write
+
+    def told(self, result: Any, whole: Any = None, **_: Any) -> Any:
+        """Return what is written of a result."""
+        return result
 
 
 class VerdictOutput(Output):
     """The same where it is the verdict of a result that is written, which is no table."""
 
-    def writer(self, file: Path | None) -> Callable[[Any], None]:
-        form = choose_format(self.form, self.output, file=file, formats=OF_VERDICTS)
-        return lambda result: write_text(FORMATS[form](result.verdict()), output=self.output)
+    formats = OF_VERDICTS
+    beside = True
+
+    def told(self, result: Any, whole: Any = None, **asked: Any) -> Verdict:
+        from caltest.verdicts import verdict_of
+
+        results = [("whole", result)] if whole is None else [("whole", whole), ("groups", result)]
+        return verdict_of(*results, command=True, **asked)
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough

@@ -6,6 +6,7 @@ import inspect
 import os
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +96,8 @@ def _test(
             dependence = Dependence(cluster, time, lag)
             given = {"data": file.predictions(by=by, dependence=dependence)}
             given |= {"by": True if by else None, "segments": file.segments(segments)}
-        result = test_calibration(
+        run = partial(
+            test_calibration,
             None,
             lens=options.one_or_many(lens),
             tolerance=tolerance,
@@ -106,16 +108,17 @@ def _test(
             n_jobs=n_jobs,
             level=level,
             progress=progress,
-            **given,
             **asked,
         )
-    write(result)
+        whole = run(**given | {"by": None}) if out.beside and by is not None else None
+        result = run(**given)
+    found = write(result, whole=whole, n_jobs=n_jobs, equivalence=equivalence)
     if badge is not None:
         from caltest.results.badge import badge as badge_of
 
         made = badge_of(result)
         write_whole(badge, made.to_svg() if badge.suffix.lower() == ".svg" else made.to_json())
-    if fail and np.any(result.rejected):
+    if fail and np.any(found.rejected):
         raise typer.Exit(1)
 
 

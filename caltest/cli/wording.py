@@ -69,6 +69,7 @@ def _truths(words: re.Match[str]) -> str:
 # What messages say of Python arguments, and the options that stand for them.
 OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bsep=, decimal= and encoding=": "--sep, --decimal and --encoding",
+    r"\bsheet= names": "--sheet names",
     r"^resolve needs": "outcomes need",
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
@@ -99,7 +100,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
     r"calibrators|score|reference|cluster|time|lag) (must|has)": _flagged,
     rf"^({TRUTHS}|sample_weight|n_resamples|n_datasets|file_format|cv|inner_cv|power|n|batch_id|"
-    r"ids|sep|decimal|encoding) (must)": _flagged,
+    r"ids|sep|decimal|encoding|sheet) (must|has)": _flagged,
     r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",

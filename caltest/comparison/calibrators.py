@@ -220,6 +220,7 @@ def compare_calibrators(
     best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
     facts = facts_of(outcomes, setup, cv)
     facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
+    facts["library"] = predictions.library
     return CalibratorComparison(rows=rows, selected=selected, best=best, **facts)
 
 

@@ -29,6 +29,7 @@ BY_KEY: Mapping[str, Mapping[str, Any]] = {
 }
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
 OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
+SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
 SMALL_MAPS = ("temperature", "vector")
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
 GP_SECONDS = 5e-5  # per row and class: about the longest fit of `GPCalibrator`, on one core
@@ -126,9 +127,13 @@ def _default(m: int) -> tuple[str, ...]:
     return OF_SEVERAL if m < CLASSES_FOR_SMALL_MAPS else SMALL_MAPS
 
 
-def nested_maps(m: int) -> list[str]:
-    """Return the keys of the maps of which each holds the one before it."""
-    return [key for key in _default(m) if key != "isotonic"]
+def simple_maps(m: int) -> dict[str, object]:
+    """Return what may help, by name: maps of which each holds those before it that it can.
+
+    Of two classes a shift of the log odds stands before the temperature, which does not hold it.
+    """
+    nested = {key: key for key in _default(m) if key != "isotonic"}
+    return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else {**nested}
 
 
 def set_of(predictions: Predictions, logits: Floats | None = None) -> CalibrationSet:

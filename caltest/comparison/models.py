@@ -241,6 +241,7 @@ def _compared(
         "confidence": confidence,
         "n": first.n,
         "m": first.m,
+        "library": first.library,
         "seed": seed,
         "notes": notes,
     }
@@ -275,7 +276,8 @@ def _tested(
         if progress is not None:
             progress(done, len(seen))
     adjusted, method = adjusted_pvalues([row.pvalue for row in rows], tests_of.correction)
-    return HTestTable(tuple(rows), method, adjusted, level=tests_of.level)
+    library = next(iter(seen.values())).library
+    return HTestTable(tuple(rows), method, adjusted, level=tests_of.level, library=library)
 
 
 def _asked_for(names: Sequence[str], reference: str | None) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.maps import held_out, nested_maps, resolve_calibrators, set_of
+from caltest.comparison.maps import SHIFT, held_out, resolve_calibrators, set_of, simple_maps
 from caltest.comparison.outcomes import (
     CalibrationTests,
     CrossValidated,
@@ -195,6 +195,12 @@ RULE = (
 )
 
 
+TEMPERATURE = "temperature"
+
+
+TOLD = {SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps whose number is told
+
+
 MOST_NUMBERS, FEWEST_SAMPLED = 400_000, 200  # rows times classes, and rows, of a sample
 
 
@@ -224,6 +230,8 @@ class Choice:
         Where no map is taken, about how many rows would let one be: those for which a gain as large
         as here is one standard error beyond the bound. None where no map gains, or where it takes
         more than twenty times the rows, which cannot be told from no gain.
+    numbers : dict of str to float
+        The shift or the temperature that is fitted to all rows, where `first_map` took one.
     """
 
     name: str
@@ -237,6 +245,7 @@ class Choice:
     n: int
     n_folds: int
     needed: int | None
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def helps(self) -> bool:
@@ -341,7 +350,7 @@ def best_of(
         found.maps, found.scores, found.weight, found.units, n_folds=found.n_folds, m=found.m
     )
     before, after = (found[one].tests for one in (REFERENCE, chosen.name))
-    values = {field.name: getattr(chosen, field.name) for field in fields(chosen)}
+    values = {one.name: getattr(chosen, one.name) for one in fields(chosen)}
     values["calibrator"] = fit_to_all(chosen.calibrator, predictions, data)[0]
     return BestMap(
         **values,
@@ -450,10 +459,11 @@ def _needed(gains: Iterable[tuple[float, float | None]], times: float, n: int) -
 def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None) -> Choice | None:
     """Choose the kind of map that helps, which each part has fitted to its own rows.
 
-    Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are temperature,
-    Platt and beta maps of two classes, else temperature, vector and Dirichlet maps, from 50
-    classes on temperature and vector: each holds the one before it. Where a class has no label, it
-    is temperature alone, since the others could give that class no chance. Where there are more
+    Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are maps of two
+    classes with one number, a shift of the log odds and a temperature, the one with the better
+    score first, then Platt and beta maps; else temperature, vector and Dirichlet maps, from 50
+    classes on temperature and vector. Where a class has no label, it is temperature alone, since
+    the others could give that class no chance. Where there are more
     than 400,000 rows times classes, a sample of so many is compared, drawn by the seed. A map that
     the rows of a fold leave undefined is not taken.
 
@@ -478,7 +488,7 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     tests = CalibrationTests((), (), 0, n_jobs)
     setups = [make_setup(_sample(part, most, seed), tests_of=tests, seed=seed) for part in parts]
     seen = all(np.unique(one.predictions.labels[one.rows]).size == m for one in setups)
-    maps = resolve_calibrators(nested_maps(m) if seen else nested_maps(m)[:1], m)
+    maps = resolve_calibrators(simple_maps(m) if seen else [TEMPERATURE], m)
     scores = {}
     for name, one in maps.items():
         own = [held_out_scores(one, setup) for setup in setups]
@@ -487,7 +497,17 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     weight = np.concatenate([setup.weight for setup in setups])
     units = np.concatenate([setup.units + k * most for k, setup in enumerate(setups)])
     codes = np.unique(units, return_inverse=True)[1]
-    return choose(maps, scores, weight, codes, n_folds=FOLDS, m=m)
+    simple = [name for name in (SHIFT, TEMPERATURE) if scores.get(name)]
+    simple.sort(key=lambda name: mean_score(scores[name][LOG_LOSS.title], weight))
+    scores = {name: scores[name] for name in (REFERENCE, *simple, *scores)}
+    chosen = choose(maps, scores, weight, codes, n_folds=FOLDS, m=m)
+    if len(parts) > 1 or chosen.name not in TOLD:
+        return chosen
+    fitted = fit_to_all(chosen.calibrator, setups[0].predictions, None)[0]
+    numbers = {
+        one.name: one.value for one in fitted.coefficients() if one.name == TOLD[chosen.name]
+    }
+    return replace(chosen, numbers=numbers)
 
 
 def _sample(part: Predictions, most: int, seed: int) -> Predictions:

@@ -171,6 +171,7 @@ class GroupsCall:
             overlap=False,
             seed=asked.seed,
             data_name=self.data_name,
+            library=asked.given.library,
             level=asked.level,
             notes=(*self.notes, *_notes(many, bound)),
         )

@@ -214,6 +214,7 @@ def test_master_scale(
         tuple(rows),
         name,
         adjusted,
+        library=tables.library_of(pd if data is None else data),
         level=level,
         notes=notes,
         omnibus=omnibus,

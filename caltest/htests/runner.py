@@ -210,12 +210,22 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         evidence=answer.evidence,
         counted=answer.counted,
     )
-    if source.left_out:
-        whole = replace(whole, notes=(*whole.notes, *source.left_out))
+    more = (*source.left_out, *_weights_in_words(plan, asked))
+    if more:
+        whole = replace(whole, notes=(*whole.notes, *more))
     if not answer.outcome.parts:
         return whole
     search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
     return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
+
+
+def _weights_in_words(plan: Plan, asked: Asked) -> Iterator[str]:
+    """Yield that rows have weights, and as how many of equal weight all of them count."""
+    weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
+    if weight is not None:
+        rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
+        told = f" ({name})" if isinstance(name, str) else ""
+        yield f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}"
 
 
 def _table(
@@ -234,6 +244,7 @@ def _table(
         rows,
         name,
         adjusted,
+        library=asked.given.library,
         level=asked.level,
         notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
         omnibus=together,
@@ -306,9 +317,9 @@ def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
         )
         for part in parts
     ]
-    return HTestTable(
-        tuple(rows), "joint", np.array([part.adjusted for part in parts]), level=whole.level
-    )
+    adjusted = np.array([part.adjusted for part in parts])
+    library = whole.evidence.predictions.library if whole.evidence else "polars"
+    return HTestTable(tuple(rows), "joint", adjusted, level=whole.level, library=library)
 
 
 # ---- rows in memory -----------------------------------------------------------------------------

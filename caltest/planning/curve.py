@@ -166,7 +166,8 @@ def power(
         done += n_datasets
     by_test = zip(*rows, strict=True)
     setting = with_pool_note(setting, planned, sizes[-1])
-    return Power(rows=tuple(row for test_rows in by_test for row in test_rows), setting=setting)
+    every = tuple(row for test_rows in by_test for row in test_rows)
+    return Power(rows=every, setting=setting, library=planned.distribution.template.library)
 
 
 def _step(progress: Callable[[int, int], None], before: int, total: int) -> Callable[[int], None]:

@@ -119,6 +119,7 @@ def plan_monitoring(
             )
         )
     return MonitoringPlan(
+        library=distribution.template.library,
         rows=tuple(rows),
         false_alarms_per_year=alarms,
         monitor_level=level,

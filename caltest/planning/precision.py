@@ -184,6 +184,7 @@ def sample_size_for_precision(
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
     source, pool = distribution.template.source, distribution.pool
     return PrecisionSize(
+        library=distribution.template.library,
         rows=rows,
         predictions=distribution.name if pool is None else f"{source}, {truths.counted(len(pool))}",
         truth=true.text,

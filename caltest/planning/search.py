@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -117,14 +117,16 @@ def sample_size(
     setting = with_pool_note(setting, planned, n)
     if progress is not None:
         progress(search.done + 1, search.done + 1)
+    own: Any = {"setting": setting, "library": planned.distribution.template.library}
     return SampleSize(
         n=n,
         low=low,
         high=high,
         searched=(search.n_min, n_max),
         target=target,
-        power=Power(rows=tuple(rows), setting=setting),
-        search=Power(rows=tuple(search.rows()), setting=setting),
+        power=Power(rows=tuple(rows), **own),
+        search=Power(rows=tuple(search.rows()), **own),
+        library=own["library"],
     )
 
 

@@ -295,11 +295,17 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
     InvalidInput
         If the pair gives no predictions.
     """
+    if isinstance(given.model, PredictionDistribution):
+        return given.model
+    found = _distribution_of(given)
+    object.__setattr__(found.template, "library", given.library)
+    return found
+
+
+def _distribution_of(given: ModelData) -> PredictionDistribution:
     model, data = given.model, given.data
     if model is None:
         model, data = _check_given(data), None
-    if isinstance(model, PredictionDistribution):
-        return model
     if isinstance(model, Predictions):
         unused = {**given.columns, "data": data, "classes": given.classes}
         checks.check_unused("where predictions are given", **unused)

@@ -21,8 +21,8 @@ from caltest.types import AnyArray, Codes, Flags, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
-FIELDS = ("probs", "labels", "classes", "sample_weight", "groups", "clusters", "unit", "source")
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
+FIELDS = ("probs", "labels", "classes", *ROW_FIELDS[2:], "unit", "source", "library")
 OF_ROWS = ("sample_weight", "groups", "clusters")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
@@ -90,6 +90,8 @@ class Predictions:
     source : str
         Where they come from, and what one column is the probability of, if labels are text:
         "arrays, event: yes".
+    library : str
+        That of the data frame or the series that was given, in which results answer; else "polars".
 
     Raises
     ------
@@ -121,6 +123,7 @@ class Predictions:
     clusters: Codes | None
     unit: str
     source: str
+    library: str
 
     def __init__(
         self,
@@ -136,6 +139,7 @@ class Predictions:
         source: str = "arrays",
     ) -> None:
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
+        library = tables.library_of(probs, labels)
         suspicions.suspect_index(labels=labels, probs=probs, **rows)
         if classes is None and tables.is_table(probs):
             classes = tables.classes_of_table(probs, labels)
@@ -167,7 +171,7 @@ class Predictions:
         )
         values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
-        self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source)
+        self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source, library)
         if matrix is None:
             del self.__dict__["probs"]  # made where somebody asks for it
 
@@ -332,6 +336,7 @@ class Predictions:
         sep: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
         **columns: Unpack[TableColumns],
     ) -> Predictions:
         """Read a table: text, JSON, a spreadsheet, Parquet, Feather or Arrow IPC, or NPZ.
@@ -353,6 +358,8 @@ class Predictions:
             The decimal mark, to force it.
         encoding : str, optional
             The encoding, to force it.
+        sheet : str, optional
+            The name of the sheet of a spreadsheet, by default the first.
         **columns
             `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
             `renormalize`, as for `from_frame`. In an NPZ file the names are those of its arrays,
@@ -374,7 +381,7 @@ class Predictions:
         Warns
         -----
         ReadAsWarning
-            If a text is written in another way than its suffix says.
+            If a text is written in another way than its suffix says, or there are several sheets.
 
         Examples
         --------
@@ -383,9 +390,8 @@ class Predictions:
         Predictions(n=899, m=10, source='predictions.csv')
         """
         check_names(columns, TableColumns, cls.read)
-        table = files.table_of_file(
-            path, file_format=file_format, sep=sep, decimal=decimal, encoding=encoding
-        )
+        how: Any = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+        table = files.table_of_file(path, file_format=file_format, **how)
         return cls._of_table(table, files.name_of(path), label, columns)
 
     @classmethod
@@ -395,7 +401,9 @@ class Predictions:
         read_as, named = parted(columns, NumberOptions)
         with rows_named(table.place):
             raw = tables.choose_columns(table, label=label, **named)
-            return cls(**raw, **read_as, source=source)
+            found = cls(**raw, **read_as, source=source)
+        object.__setattr__(found, "library", table.library)
+        return found
 
     # ---- what they become -----------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from caltest.checks.arrays import MISSING_WORDS
-from caltest.checks.options import check_choice
+from caltest.checks.options import check_choice, check_unused
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import InvalidInput, NotApplicable, ReadAsWarning, first_line, invalid, shown
 from caltest.outputs import replacing
@@ -126,6 +126,8 @@ class Opened:
         For messages.
     sep, decimal : str
         What stands between columns and in decimals of a text.
+    sheet : str, optional
+        Of a spreadsheet.
     """
 
     source: Source
@@ -133,6 +135,7 @@ class Opened:
     name: str
     sep: str = ","
     decimal: str = "."
+    sheet: str | None = None
 
 
 def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Table:
@@ -144,7 +147,8 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         A file by its suffix, and by what is in it where that says nothing; a folder or a pattern
         stands for several, whose k=v folders are columns.
     **how
-        `file_format`, one of `FORMATS`, and `sep`, `decimal` and `encoding` of a text, to force.
+        `file_format`, one of `FORMATS`, `sep`, `decimal` and `encoding` of a text, to force, and
+        `sheet` of a spreadsheet.
 
     Returns
     -------
@@ -161,7 +165,7 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
     Warns
     -----
     ReadAsWarning
-        If a text is written in another way than its suffix says.
+        If a text is written in another way than its suffix says, or there are several sheets.
     """
     if isinstance(path, str | Path) and (paths := files_of(path)) is not None:
         parts = parts_of(path, paths)
@@ -356,7 +360,9 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
         head = _head(source)
-    opened = Opened(source, kind or _kind_of(head) or "csv", name)
+    opened = Opened(source, kind or _kind_of(head) or "csv", name, sheet=how.get("sheet"))
+    if opened.kind != "excel":
+        check_unused("where the file is no spreadsheet", sheet=opened.sheet)
     if opened.kind not in TEXT:
         return opened
     return _valid(name, opened.kind, lambda: _as_text(opened, how))  # type: ignore[no-any-return]
@@ -601,13 +607,20 @@ def _read_json(opened: Opened) -> pl.DataFrame:
 
 
 def _read_sheet(opened: Opened) -> pl.DataFrame:
-    """Read the first sheet."""
+    """Read a sheet, by default the first; say which where there are several."""
     import polars as pl
 
     if zipfile.is_zipfile(opened.source):
         unpacking.check_size(opened.source, opened.name)
     try:
-        return _named_once(pl.read_excel(opened.source))
+        import fastexcel
+
+        names = fastexcel.read_excel(_content(opened.source)).sheet_names
+        sheet = check_choice(opened.sheet or names[0], names, "sheet")
+        if opened.sheet is None and len(names) > 1:
+            others = "sheet= names another of " + ", ".join(map(repr, names))
+            warn_caller(f"the sheet {sheet!r} of {opened.name!r} is read; {others}", ReadAsWarning)
+        return _named_once(pl.read_excel(opened.source, sheet_name=sheet))
     except ModuleNotFoundError as error:
         needs = f"{opened.name!r} is a spreadsheet, which needs fastexcel"
         raise NotApplicable(needs, "pip install caltest[excel]") from error

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from caltest.checks import as_array, check_choice, check_not_label, check_pair, check_unused
 from caltest.checks.suspicions import suspect_index
-from caltest.errors import invalid, shown
+from caltest.errors import invalid, rows_named, shown
 from caltest.predictions import models, tables
 from caltest.predictions.container import Predictions
 from caltest.predictions.dependence import Dependence
@@ -81,6 +81,16 @@ class ModelData:
         """The arguments of `Predictions` that go with an array or a table."""
         return {"classes": self.classes, **self.reading}
 
+    @property
+    def library(self) -> str:
+        """The library of the data frame or the series, else polars."""
+        return tables.library_of(*self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        data = self.data
+        return (self.model, *(data if isinstance(data, tuple) and len(data) == 2 else [data]))
+
     def needs(self, name: str) -> bool:
         """Tell whether a column of the data may be one that is named, or has the prefix of some."""
         probs = (*tables.PREFIXES, "probs") if self.probs is None else self.probs
@@ -106,6 +116,12 @@ class ModelData:
         InvalidInput
             If the pair makes no predictions.
         """
+        with rows_named(tables.place_of(*self._parts)):
+            found = self._predictions()
+        object.__setattr__(found, "library", self.library)
+        return found
+
+    def _predictions(self) -> Predictions:
         model, data = self.model, self.data
         if isinstance(model, Predictions):
             check_unused("where model is a Predictions", data=data)

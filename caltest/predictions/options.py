@@ -93,6 +93,7 @@ class FileOptions(TypedDict, total=False):
     sep: Annotated[str | None, Says("CHAR", "What stands between columns of a text, as ; or tab.")]
     decimal: Annotated[str | None, Says("CHAR", "Decimal mark of a text: . or a comma.")]
     encoding: Annotated[str | None, Says("NAME", "Encoding of a text, such as utf-8 or latin-1.")]
+    sheet: Annotated[str | None, Says("NAME", "Sheet of a spreadsheet, by default the first.")]
 
 
 class MeasuredOptions(NumberOptions, total=False):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -15,6 +16,9 @@ from caltest.types import AnyArray
 
 PREFIXES = ("p_", "prob_")
 USUAL = ("p", "prob", "proba", "probability", "risk", "y_prob", "y_proba", "y_score", "pd")
+
+
+LIBRARIES = ("polars", "pandas", "pyarrow", "modin", "cudf")  # the first where no other is known
 
 
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
@@ -37,7 +41,8 @@ class Table:
 
     names: Sequence[str]
     column: Callable[[str], AnyArray]
-    place: Callable[[int], str] | None = None  # of a row in a file, as a person counts it
+    place: Callable[[int], str] | None = None  # of a row, as the index or the file names it
+    library: str = LIBRARIES[0]
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -66,6 +71,51 @@ def as_frame(df: object) -> Any:
     return frame
 
 
+def _wrapped(given: Sequence[object]) -> Iterator[Any]:
+    """Wrap tables and series with narwhals; what is neither stays."""
+    import narwhals as nw
+
+    for one in given:
+        with suppress(nw.exceptions.DuplicateError):
+            yield nw.from_native(one, pass_through=True, allow_series=True)
+
+
+def library_of(*given: object) -> str:
+    """Name the library of the first that is a table, a series, or predictions of one."""
+    names = (
+        str(getattr(one, "library", getattr(one, "implementation", None)))
+        for one in _wrapped(given)
+    )
+    return next((name for name in names if name in LIBRARIES), LIBRARIES[0])
+
+
+def place_of(*given: object) -> Callable[[int], str] | None:
+    """Name rows by the index of the first table that has one, unless it counts them from 0."""
+    import narwhals as nw
+
+    frames = (one for one in _wrapped(given) if isinstance(one, nw.DataFrame | nw.Series))
+    index = next(filter(lambda one: one is not None, map(nw.maybe_get_index, frames)), None)
+    if index is None or np.all(index == np.arange(len(index))):
+        return None
+    return lambda row: f"index {index[[row]].tolist()[0]!r} (row {row})"
+
+
+def frame_of_records(
+    records: Sequence[Mapping[str, Any]] | Mapping[str, Any], library: str = LIBRARIES[0]
+) -> Any:
+    """Return records, or named columns, as a data frame of a library."""
+    import narwhals as nw
+    import polars as pl
+
+    checks.check_choice(library, LIBRARIES, "backend")
+    # strict=False: values of several types become one column of text.
+    frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
+    if library == LIBRARIES[0]:
+        return frame
+    backend: Any = library
+    return nw.from_dict(frame.to_dict(as_series=False), backend=backend).to_native()
+
+
 def table_of_frame(df: object) -> Table:
     """View a data frame as named arrays."""
     import narwhals as nw
@@ -80,7 +130,7 @@ def table_of_frame(df: object) -> Table:
         decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
         return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
 
-    return Table(list(names), column)
+    return Table(list(names), column, place_of(df), library_of(df))
 
 
 def features_of_frame(

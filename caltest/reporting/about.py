@@ -137,10 +137,11 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
     """
     told, data = content.reproduction, content.data
     versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
+    files = "files, one after the other" if " files, " in (told.data_file or "") else "file"
     known = {
         "author": content.author,
         "data": told.data_file or data.source,
-        "SHA-256 of the file": told.file_hash,
+        f"SHA-256 of the {files}": told.file_hash,
         "SHA-256 of the predictions": told.data_hash,
         "rows": f"{data.n:,}, {data.m:,} classes",
         "date of the run": told.time,

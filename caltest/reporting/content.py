@@ -367,6 +367,7 @@ class Settings:
     level: float | None
     n_jobs: int | None
     by: bool
+    command: bool
     progress: Callable[[str], None]
 
     @property

@@ -15,7 +15,7 @@ from caltest.reporting.recalibrated import comparison_blocks
 from caltest.reporting.tested import data_blocks, test_blocks
 from caltest.reporting.where import group_blocks, place_blocks, segment_blocks
 from caltest.results.verdict import SPEAKS
-from caltest.results.wording import FIRST_EVIDENCE
+from caltest.results.wording import FIRST_EVIDENCE, capital
 
 LABELS = {
     "where": "Worst place: ",
@@ -80,10 +80,12 @@ def _card(content: Content) -> Iterator[Block]:
 def _details(content: Content) -> Iterator[Block]:
     verdict, tested = content.answer.verdict, content.within is not None
     for kind, text in verdict.sentences:
-        if (kind, text) not in verdict.card or (tested and kind == "detectable"):
+        is_told = kind == "note" or (kind, text) in verdict.card
+        if not is_told or (tested and kind == "detectable"):
             yield _line(kind, text)
     yield from _other_tests(content)
-    yield from notes(content.data.warnings)
+    told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
+    yield from notes([*told, *content.data.warnings])
 
 
 def _line(kind: str, text: str) -> Block:

@@ -254,11 +254,13 @@ def _discrimination(
     source: Source, profile: Profile, scores: Sequence[Score], brier: ScoreDecomposition
 ) -> Iterator[Estimate]:
     """Yield the number of events, the area under the ROC curve, and the Brier skill score."""
-    counts = source.label_counts
+    counts, by = source.label_counts, ""
     if counts is not None:
+        if source.weight is not None:
+            counts, by = np.array([one.observed for one in source.class_counts()]), " by weight"
         name = profile.events if source.m == 2 else "rows of the rarest class"
-        rows = counts[1] if source.m == 2 else counts.min()
-        note = f"of {source.n:,} rows ({100 * rows / source.n:.1f} %)"
+        rows, n = counts[1] if source.m == 2 else counts.min(), float(counts.sum())
+        note = f"of {n:,.0f} rows{by} ({100 * rows / n:.1f} %)"
         yield Estimate(name=name, value=float(rows), unit="count", note=note)
     note = "0.5: predictions tell nothing of the outcome, 1: all; their order alone counts"
     if source.m > 2:

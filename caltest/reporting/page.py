@@ -313,6 +313,7 @@ def report(
     >>> page.save("report.html")  # doctest: +SKIP
     """
     asked_as = {**locals(), **data_options, "data_options": None}
+    asked_as["correction"] = None if correction == "joint" else correction
     check_names(data_options, Reported, report)
     read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
@@ -324,6 +325,7 @@ def report(
         level=None if level is None else checks.check_level(level),
         n_jobs=checks.check_jobs(n_jobs),
         by=by is not None,
+        command=command is not None,
         progress=progress or (lambda _what: None),
     )
     error = checks.check_tolerance(tolerance, equivalence=False, null=None)
@@ -442,7 +444,7 @@ def _content(
         segmented=segments is not None,
     )
     settings.progress("verdict")
-    verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings.n_jobs)
+    verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings)
     settings.progress("estimates")
     estimates = tuple(collect_estimates(source, tests, profile, settings))
     settings.progress("scores")

@@ -34,7 +34,7 @@ from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict, together
 from caltest.segments import SegmentsTest
 from caltest.sources import count_rows
-from caltest.verdicts import adjusted_verdicts, what_helps
+from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.reporting.source import Source
@@ -219,15 +219,15 @@ def answer_of(
     groups: HTestTable | None,
     segments: SegmentsTest | None,
     comparison: RecalibrationContent | None,
-    n_jobs: int | None,
+    settings: Settings,
 ) -> Verdict:
     """Return the verdict that `caltest.verdict` gives for the same questions."""
     results: list[tuple[str, Any]] = [("whole", first)]
     results += [("groups", groups)] if groups is not None else []
     results += [("segments", segments)] if segments is not None else []
-    parts = adjusted_verdicts(results, n_jobs)
-    told = what_helps(results, parts, n_jobs) if comparison is None else comparison.helps
-    return together(parts, told)
+    if comparison is not None:
+        return together(adjusted_verdicts(results, settings.n_jobs), comparison.helps)
+    return verdict_of(*results, n_jobs=settings.n_jobs, command=settings.command)
 
 
 # ---- What was tested: sizes, classes, groups, and what a reader should know of the data first ---
@@ -270,7 +270,7 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     if source.n > 1 and alike:
         yield "All rows have the same predictions: tests see the class frequencies only."
     if source.weight is not None:
-        yield "Rows have weights; counts are sums of weights."
+        yield "Counts are sums of weights."
     if source.predictions is not None and source.predictions.has_dependence:
         yield (
             f"Rows of the same {source.predictions.unit} may depend on each other; there are "

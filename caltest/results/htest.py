@@ -347,7 +347,7 @@ class HTest(Result):
         >>> ct.test_calibration(data, rng=1).verdict().answer
         'no evidence'
         """
-        verdict: Verdict = above("verdicts.verdict_of", self, n_jobs)
+        verdict: Verdict = above("verdicts.verdict_of", ("whole", self), n_jobs=n_jobs)
         return verdict
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:

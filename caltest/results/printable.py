@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from caltest import render
-from caltest.checks import check_choice, check_schema, checks_values
+from caltest.checks import check_schema, checks_values
 from caltest.errors import invalid
-from caltest.results.codec import plain, plain_fields, rebuilt, settle
+from caltest.results.codec import NEVER, plain, plain_fields, rebuilt, settle
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
     from caltest.render import Sheet
 
 
@@ -106,29 +103,44 @@ def given(level: float | None) -> float:
 Row = TypeVar("Row")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Frame(Result):
-    """A result that is one record of plain values after another."""
+    """A result that is one record of plain values after another.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    library : str
+        That of the data frame or the series that was given, in which `to_frame` answers.
+    """
+
+    library: str = field(default="polars", compare=False, metadata=NEVER)
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per row."""
 
-    @overload
-    def to_frame(self, *, backend: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, *, backend: Literal["pandas"]) -> pd.DataFrame: ...
-    def to_frame(self, *, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
-        """Return one row per record as a data frame.
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one row per record as a data frame of the library that the data came in.
 
         Parameters
         ----------
-        backend : {"polars", "pandas"}
-            Which data frame to build. pandas has to be installed for the second.
+        backend : {"polars", "pandas", "pyarrow", "modin", "cudf"}, optional
+            Which library; it has to be installed. By default that of the data frame or the series
+            that was tested, and polars for arrays, files, engines and what was read from JSON.
+
+        Returns
+        -------
+        data frame or Arrow table
+            Of polars where the data came as a polars frame, of pandas where of pandas, and so on.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such library.
         """
-        frame: pl.DataFrame | pd.DataFrame = data_frame(self._columns(), backend)
-        return frame
+        from caltest.predictions.tables import frame_of_records
+
+        return frame_of_records(self._columns(), backend or self.library)
 
     def _columns(self) -> Sequence[Mapping[str, Any]] | Mapping[str, Any]:
         """Return what the data frame is made of: records, or columns whose types are kept."""
@@ -161,15 +173,3 @@ class Table(Frame, Generic[Row]):
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per row."""
         return [plain(row) for row in self.rows]
-
-
-def data_frame(records: Sequence[Mapping[str, Any]] | Mapping[str, Any], backend: str) -> Any:
-    """Return records, or named columns, as a data frame of polars or pandas."""
-    if check_choice(backend, ("polars", "pandas"), "backend") == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(records)
-    import polars as pl
-
-    # strict=False: values of several types become one column of text.
-    return pl.DataFrame(records, infer_schema_length=None, strict=False)

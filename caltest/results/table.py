@@ -159,7 +159,7 @@ class HTestTable(Table[HTest]):
         Verdict
             Its print begins with the first line of the print of the table.
         """
-        verdict: Verdict = above("verdicts.verdict_of", self)
+        verdict: Verdict = above("verdicts.verdict_of", ("whole", self), n_jobs=None)
         return verdict
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:

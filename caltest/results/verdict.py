@@ -181,7 +181,7 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     few = all(wording.is_too_small(row.size) for row in table)
     places = tuple(_places_of_rows(table, p))
     first, rest = wording.told_of_table(table, p)
-    told = [replace(place, name=wording.called(place.name, table.rows)) for place in places]
+    told = [replace(place, name=wording.place_of_table(place, table)) for place in places]
     sentences = [("answer", first), *_where(told, rest)]
     if table.difference is not None:
         sentences.append(("difference", wording.difference_in_words(table.difference)))
@@ -239,6 +239,8 @@ def _verdict(
 ) -> Verdict:
     """Return the verdict of a result."""
     named = ("n", "m", "data_name")
+    notes = () if shown is None else shown.notes
+    weights = [("note", note) for note in notes if note.startswith(wording.WEIGHTED)]
     return Verdict(
         answer=wording.answer(pvalue, found.level, claim, few=few),
         headline=headline,
@@ -247,7 +249,7 @@ def _verdict(
         size=size,
         shown=shown,
         places=tuple(places),
-        sentences=tuple(sentences),
+        sentences=(*sentences, *weights),
         **(rows or {name: getattr(found, name) for name in named}),
     )
 

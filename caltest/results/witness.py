@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,16 +13,15 @@ from caltest.checks import check_confidence, check_integer, check_jobs
 from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
+from caltest.predictions.tables import frame_of_records
 from caltest.results import sheets
 from caltest.results.codec import plain
 from caltest.results.evidence import required
 from caltest.results.interval import data_line
-from caltest.results.printable import Printable, data_frame
+from caltest.results.printable import Printable
 from caltest.types import AnyArray, Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
 
     from caltest.measures.kernel.witness import Embedding, GapCurve
@@ -268,26 +267,23 @@ class Witness(Printable):
         """Divide the unbiased SKCE by class alone, the largest part first."""
         return self.regions(bins=1)
 
-    @overload
-    def to_frame(
-        self, *, bins: int = BINS, backend: Literal["polars"] = "polars"
-    ) -> pl.DataFrame: ...
-
-    @overload
-    def to_frame(self, *, bins: int = BINS, backend: Literal["pandas"]) -> pd.DataFrame: ...
-    def to_frame(self, *, bins: int = BINS, backend: str = "polars") -> pl.DataFrame | pd.DataFrame:
-        """Return the regions as a data frame.
+    def to_frame(self, *, bins: int = BINS, backend: str | None = None) -> Any:
+        """Return the regions as a data frame of the library that the data came in.
 
         Parameters
         ----------
         bins : int, default 5
             As for `regions`.
-        backend : {"polars", "pandas"}
-            Which data frame to build. pandas has to be installed for the second.
+        backend : {"polars", "pandas", "pyarrow", "modin", "cudf"}, optional
+            Which library; as for `HTestTable.to_frame`.
+
+        Returns
+        -------
+        data frame or Arrow table
+            One row per region.
         """
         records = [_record(region) for region in self.regions(bins)]
-        frame: pl.DataFrame | pd.DataFrame = data_frame(records, backend)
-        return frame
+        return frame_of_records(records, backend or self._embedding.predictions.library)
 
     def _sheet(self) -> Sheet:
         return self._print

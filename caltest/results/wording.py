@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
 
 
+WEIGHTED = "rows have weights"  # a note
+
+
 DETECTABLE = 2.8  # standard deviations that a test at 5 % finds with 80 %: 1.96 + 0.84
 
 
@@ -186,10 +189,11 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
     """A mean prediction and an observed share; with the word for the side where that is clear."""
     predicted, observed, gap = numbers_in_words(size)
     if size.kind == "confidence":
-        numbers = f"claims {predicted}, is right in {observed} ({gap})"
+        numbers = f"claims {predicted}, is right in {observed} ({gap})."
         word = "Overconfident" if size.gap < 0 else "Underconfident"
         word += f" by {sure}" if (sure := surely_in_words(size)) else ""
-        return f"{word}: {numbers}." if clear and size.is_clear else f"On average it {numbers}."
+        about = f"The confidence is {predicted} on average, right in {observed} ({gap})."
+        return f"{word}: {numbers}" if clear and size.is_clear else about
     if clear and size.is_clear:
         wrong = f"{surely_in_words(size)} too {size.side}".lstrip()
         return f"P({size.name}) {wrong}: {predicted} predicted, {observed} observed ({gap})."
@@ -401,6 +405,14 @@ def called(name: str, rows: Sequence[HTest]) -> str:
     return f"{'group' if rows[0].counts is None else 'grade'} {name}"
 
 
+def place_of_table(place: Gap, table: HTestTable) -> str:
+    """The name of a place in a sentence, of a group with what is predicted there."""
+    size, name = table.rows[0].size, called(place.name, table.rows)
+    if place.kind != "group" or size is None or size.kind == "default" or ", " in place.name:
+        return name
+    return f"{'the confidence' if size.kind == 'confidence' else f'P({size.name})'} in {name}"
+
+
 def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
     """The answer on all segments, and the worst of them; empty where it is not told."""
     p = test.pvalue if pvalue is None else pvalue
@@ -457,13 +469,25 @@ def rows_of_slope(slope: Interval | Ends) -> str:
     return next((f" {note}" for note in slope.notes if note.endswith("inside (0, 1)")), "")
 
 
-def remedy_in_words(choice: Choice, rows: str = "") -> str:
-    """The line of code that fits a calibration map, of all rows or of some, and what it gains."""
+def remedy_in_words(choice: Choice, m: int, rows: str = "", *, command: bool = False) -> str:
+    """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
+    key, is_shift = choice.calibrator.key, choice.name == "shift"
+    what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit(probs, y)", "recalibrate="
+    if command:
+        fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
+        what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
+    what = "a shift of the log odds" if is_shift else what
+    for name, value in choice.numbers.items():
+        what = f"divide the log{' odds' if m == 2 else 'its'} by {value:.2f} ({name} scaling)"
+        if is_shift:
+            side = "raise" if value > 0 else "lower"
+            what = f"{side} the intercept by {abs(value):.2f} on the log odds"
+    what += " (recalibration in the large)" * is_shift + ": " * bool(what)
     gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
-    left = "" if rows else "; recalibrate= tests what is left of the error"
+    left = "" if rows else f"; {test} tests what is left of the error"
     return (
-        f"ct.calibrators.{choice.calibrator!r}.fit(probs, y){rows}, with as many rows or more that "
-        f"are in neither the training data nor this test: {gain}{left}."
+        f"{what}{fit}{rows}, with as many rows or more that are in neither the training data nor "
+        f"this test; {gain}{left}."
     )
 
 

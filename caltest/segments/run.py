@@ -240,6 +240,7 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         lens=str(lens),
         claim=f"in every segment, {lens.claim}",
         data_name=predictions.source,
+        library=predictions.library,
         source=source.text,
         statistics=_statistics_text(joint.families),
         min_size=settings.min_size,

@@ -385,7 +385,11 @@ class Counting:
         group = own["group"].to_numpy()
         first = np.flatnonzero(np.append(True, np.diff(group) != 0)) if group.size else group[:0]
         by = [f"g{i}" for i in range(len(self.columns.by))]
-        values = own.select(by)[first.astype(np.int64)].rows() if by else [()] * first.size
+        keys = own[first.astype(np.int64)].select(by)
+        times = keys.select(pl.selectors.datetime())
+        days = [one.name for one in times if (one == one.dt.truncate("1d")).all()]
+        keys = keys.with_columns(pl.col(days).cast(pl.Date))
+        values = keys.rows() if by else [()] * first.size
         names = self.lenses[number].of_columns(self._class_columns()).names
         start = np.append(first, group.size).astype(np.int64)
         if self.is_weighted:

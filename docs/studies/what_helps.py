@@ -26,7 +26,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
 import caltest as ct
-from caltest.comparison.maps import resolve_calibrators
+from caltest.comparison.maps import resolve_calibrators, simple_maps
 from caltest.comparison.out_of_fold import first_map
 
 LEVEL, SIZES = 0.05, {200: 1.0, 1000: 1.0, 5000: 0.5}  # n, and the share of the data sets
@@ -145,7 +145,8 @@ def outcome(world: str, n: int, seed: int) -> Outcome | None:
         seen = np.unique(rows.labels).size
         if key == "identity" or (key == "sigmoid" and seen < rows.m):
             return 0.0  # scikit-learn refuses rows without one of the classes
-        kind = sigmoid if key == "sigmoid" else resolve_calibrators(key, rows.m)[key].fit
+        maps = {key: simple_maps(rows.m).get(key, key)}
+        kind = sigmoid if key == "sigmoid" else resolve_calibrators(maps, rows.m)[key].fit
         made = kind(rows)
         mapped = np.maximum(made.predict_proba(p), 1e-15)
         return float((q * np.log(mapped / p)).sum(axis=1).mean())

@@ -4,10 +4,15 @@ import dataclasses
 import json
 import math
 import pickle
+from functools import partial
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
+import caltest as ct
 from caltest.errors import InvalidInput
 from caltest.results import HTest, HTestTable, Parameters
 
@@ -168,6 +173,41 @@ def test_correction_none_is_no_correction(make_table):
     table = make_table(*LENSES, correction="none")
     assert table.correction is None
     assert "adjusted" not in str(table)
+
+
+@pytest.mark.parametrize("backend", ["polars", "pandas", "pyarrow"])
+def test_results_answer_in_the_library_of_the_data(backend):
+    """Tables of groups, components, segments, comparisons and power; of JSON polars."""
+    pytest.importorskip(backend)
+    p = np.linspace(0.1, 0.9, 60)
+    columns = {"y": (np.arange(60) % 3 > 0).astype(int).tolist(), "p": p.tolist()}
+    data = nw.from_dict(columns | {"g": ["a", "b"] * 30}, backend=backend).to_native()
+    named = {"label": "y", "probs": "p"}
+    test, by = (
+        ct.test_calibration(data, by=g, n_resamples=19, rng=1, **named) for g in (None, "g")
+    )
+    read = ct.Predictions.from_frame(data, **named)
+    found = [
+        test.components,
+        by,
+        ct.test_calibration(read, segments={"g": ["a", "b"] * 30}, n_resamples=19, rng=1),
+        ct.compare_models({"p": "p", "half": p / 2 + 0.25}, data, label="y", n_resamples=19, rng=1),
+        ct.power(data, n=30, slope=0.5, n_datasets=2, n_resamples=19, rng=1, **named),
+    ]
+    assert {type(one.to_frame()) for one in found} == {type(data)}
+    assert type(type(by).from_dict(by.to_dict()).to_frame()) is pl.DataFrame
+    assert type(by.to_frame(backend="polars")) is pl.DataFrame
+
+
+def test_row_of_pandas_is_named_by_its_index():
+    """Unless that counts the rows from 0."""
+    data = pd.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.7, 1.2]}, index=["a", "b", "c"])
+    named = {"label": "y", "probs": "p"}
+    for ask in (partial(ct.test_calibration, data, **named), partial(ct.verdict, data.p, data.y)):
+        with pytest.raises(InvalidInput, match=r"got 1\.2 at index 'c' \(row 2\); pass"):
+            ask()
+    with pytest.raises(InvalidInput, match=r"got 1\.2 at row 2; pass"):
+        ct.test_calibration(data.reset_index(drop=True), **named)
 
 
 @pytest.mark.parametrize("backend", ["polars", "pandas"])

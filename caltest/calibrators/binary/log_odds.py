@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.numerics.logistic import fit_logistic, penalised_loss
@@ -155,6 +157,36 @@ def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> 
             stderr = np.array([1 / np.sqrt(information)])
     loss = float(np.logaddexp(0, value)) - rate * value
     return LogOddsFit(np.empty(0), value, stderr, lambda: loss)
+
+
+def fit_intercept(
+    slope: float, score: Floats, targets: Floats, weight: Floats | None
+) -> LogOddsFit:
+    """Fit the intercept of log odds whose slope is given, to targets of which not all are equal.
+
+    Parameters
+    ----------
+    slope : float
+        Of the score.
+    score, targets : (n,) array
+        The score, and labels or probabilities of them.
+    weight : (n,) array or None
+        Positive weights.
+
+    Returns
+    -------
+    LogOddsFit
+        The slope as it is given, with the standard error of the intercept alone.
+    """
+    share, total = shares(weight, len(targets))
+    fixed = slope * score
+    ends = LOG_SMALLEST_PROBABILITY - fixed.max(), -LOG_SMALLEST_PROBABILITY - fixed.min()
+    value = float(brentq(lambda b: float(share @ (expit(fixed + b) - targets)), *ends, xtol=1e-12))
+    fixed += value
+    information = total * float(share @ (expit(fixed) * expit(-fixed)))
+    stderr = np.array([1 / np.sqrt(information)]) if 0 < information < np.inf else None
+    loss = float(share @ (np.logaddexp(0, fixed) - targets * fixed))
+    return LogOddsFit(np.array([slope]), value, stderr, lambda: loss)
 
 
 def within_reach(score: Floats) -> Floats:

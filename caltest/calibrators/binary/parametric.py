@@ -16,13 +16,14 @@ from caltest.calibrators.binary.log_odds import (
     LogOddsFit,
     LogOddsModel,
     fit_constant,
+    fit_intercept,
     is_increasing,
     is_interval,
     with_weights,
     within_reach,
 )
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
-from caltest.checks import check_choice, check_flag
+from caltest.checks import check_choice, check_finite, check_flag
 from caltest.types import Flags, Floats
 
 SCALES = ("log-odds", "probability")
@@ -49,6 +50,9 @@ class PlattScaling(BinaryCalibrator):
         Fit to (N_1 + 1) / (N_1 + 2) where the event occurred and 1 / (N_0 + 2) where not, with N_1
         and N_0 the numbers of such rows (the sums of their weights), as Platt does against
         overfitting, and scikit-learn too.
+    slope : float, optional
+        A slope to be kept: 1 moves all log odds by the same number, "recalibration in the large".
+        By default it is fitted.
     clip : float, default 2.2e-16
         In (0, 0.1]; smaller probabilities of either class are raised to it before their log odds
         are taken. Logits are not clipped.
@@ -61,16 +65,16 @@ class PlattScaling(BinaryCalibrator):
     Attributes
     ----------
     slope_, intercept_ : float
-        The parameters. Without smoothing: where all labels or all scores are equal, the slope is 0
-        and the map is the share of events, within [2.2e-16, 1 - 2.2e-16]; where a threshold
-        separates the classes the likelihood has no maximum, and the mean loss is minimised plus
-        1e-8 (slope sd)^2 / 2, with sd the standard deviation of the scores, so that the slope is
-        at most 1.2e4 / sd.
+        The parameters. Without smoothing: where all labels, or all scores and no slope is given,
+        are equal, the slope is 0 and the map is the share of events, within
+        [2.2e-16, 1 - 2.2e-16]; where a threshold separates the classes the likelihood has no
+        maximum, and the mean loss is minimised plus 1e-8 (slope sd)^2 / 2, with sd the standard
+        deviation of the scores, so that the slope is at most 1.2e4 / sd.
         In the fit, log odds that are 1e6 times the range of the middle 80 % of them, or 1e6 where
         that range is below 1, away from those, count as no further.
     standard_errors_ : dict
         Those of "slope" and "intercept", from the observed information, with sample weights as
-        counts; None where the likelihood has no maximum.
+        counts; None where the likelihood has no maximum, and of a slope that is given.
 
     References
     ----------
@@ -93,6 +97,7 @@ class PlattScaling(BinaryCalibrator):
 
     scale: str = "log-odds"
     smooth_targets: bool = False
+    slope: float | None = None
     clip: float = SMALLEST_PROBABILITY
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
@@ -103,10 +108,10 @@ class PlattScaling(BinaryCalibrator):
             score = within_reach(score)
         targets = _smoothed(event, weight) if smooth else event.astype(np.float64)
         fit = self._best(score, event, targets, weight)
-        names = ("slope", "intercept")[-1 - len(fit.coef) :]
         self.slope_, self.intercept_ = (*fit.coef.tolist(), 0.0)[0], fit.intercept
         self.standard_errors_: dict[str, float | None] = {"slope": None, "intercept": None}
         if fit.stderr is not None:
+            names = ("slope", "intercept")[-fit.stderr.size :]
             self.standard_errors_ |= dict(zip(names, fit.stderr.tolist(), strict=True))
 
     def _best(
@@ -114,6 +119,8 @@ class PlattScaling(BinaryCalibrator):
     ) -> LogOddsFit:
         if targets.min() == targets.max():
             return fit_constant(targets, weight, intercept=True)
+        if self.slope is not None:
+            return fit_intercept(check_finite(self.slope, "slope"), score, targets, weight)
         model = LogOddsModel(score[np.newaxis], weight, intercept=True)
         if not model.is_determined:
             self._note("all scores are equal: the slope is set to 0")

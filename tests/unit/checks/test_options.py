@@ -1,6 +1,7 @@
 """Options are checked and returned as plain values."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from caltest.checks import (
@@ -46,11 +47,31 @@ def test_check_level_refuses_all_but_the_open_interval(value):
         check_level(value)
 
 
-@pytest.mark.parametrize(("value", "remedy"), [(95, "0.95 for 95 %"), (1, "0.05 for 5 %")])
-def test_check_level_takes_large_numbers_for_per_cent(value, remedy):
-    """A confidence level of 95 is not meant to be 5 %."""
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("level", 95, "0.05 for 5 %, which goes with a confidence of 95 %"),
+        ("level", 10, "0.1 for 10 %$"),
+        ("level", 1, "0.05 for 5 %$"),
+        ("confidence", 95, "0.95 for 95 %$"),
+        ("confidence", 5, "0.95 for 95 %, which goes with a level of 5 %"),
+        ("power", 80, "0.8 for 80 %$"),
+    ],
+)
+def test_check_level_takes_large_numbers_for_per_cent(name, value, remedy):
+    """A level of 95 is meant as a confidence, and the other way round."""
     with pytest.raises(InvalidInput, match=f"; pass {remedy}"):
-        check_level(value)
+        check_level(value, name, percent=5 if name == "level" else 95)
+
+
+def test_groups_that_are_no_text_have_the_names_that_they_print():
+    """Dates without their midnight, periods, intervals and categories of pandas."""
+    days = pd.Series(pd.to_datetime(["2024-01-31", "2024-02-29"]), index=["b", "a"], name="month")
+    for times in (days, days.dt.tz_localize("UTC"), days.dt.date, days.astype("category")):
+        assert check_groups(times, 2).tolist() == ["2024-01-31", "2024-02-29"]
+    assert check_groups(days + pd.Timedelta("6h"), 2)[0] == "2024-01-31 06:00:00"
+    assert check_groups(days.dt.to_period("M"), 2).tolist() == ["2024-01", "2024-02"]
+    assert check_groups(pd.cut(pd.Series([1, 3]), [0, 2, 4]), 2).tolist() == ["(0, 2]", "(2, 4]"]
 
 
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "1", None, True])

@@ -125,6 +125,20 @@ def test_other_formats_are_read(tmp_path, name, write):
     assert read.labels.tolist() == [0, 1, 0]
 
 
+def test_sheet_is_read_by_its_name(tmp_path):
+    """By default the first, which is told where there are several; unknown ones are listed."""
+    pytest.importorskip("fastexcel")
+    path = tmp_path / "t.xlsx"
+    with pytest.importorskip("xlsxwriter").Workbook(path) as book:
+        FRAME.write_excel(book, worksheet="2023")
+        FRAME.reverse().write_excel(book, worksheet="2024")
+    with pytest.warns(ReadAsWarning, match=r"the sheet '2023' of 't\.xlsx' is read; sheet= names"):
+        assert Predictions.read(path, label="y").probs[0, 0] == FRAME["p_a"][0]
+    assert Predictions.read(path, label="y", sheet="2024").probs[0, 0] == FRAME["p_a"][-1]
+    with pytest.raises(InvalidInput, match="sheet must be one of '2023', '2024'; got '2025'"):
+        Predictions.read(path, label="y", sheet="2025")
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_folder_is_read_with_its_folders_as_columns(tmp_path, suffix):
     """By `Predictions.read` and by the engines; an error names the row and its file."""

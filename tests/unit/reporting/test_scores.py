@@ -51,6 +51,18 @@ def test_scores_are_those_of_the_measures():
     )
 
 
+def test_events_beside_the_auc_are_weighted():
+    """And the verdict says that there are weights, and as how many rows they count."""
+    labels, weight = np.arange(60) % 2, np.arange(1.0, 61.0)
+    data = ct.Predictions(np.linspace(0.1, 0.9, 60), labels, sample_weight=weight)
+    found = ct.report(data, test="brier", n_resamples=19, rng=1)
+    share = 100 * np.average(labels, weights=weight)
+    row = found.content.scores.discrimination[0]
+    assert row.note == f"of 60 rows by weight ({share:.1f} %)"
+    rows = weight.sum() ** 2 / (weight @ weight)
+    assert f"Rows have weights, and count as {rows:,.0f} of equal weight." in found.to_markdown()
+
+
 def test_infinite_log_loss_has_no_range():
     """An impossible label makes the log loss infinite, and its law is still told."""
     data = ct.Predictions([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7]], [1, 0, 1])

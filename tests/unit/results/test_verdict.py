@@ -187,7 +187,9 @@ def test_groups_that_are_numbers_are_called_groups():
     table = ct.test_calibration(probs, labels, by=groups, test="ece", n_resamples=99, rng=0)
     found = table.verdict()
     assert "Worst is group 1. " in found.headline
-    assert dict(found.sentences)["where"].startswith("group 1, at least 9.7 points too low: ")
+    assert dict(found.sentences)["where"].startswith(
+        "P(1) in group 1, at least 9.7 points too low: "
+    )
     assert [place.name for place in found.places] == ["1"]
 
 
@@ -255,7 +257,7 @@ def test_gain_that_is_clear_does_not_end_at_zero():
         n_folds=5,
         needed=None,
     )
-    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain)
+    assert "(0.0060 better, 0.0003 to 0.0114" in wording.remedy_in_words(gain, 2)
 
 
 def test_card_has_five_lines_whatever_is_asked():
@@ -270,7 +272,7 @@ def test_card_has_five_lines_whatever_is_asked():
     assert told.card == told.sentences[: len(kinds)]
     worst, rows = dict(told.card)["where"], ward == 3
     numbers = f"{100 * p[rows].mean():.1f} % predicted, {100 * y[rows].mean():.1f} % observed"
-    assert worst.startswith("group 3, at least")
+    assert worst.startswith("P(1) in group 3, at least")
     assert f"{numbers} (n = 100, gap {100 * (y - p)[rows].mean():.1f} points" in worst
     printed = " ".join(str(told).split())
     assert printed.index("worst: ") < printed.index("data: ") < printed.index("segments: ")
@@ -283,7 +285,7 @@ def test_worst_place_is_worst_of_all_parts():
     y = (rng.random(1000) < np.clip(p + np.where(group == 1, 0.3, -0.1), 0, 1)).astype(int)
     told = ct.verdict(p, y, by=group, n_resamples=199, rng=1)
     assert dict(told.card)["answer"] == "Strong evidence against calibration (p = 0.01)."
-    assert dict(told.card)["where"].startswith("group 1, at least")
+    assert dict(told.card)["where"].startswith("P(1) in group 1, at least")
     assert "groups" in dict(told.sentences)
 
 

@@ -26,6 +26,17 @@ def test_platt_agrees_with_statsmodels():
     assert [intercept.stderr, slope.stderr] == pytest.approx(glm.bse, rel=1e-7)
 
 
+def test_platt_of_a_slope_that_is_given_is_an_intercept_with_an_offset():
+    """That of statsmodels, with its standard error."""
+    p, y, weight = sample()
+    platt = PlattScaling(slope=1.0).fit(p, y, weight)
+    counted = {"freq_weights": weight, "offset": logit(p)}
+    glm = sm.GLM(y, np.ones(p.size), family=sm.families.Binomial(), **counted).fit(tol=1e-14)
+    assert (platt.slope_, platt.standard_errors_["slope"]) == (1.0, None)
+    assert platt.intercept_ == pytest.approx(glm.params[0], rel=1e-9)
+    assert platt.standard_errors_["intercept"] == pytest.approx(glm.bse[0], rel=1e-7)
+
+
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_platt_of_smoothed_probabilities_agrees_with_scikit_learn():
     """Its sigmoid calibration, to the digits that its optimiser reaches."""
