@@ -362,7 +362,8 @@ def _tip(found: ReliabilityBins, i: int) -> str:
 def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
     x, y = scale.place(x), scale.place(y)
     ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=4, label="isotonic fit (CORP)")
-    ends = [at for at in (0, -1) if scale.low <= min(x[at], y[at]) <= max(x[at], y[at]) <= scale.high]
+    low, high = np.minimum(x, y), np.maximum(x, y)
+    ends = [at for at in (0, -1) if scale.low <= low[at] <= high[at] <= scale.high]
     ax.plot(x[ends], y[ends], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
 
 
