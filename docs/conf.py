@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
+from jinja2 import FileSystemLoader
+from jinja2.sandbox import SandboxedEnvironment
+from numpydoc import docscrape_sphinx
+
 import caltest
+
+# A build needs little garbage collection, and the template of numpydoc need not be compiled anew for
+# each docstring.
+gc.set_threshold(200_000, 50, 100)
+_TEMPLATES = FileSystemLoader(Path(docscrape_sphinx.__file__).with_name("templates"))
+_DOCSTRINGS = SandboxedEnvironment(loader=_TEMPLATES)
+docscrape_sphinx.SandboxedEnvironment = lambda **_: _DOCSTRINGS
 
 _EXTENSIONS = Path(__file__).parent / "_ext"
 sys.path.insert(0, str(_EXTENSIONS))

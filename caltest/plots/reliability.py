@@ -362,7 +362,9 @@ def _tip(found: ReliabilityBins, i: int) -> str:
 def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
     x, y = scale.place(x), scale.place(y)
     ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=4, label="isotonic fit (CORP)")
-    ax.plot(x[[0, -1]], y[[0, -1]], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
+    low, high = np.minimum(x, y), np.maximum(x, y)
+    ends = [at for at in (0, -1) if scale.low <= low[at] <= high[at] <= scale.high]
+    ax.plot(x[ends], y[ends], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
 
 
 def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale) -> None:

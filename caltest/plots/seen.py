@@ -299,7 +299,9 @@ def _cell_numbers(cells: Cells, level: float) -> Iterator[str]:
 
 
 def _in_words(name: str, ends: Ends) -> str:
-    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows_of_slope(ends)}"
+    """Write a number, and below it of which rows it is, briefly: the legend is near."""
+    rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
+    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
 
 
 def view_of_table(

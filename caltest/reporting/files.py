@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +51,20 @@ def check_written(form: str) -> None:
     module, extra = LIBRARIES.get(form, ("", ""))
     if module and find_spec(module) is None:
         raise NotApplicable(f"a .{form} file needs {module}", f"pip install 'caltest[{extra}]'")
-    if form == "pdf" and _browser() is None and find_spec("weasyprint") is None:
-        rule = "a .pdf file is printed by Chromium, Chrome, Edge or WeasyPrint, and none is found"
-        raise NotApplicable(
-            rule, "install one (pip install weasyprint), or write .html and print it from a browser"
-        )
+    if form == "pdf":
+        _browser()
 
 
-def _browser() -> str | None:
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
+def _browser() -> str:
+    for found in filter(None, map(shutil.which, BROWSERS)):
+        return found
+    rule = "a .pdf file is printed by Chromium, Chrome or Edge, and none is found"
+    raise NotApplicable(rule, "install one, or write .html and print it from another browser")
 
 
 def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
     """Print the page on A4."""
     page, browser = html_page(content, sections, paper="A4"), _browser()
-    if browser is None:
-        from weasyprint import HTML
-
-        return bytes(HTML(string=page).write_pdf())
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8", errors="backslashreplace")
@@ -121,8 +118,12 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
         heading = document.add_heading(_legal(section.title), 1)
         heading.paragraph_format.page_break_before = body and section.is_appendix
         body = not section.is_appendix
-        for block in section.blocks:
-            _add(document, block)
+        for is_small, blocks in groupby(section.blocks, _is_small):
+            if is_small:
+                _add_small(document, [block.figure for block in blocks])
+                continue
+            for block in blocks:
+                _add(document, block)
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
@@ -133,7 +134,7 @@ def _add(document: Any, block: Block) -> None:
     from docx.shared import Pt
 
     if block.figure is not None:
-        _add_figure(document, block.figure)
+        _add_figure(document, document.add_paragraph(), block.figure)
     elif block.sheet is not None:
         _add_table(document, block, block.sheet)
     elif block.kind == "heading":
@@ -143,7 +144,7 @@ def _add(document: Any, block: Block) -> None:
         if drawn is None:
             document.add_paragraph(_legal(told))
         else:
-            _add_picture(document, *drawn, told)
+            _add_picture(document.add_paragraph(), *drawn, told)
     else:
         paragraph = document.add_paragraph()
         if block.kind == "note":
@@ -153,19 +154,32 @@ def _add(document: Any, block: Block) -> None:
             run.bold, run.font.size = True, Pt(13)
 
 
-def _add_figure(document: Any, figure: Figure) -> None:
+def _is_small(block: Block) -> bool:
+    return block.figure is not None and block.figure.width < TEXT_WIDTH / 2
+
+
+def _add_small(document: Any, figures: Sequence[Any]) -> None:
+    """Add figures, three to a line."""
+    grid = document.add_table(-(-len(figures) // 3), 3)
+    cells = (cell for row in grid.rows for cell in row.cells)
+    for cell, figure in zip(cells, figures, strict=False):
+        _add_figure(cell, cell.paragraphs[0], figure, TEXT_WIDTH / 3 - 12)
+
+
+def _add_figure(place: Any, paragraph: Any, figure: Figure, widest: float = TEXT_WIDTH) -> None:
+    """Add a figure of at most so many points in a paragraph, and its caption below."""
     buffer = io.BytesIO()
     figure.canvas.savefig(buffer, format="png", dpi=200)
-    _add_picture(document, buffer, figure.width, figure.description)
-    document.paragraphs[-1].paragraph_format.keep_with_next = True
-    document.add_paragraph(_legal(f"{figure.title}. {figure.description}"), "Caption")
+    _add_picture(paragraph, buffer, min(0.75 * figure.width, widest), figure.description)
+    paragraph.paragraph_format.keep_with_next = True
+    place.add_paragraph(_legal(f"{figure.title}. {figure.description}"), "Caption")
 
 
-def _add_picture(document: Any, image: io.BytesIO, width: float, text: str) -> None:
+def _add_picture(paragraph: Any, image: io.BytesIO, width: float, text: str) -> None:
     """Add a picture of so many points, with words for who does not see it."""
     from docx.shared import Pt
 
-    picture = document.add_picture(image, width=Pt(min(width, TEXT_WIDTH)))
+    picture = paragraph.add_run().add_picture(image, width=Pt(min(width, TEXT_WIDTH)))
     picture._inline.docPr.set("descr", _legal(text))  # noqa: SLF001 - python-docx has no name for it
 
 
@@ -182,7 +196,9 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
         caption.paragraph_format.keep_with_next = True
     lines = [*([header] if header else []), *rows]
     grid = document.add_table(len(lines), len(lines[0]), "Table Grid")
-    widths = [4.7 * min(36, max(map(len, column))) + 14 for column in zip(*lines, strict=True)]
+    longest = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    signed = block.kind == "lines"
+    widths = [4.7 * (25 if signed else min(36 if header else 72, n)) + 14 for n in longest]
     widths = [width * min(1.0, TEXT_WIDTH / sum(widths)) for width in widths]
     for column, width in zip(grid.columns, widths, strict=True):
         column.width = Pt(width)
@@ -197,12 +213,12 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
             run.font.size, run.bold = Pt(8.5), heads
             paragraph.paragraph_format.space_after = Pt(0)
             paragraph.paragraph_format.keep_with_next = heads
-            if place >= n_text and (heads or len(text) < 30):
+            if place >= n_text and longest[place] < 30:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
             if block.lights and place == len(texts) - 1 and text in SHADES:
                 fill = f'<w:shd {nsdecls("w")} w:val="clear" w:fill="{SHADES[text]}"/>'
                 cell._tc.get_or_add_tcPr().append(parse_xml(fill))  # noqa: SLF001 - as above
-        if block.kind == "lines":
+        if signed:
             row.height = Pt(30)
     for text in _below(sheet):
         document.add_paragraph(_legal(text)).paragraph_format.space_before = Pt(3)

@@ -126,7 +126,7 @@ class Report:
         Parameters
         ----------
         path : str or Path
-            The file; it is overwritten. A PDF is printed by Chromium, Chrome, Edge or WeasyPrint;
+            The file; it is overwritten. A PDF is printed by Chromium, Chrome or Edge;
             .docx needs the extra "docx", and .xlsx, which has the tables, the extra "xlsx".
 
         Returns

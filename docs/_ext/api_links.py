@@ -1,12 +1,15 @@
-"""The role of single backticks in docstrings: a link where the name has a page, else code."""
+"""Single backticks in docstrings, a link where the name has a page, else code; and the search."""
 
 from __future__ import annotations
+
+from functools import cache
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.roles import XRefRole
+from sphinx.search.en import SearchEnglish
 from sphinx.util.nodes import make_refnode
 
 OPTIONAL = "caltest:optional"
@@ -16,6 +19,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Add the role `api` and what resolves it."""
     app.add_role("api", OptionalRole())
     app.connect("missing-reference", resolve)
+    app.add_search_language(Search)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -47,6 +51,14 @@ class OptionalRole(XRefRole):
         refnode["py:class"] = env.ref_context.get("py:class")
         name, bracket, _ = target.partition("(")
         return title, name if bracket else target
+
+
+class Search(SearchEnglish):
+    """The index of words, in which each word is reduced to its stem once."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.stem = cache(super().stem)
 
 
 def resolve(

@@ -1,7 +1,7 @@
 """Runs the calls of other packages in the tables of index.md and compares with the numbers there.
 
-`python docs/migration/peers.py` needs NumPy and those of the packages that are to be run; a row of
-a package that is not installed is passed over, and said.
+`python docs/migration/peers.py` needs scikit-learn and those of the packages that are to be run; a
+row of a package that is not installed is passed over, and said.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def module(path: str) -> str:
 def main() -> int:
     """Return the number of rows that differ."""
     import numpy as np
+    from sklearn.linear_model import LogisticRegression
 
-    names: dict[str, object] = {"np": np}
+    names: dict[str, object] = {"np": np, "LogisticRegression": LogisticRegression}
     exec(DATA[0] if DATA else "", names)  # noqa: S102 - the page is ours
     wrong = 0
     for code, path, number in ROW.findall(PAGE):
@@ -40,7 +41,7 @@ def main() -> int:
         except ImportError as error:
             print(f"passed over  {code}: {error}")  # noqa: T201
             continue
-        names[first] = sys.modules[first]
+        names |= {name: sys.modules[name] for name in (first, "torch") if name in sys.modules}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = float(eval(code, names))  # noqa: S307 - as above

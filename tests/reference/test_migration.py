@@ -62,7 +62,7 @@ def compare(page, kind, names):
 
 
 SELF_CONTAINED = {
-    "index": 23,
+    "index": 30,
     "netcal": 12,
     "mapie": 9,
     "calibrationerrors_jl": 7,
