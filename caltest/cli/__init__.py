@@ -1,5 +1,6 @@
 """The command line, one file per command. No mathematics here."""
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     SystemExit
         Always.
     """
+    if arguments is None:  # a process of its own, where all but a little of what is made stays
+        gc.set_threshold(50_000)
     try:
         from caltest.cli import app
     except Exception as error:  # noqa: BLE001 - Python would leave with 1, which --fail has
@@ -29,4 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):
         app.close_output()  # or Python would fail on it again, with a status of its own
+    if arguments is None:
+        gc.freeze()  # or Python would go through all objects several times before it ends
     sys.exit(status)

@@ -7,13 +7,13 @@ compiled loop releases the interpreter lock.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, TypeVar, cast
 
-import joblib
 from threadpoolctl import ThreadpoolController
 
 Loop = Callable[..., Any]
@@ -83,9 +83,12 @@ def map_threads(
 
     `n_jobs` follows joblib: None is one job unless `joblib.parallel_config` says otherwise.
     """
-    tasks = list(tasks)
-    # As a number, since joblib takes one thread where its configuration names a process backend.
-    jobs = min(len(tasks), joblib.effective_n_jobs(n_jobs))
+    tasks, jobs = list(tasks), 1
+    if n_jobs not in (None, 1) or "joblib" in sys.modules:  # or nobody can have configured it
+        import joblib
+
+        # As a number, since joblib takes one thread where its configuration names other processes.
+        jobs = min(len(tasks), joblib.effective_n_jobs(n_jobs))
     # BLAS has one thread in every case: its products are small here, threads that wait for each
     # other on a busy machine cost 50 times as much, and the last bits would depend on n_jobs.
     with _controller().limit(limits=1, user_api="blas"):
