@@ -167,7 +167,7 @@ class GroupsCall:
             m=self.m,
             correction=None if name == "none" else name,
             null_text=bound.null_text,
-            parameters={**bound.parameters, **({} if many.rows else counted)},
+            parameters={**bound.parameters, **(counted if many.rows is None else {})},
             overlap=False,
             seed=asked.seed,
             data_name=self.data_name,
@@ -178,6 +178,9 @@ class GroupsCall:
 
 def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:
     """Tell whether groups are tested in one pass, not one after the other: very many of them.
+
+    Others go on one after the other: those of weighted rows, of an adaptive number of resamples, of
+    several tests or lenses, of one that leaves several events, and of tests that are not exact.
 
     Parameters
     ----------
@@ -190,27 +193,24 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
     weighted : bool
         Whether rows have weights.
     """
-    if groups < FROM or events > 1 or weighted:
+    if groups < FROM or events > 1 or weighted or len(asked.measures) > 1:
         return False
-    return len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
+    measure = asked.measures[0][1]
+    is_exact = (asked.null or measure.nulls[0]) == "exact" and asked.tolerance is None
+    return is_exact and asked.n_resamples is not None and measure.offers("bind_groups")
 
 
 def rows_in_one_pass(predictions: Predictions, asked: Asked) -> GroupsTest | None:
-    """Test very many groups of rows in memory by the default test; None where that cannot be.
-
-    Others go on one after the other: those of weighted or dependent rows, of an adaptive number of
-    resamples, of several lenses, and of a lens that leaves more than two classes.
-    """
+    """Test very many groups of rows in memory; None where they are tested one after the other."""
     lens, groups = asked.lenses[0], predictions.groups
-    plain = predictions.sample_weight is None and not predictions.has_dependence
-    usual = asked.is_default and asked.null in (None, "exact") and asked.n_resamples is not None
     one_event = lens.is_confidence or (predictions.m == 2 and str(lens) == "strong")
-    if groups is None or not (plain and usual and one_event) or len(asked.lenses) > 1:
+    if groups is None or not one_event or len(asked.lenses) > 1 or predictions.has_dependence:
         return None
-    if not in_one_pass(np.unique(groups).size, asked, events=1, weighted=False):
+    weighted = predictions.sample_weight is not None
+    if not in_one_pass(np.unique(groups).size, asked, events=1, weighted=weighted):
         return None
     column = " x ".join(as_columns(asked.given.by)) or "group"
-    many = ManyCells.of_rows(lens(predictions).by_group(), column)
+    many = ManyCells.of_rows(lens(predictions), (column,), {}, asked.bins)
     call = GroupsCall(asked, lens, predictions.m, predictions.source)
     result = call.disjoint(many)
     if asked.progress is not None:
