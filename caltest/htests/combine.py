@@ -82,7 +82,7 @@ def _holm(pvalues: Floats) -> Floats:
     return out
 
 
-def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -> HTest:
+def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
     r"""Test that the predictions are calibrated in every one of several independent groups.
 
     With the p-values :math:`p_g` of the groups, Fisher's :math:`X^2 = -2 \sum_g \log p_g` is
@@ -124,7 +124,6 @@ def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -
         f"Fisher's combination of the p-values of the groups, {distribution}",
         groups=len(rows),
         n=sum(row.n for row in rows),
-        title=title,
         null_distribution=resampled,
         n_resamples=None if resampled is None else n_resamples,
         seed=None if resampled is None else seed,
@@ -151,7 +150,6 @@ def test_of_all(
     pvalue: float,
     text: str,
     *,
-    title: str,
     groups: int,
     **more: Any,
 ) -> HTest:
@@ -165,8 +163,6 @@ def test_of_all(
         The statistic of all of them.
     text : str
         What its null distribution is.
-    title : str
-        Of the tests of the groups.
     groups : int
         How many there are.
     **more
@@ -174,7 +170,7 @@ def test_of_all(
     """
     return HTest(
         test=first.test,
-        method=f"Test of calibration in all groups: {title}",
+        method=f"Test of calibration in all groups: {first.method.partition(': ')[2]}",
         statistic_name=name,
         statistic=statistic,
         pvalue=pvalue,

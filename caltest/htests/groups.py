@@ -12,12 +12,12 @@ from caltest.htests.asked import Asked, Keys
 from caltest.htests.combine import adjusted_pvalues, fisher, test_of_all
 from caltest.lenses import Lens
 from caltest.measures.cells import in_words
-from caltest.measures.gap import limits_of_groups
+from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.predictions import Predictions
-from caltest.results import GroupsTest
+from caltest.results import GroupsTest, HTest
 from caltest.results.table import ARRAYS
 from caltest.sources import ManyCells
 
@@ -74,19 +74,19 @@ class GroupsCall:
         J. Statist. 6.
         """
         found, _ = self._result(many)
-        p, drawn = found.pvalues, {"n_resamples": self.asked.n_resamples, "seed": found.seed}
+        p, drawn = found.pvalues, {"n_resamples": self.asked.n_resamples, "seed": self.asked.seed}
         fisher_statistic, fisher_p, law = fisher(p)
         simes = min(1.0, float((np.sort(p) * (p.size / np.arange(1, p.size + 1))).min()))
-        tests = (
+        tests: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
             ("Fisher's X^2", fisher_statistic, fisher_p, f"Fisher's of the p-values, {law}", {}),
             ("Simes' p", simes, simes, "Simes' of the p-values", {}),
             ("(O - E)^2 / V", *self._spread(many), "numbers of events redrawn", drawn),
         )
-        about: dict[str, Any] = {"title": found.title, "groups": p.size, "n": found.n}
+        about: dict[str, Any] = {"groups": p.size, "n": found.n}
         every, whole = [], 1.0
         for (name, value, pvalue, text, more), share in zip(tests, SHARES, strict=True):
             told = f"{text}; it has {share:g} of the level"
-            every.append(test_of_all(found.rows[0], name, value, pvalue, told, **about, **more))
+            every.append(test_of_all(found.row, name, value, pvalue, told, **about, **more))
             whole = min(whole, pvalue / share)
         return replace(found, together=whole, omnibus=tuple(every))
 
@@ -110,27 +110,18 @@ class GroupsCall:
         }
         adjusted, _ = adjusted_pvalues(arrays["pvalues"].tolist(), "holm")
         least = float(adjusted.min())
-        cells = sum(int(str(one.parameters["cells"])) for one in parts)
-        text = "the least p-value of a segment times their number"
-        whole = test_of_all(
-            parts[0].rows[0],
-            "adjusted p",
-            least,
-            least,
-            text,
-            title=parts[0].title,
-            groups=adjusted.size,
-            n=parts[0].n,
-        )
+        row, cells = parts[0].row, sum(int(str(one.row.parameters["cells"])) for one in parts)
+        counted = {"cells": cells, "error by cells": in_words(error)}
+        text = "the least p-value of a segment, times their number"
+        about: dict[str, Any] = {"groups": adjusted.size, "n": row.n}
         return replace(
             parts[0],
             **arrays | {"adjusted": adjusted},
             values=tuple(key for one in parts for key in one.values),
             together=least,
-            omnibus=(whole,),
-            parameters={**parts[0].parameters, "cells": cells, "error by cells": in_words(error)},
+            omnibus=(test_of_all(row, "adjusted p", least, least, text, **about),),
+            row=replace(row, parameters={**row.parameters, **counted}),
             overlap=True,
-            claim=f"in every segment, {self.lens.claim}",
         )
 
     def _spread(self, many: ManyCells) -> tuple[float, float]:
@@ -160,34 +151,49 @@ class GroupsCall:
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
         counted = {"cells": len(many.cells), "error by cells": in_words(bound.error, bound.caution)}
-        found = GroupsTest(
-            by=many.columns,
-            values=many.values,
-            sizes=many.n,
-            events=many.events,
-            predicted=many.expected / many.n,
-            low=low,
-            high=high,
-            deviation=np.sqrt(many.variance) / many.n,
-            statistics=values,
-            pvalues=pvalues,
-            adjusted=adjusted,
-            together=1.0,
+        n, events, expected = many.n, many.events, many.expected
+        row = HTest(
             test=key,
-            title=measure.title,
+            method=f"Exact test of calibration: {measure.title}",
             statistic_name=measure.symbol,
-            lens=str(lens),
-            event=many.cells.event,
-            claim=f"in every group, {lens.claim}",
-            m=self.m,
-            correction=None if name == "none" else name,
+            statistic=float(values[0]),
+            pvalue=float(pvalues[0]),
+            estimate_name=measure.symbol,
+            estimate=float(values[0]),
+            null="exact",
+            alternative="greater",
             null_text=bound.null_text,
-            parameters={**bound.parameters, **(counted if many.rows is None else {})},
-            overlap=False,
-            seed=asked.seed,
+            n=int(n[0]),
+            m=self.m,
+            lens=str(lens),
+            claim=lens.claim,
             data_name=self.data_name,
+            parameters={**bound.parameters, **(counted if many.rows is None else {})},
+            seed=asked.seed,
+            level=asked.level,
+            size=gap_of_cells(
+                many.cells.between(*many.start[:2].tolist()),
+                "confidence" if lens.is_confidence else "event",
+                many.cells.event,
+            ),
+        )
+        found = GroupsTest(
+            correction=None if name == "none" else name,
+            adjusted=adjusted,
             level=asked.level,
             notes=(*self.notes, *notes),
+            by=many.columns,
+            values=many.values,
+            sizes=n,
+            events=events,
+            predicted=expected / n,
+            low=low,
+            high=high,
+            deviation=np.sqrt(many.variance) / n,
+            statistics=values,
+            pvalues=pvalues,
+            row=row,
+            together=1.0,
         )
         return found, bound
 

@@ -236,7 +236,7 @@ def _table(
     adjusted, name = adjusted_rows(rows, correction)
     draws = {"n_resamples": min(asked.most_resamples, MOST), "seed": asked.seed}
     is_tested = source.grouped and asked.tolerance is None
-    names, keys = source.keys or (None, {})
+    names, keys = source.keys or ((), {})
     return HTestTable(
         rows,
         name,
@@ -246,8 +246,8 @@ def _table(
         omnibus=together,
         together=pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
-        by=names,
-        values=names and [keys.get(row.group, (row.group,)) for row in rows],
+        by=names or None,
+        values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,
     )
 
 
@@ -261,7 +261,7 @@ def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
     for members in together.values():
         if len(members) > 1:
             members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            yield omnibus([row for _, row in members], title=members[0][0].measure.title, **draws)
+            yield omnibus([row for _, row in members], **draws)
 
 
 def _with_parts(

@@ -103,10 +103,6 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
     shown = shown_rows(table, LONG if long else SHOWN)
     rows = [table.rows[i] for i in shown]
     names = _name_columns(rows)
-    own, marks = next(iter(names.items()))
-    numbered = max(map(len, marks)) > LONGEST and table.noun in GROUPS
-    if numbered:
-        names[own] = tuple(f"[{k + 1}]" for k in range(len(rows)))
     columns = names | _number_columns(table, shown, long=long)
     return sheet.Sheet(
         title=_shared(row.method for row in rows) or "Tests of calibration",
@@ -117,7 +113,6 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
         n_text=len(names),
         legend=sheet.LEGEND,
         closing=(
-            *(zip(names[own], marks, strict=True) if numbered else ()),
             *_count(table, len(rows)),
             *_together(table),
             *_lights(table),
@@ -135,9 +130,8 @@ def sizes_of(rows: Sequence[HTest]) -> tuple[Gap, ...]:
 
 def shown_rows(table: HTestTable, most: int) -> list[int]:
     """The numbers of the rows that are printed: of groups the worst, of other tests all."""
-    if table.noun in GROUPS:
-        return table.order[:most].tolist()
-    return list(range(len(table)))
+    order: list[int] = table.order[:most].tolist() if table.noun in GROUPS else []
+    return order or list(range(len(table)))
 
 
 def _count(table: HTestTable, shown: int) -> Iterator[tuple[str, str]]:
@@ -284,7 +278,8 @@ def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
     facts += _sides(rows)
-    name = _correction(table) or ("not at all" if table.noun in GROUPS else "")
+    key = table.correction or ""
+    name = CORRECTIONS.get(key, key) or ("not at all" if table.noun in GROUPS else "")
     facts.append(("adjusted", name and f"{name}, {_adjusted(table)}"))
     return tuple((name, value) for name, value in facts if value)
 
@@ -434,15 +429,6 @@ GROUPS = ("groups", "segments")  # nouns of rows of which the worst are printed
 
 
 SHOWN, LONG = 20, 100  # groups of a print, and of the longer one
-
-
-LONGEST = 30  # names of groups that the grid has room for
-
-
-def _correction(table: HTestTable) -> str:
-    """How the p-values are adjusted; empty where they are not."""
-    key = table.correction or ""
-    return CORRECTIONS.get(key, key)
 
 
 # ---- What is printed of the answers to later questions: how sure, and where ---------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.codec import IF_GIVEN, plain, plain_fields, settle
+from caltest.results.codec import IF_GIVEN, plain, settle
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, Table, given
 from caltest.types import Flags, Floats, Ints
@@ -301,27 +301,13 @@ class GroupRows(Sequence[HTest]):
         if isinstance(index, slice):
             return tuple(self[g] for g in range(len(self))[index])
         test, g = self.test, range(len(self))[index]
-        statistic = float(test.statistics[g])
         is_value = len(test.by) == 1 and not test.overlap
-        return HTest(
-            test=test.test,
-            method=f"Exact test of calibration: {test.title}",
-            statistic_name=test.statistic_name,
-            statistic=statistic,
+        return replace(
+            test.row,
+            statistic=float(test.statistics[g]),
+            estimate=float(test.statistics[g]),
             pvalue=float(test.pvalues[g]),
-            estimate_name=test.statistic_name,
-            estimate=statistic,
-            null="exact",
-            alternative="greater",
-            null_text=test.null_text,
             n=int(test.sizes[g]),
-            m=test.m,
-            lens=test.lens,
-            claim=test.claim.partition(", ")[2],
-            data_name=test.data_name,
-            parameters=test.parameters,
-            seed=test.seed,
-            level=test.level,
             group=test.values[g][0] if is_value else test.name(g),
             size=test.gap_of(g),
         )
@@ -359,24 +345,12 @@ class GroupsTest(HTestTable):
     omnibus : tuple of HTest
         The tests of all groups together: Fisher's and Simes' of their p-values, and that of the
         dispersion of their numbers of events; of segments, which overlap, the least p-value.
-    test, title, statistic_name : str
-        Key, title and symbol of the test.
-    lens, event, claim : str
-        The lens, what happens under it, and the null hypothesis in words.
-    m : int
-        Number of classes.
+    row : HTest
+        What the tests of all groups share: that of one of them.
     correction : str or None
         Key of the adjustment.
-    null_text : str
-        Where p-values come from.
-    parameters : dict
-        Settings of the test, for print.
     overlap : bool
         Whether a row may be in several groups.
-    seed : int
-        Of what was redrawn.
-    data_name : str
-        What was tested.
     level : float or None
         The significance level, if the caller gave one.
     notes : tuple of str
@@ -402,6 +376,7 @@ class GroupsTest(HTestTable):
 
     rows: Sequence[HTest] = field(init=False, compare=False)  # type: ignore[assignment]
     light_bounds: None = field(init=False, default=None)
+    columns: tuple[str, ...] = field(init=False, default=())
     by: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     sizes: Ints = field(compare=False)
@@ -412,24 +387,9 @@ class GroupsTest(HTestTable):
     deviation: Floats = field(compare=False)
     statistics: Floats = field(compare=False)
     pvalues: Floats = field(compare=False)
-    adjusted: Floats = field(compare=False)
+    row: HTest
     together: float
-    omnibus: tuple[HTest, ...] = ()
-    test: str
-    title: str
-    statistic_name: str
-    lens: str
-    event: str
-    claim: str
-    m: int
-    correction: str | None
-    null_text: str
-    parameters: Mapping[str, Any]
-    overlap: bool
-    seed: int
-    data_name: str
-    level: float | None = None
-    notes: tuple[str, ...] = ()
+    overlap: bool = False
 
     def __post_init__(self) -> None:
         settle(self)
@@ -516,9 +476,10 @@ class GroupsTest(HTestTable):
         """
         from caltest.measures.gap import Gap
 
+        shared = cast("Gap", self.row.size)
         measured = Gap.of(
-            kind="confidence" if self.lens == "confidence" else "event",
-            name=self.event,
+            kind=shared.kind,
+            name=shared.name,
             n=int(self.sizes[g]),
             predicted=float(self.predicted[g]),
             observed=float(self.events[g] / self.sizes[g]),
@@ -560,11 +521,6 @@ class GroupsTest(HTestTable):
         table = self._columns()
         rows = zip(*table.values(), strict=True)
         return [dict(zip(table, map(plain, row), strict=True)) for row in rows]
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold; there is no null distribution."""
-        own = plain_fields(self)
-        return {name: own[name] for name in self.__annotations__ if name in own}
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from caltest.render.sheet import Sheet, number
 
@@ -344,14 +344,14 @@ def places_of(table: HTestTable, numbers: Iterable[int]) -> Iterator[Gap]:
     for i in numbers:
         row = picked(table.rows[i], table)
         if row.size is not None:
-            whose = "segment" if kind == "segment" else "group"
-            own = {} if row.group is None else {whose: str(row.group)}
+            named = None if row.group is None else str(row.group)
+            whose: dict[str, Any] = {"segment" if kind == "segment" else "group": named}
             yield replace(
                 row.size,
                 kind=kind,
                 name=name_of(row, rows),
                 pvalue=float(table.adjusted[i]),
-                where=Where(lens=row.lens, **own),
+                where=Where(lens=row.lens, **whose),
             )
 
 

@@ -71,12 +71,13 @@ class ManyCells:
         first = np.flatnonzero(np.append(True, (np.diff(p) != 0) | (np.diff(at) != 0)))
         n, events, p = np.diff(np.append(first, p.size)), np.add.reduceat(y, first), p[first]
         place = np.floor(p * GRID).astype(np.int64)
-        codes = {count: np.empty((p.size, 1), np.int64) for count in bins}
-        for count, own in codes.items():
-            uniform_bins(p[:, np.newaxis], count, own)
-        in_bins = {count: own[:, 0] for count, own in codes.items()}
+        in_bins = {count: np.empty(p.size, np.uint32) for count in bins}
+        for count, own in in_bins.items():
+            uniform_bins(p[:, np.newaxis], count, own[:, np.newaxis])
         event_name = str(predictions.classes[1])
-        cells = Cells(place, in_bins, n, events, n * p, n * p * (1.0 - p), p, p, event_name)
+        cells = Cells(
+            place, cast("Any", in_bins), n, events, n * p, n * p * (1.0 - p), p, p, event_name
+        )
         start = np.searchsorted(at[first], np.arange(names.size + 1))
         keys = tuple(values.get(name, (name,)) for name in names.tolist())
         return cls(cells, start, columns, keys, rows)

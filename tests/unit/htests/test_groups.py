@@ -88,7 +88,7 @@ def test_rows_and_cells_have_one_default_test():
     for engine in ("rows", "cells"):
         found = run(data, test=None, engine=engine, level=0.05)
         assert isinstance(found, GroupsTest)
-        assert (found.test, found.by, found.values[17]) == ("combined", ("shop",), (17,))
+        assert (found[0].test, found.by, found.values[17]) == ("combined", ("shop",), (17,))
         assert (found.n_rejected, found.order[0]) == (1, 17)
         assert found.adjusted[17] <= 0.03
         for shop in (0, 17):
@@ -341,7 +341,8 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     )
     more = ("--engine", "cells", "--seed", "1", "--level", "0.05", "--quiet")
     assert command([*words, *more]) == 0
-    assert "in 1 of 600 groups. Worst is group 17. P(1) at least" in capsys.readouterr().out.replace("\n", " ")
+    text = capsys.readouterr().out.replace("\n", " ")
+    assert "in 1 of 600 groups. Worst is group 17. P(1) at least" in text
     assert command([*words, *more, "--format", "csv", "--fail"]) == 1
     assert capsys.readouterr().out.startswith("shop,n,predicted")
 
