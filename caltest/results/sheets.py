@@ -103,6 +103,8 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
     shown = shown_rows(table, LONG if long else SHOWN)
     rows = [table.rows[i] for i in shown]
     names = _name_columns(rows)
+    marks = _marks(names["group"]) if table.noun in GROUPS else {}
+    names |= {"group": tuple(marks)} if marks else {}
     columns = names | _number_columns(table, shown, long=long)
     return sheet.Sheet(
         title=_shared(row.method for row in rows) or "Tests of calibration",
@@ -113,6 +115,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
         n_text=len(names),
         legend=sheet.LEGEND,
         closing=(
+            *marks.items(),
             *_count(table, len(rows)),
             *_together(table),
             *_lights(table),
@@ -126,6 +129,12 @@ def sizes_of(rows: Sequence[HTest]) -> tuple[Gap, ...]:
     found = tuple(row.size for row in rows if row.size is not None)
     is_grouped = all(row.group is not None and row.counts is None for row in rows)
     return found if is_grouped and len(found) == len(rows) else ()
+
+
+def _marks(names: Sequence[str]) -> dict[str, str]:
+    """Number names that the grid has no room for."""
+    is_long = max(map(len, names)) > LONGEST
+    return {f"[{k}]": name for k, name in enumerate(names, start=1)} if is_long else {}
 
 
 def shown_rows(table: HTestTable, most: int) -> list[int]:
@@ -369,7 +378,9 @@ def _together(table: HTestTable) -> sheet.Pairs:
             numbers += f", {sheet.verdict(test.rejected)} at level {sheet.number(test.level)}"
         name = f"{test.test}{lens}" if several else every
         lines.append((name, numbers if text else f"{numbers} ({_null(test)})"))
-    if table.together is not None and wording.claim_of(table.rows[0]) is wording.CALIBRATION:
+    is_one_of_several = bool(table.tests) or len(tests) > 1
+    is_plain = wording.claim_of(table.rows[0]) is wording.CALIBRATION
+    if table.together is not None and is_one_of_several and is_plain:
         value = sheet.equals(sheet.pvalue(table.together, sheet.SMALLEST_TAIL))
         what = "of all groups together or of the worst, whichever is rarer"
         if not table.tests:
@@ -426,6 +437,9 @@ NUMBERS = ("n", "predicted", "observed", "gap", "95 %")
 
 
 GROUPS = ("groups", "segments")  # nouns of rows of which the worst are printed
+
+
+LONGEST = 18  # names of groups that the grid has room for
 
 
 SHOWN, LONG = 20, 100  # groups of a print, and of the longer one

@@ -192,15 +192,10 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     places = tuple(_places_of_segments(test, p))
-    return _verdict_of_parts(test, p, wording.told_of_segments(test, p), places)
-
-
-def _verdict_of_parts(
-    test: Any, pvalue: float, told: tuple[str, str], places: Sequence[Gap]
-) -> Verdict:
+    told = wording.told_of_segments(test, p)
     sentences = [("answer", told[0]), *_where(places, told[1])]
     headline = wording.with_worst(told)
-    return _verdict(test, pvalue, wording.CALIBRATION, sentences, places, headline=headline)
+    return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
 
 
 def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:

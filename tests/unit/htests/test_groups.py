@@ -99,6 +99,24 @@ def test_rows_and_cells_have_one_default_test():
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("test", [key for key in TESTS if key != "combined"])
+def test_few_and_many_groups_of_rows_have_one_table(test):
+    """The same statistic of a group and the same columns, whatever rows and labels it has."""
+    data = shops(7, groups=501).filter((pl.col("shop") > 0) | (pl.int_range(pl.len()) == 0))
+    data = data.with_columns(y=pl.when(pl.col("shop") == 2).then(pl.lit(True)).otherwise("y"))
+    asked = {"by": ["shop", "site"], "engine": "rows", "test": test, "n_resamples": 1}
+    many = run(data.with_columns(site=pl.lit("a")), **asked)
+    few = run(data.filter(pl.col("shop") < 5).with_columns(site=pl.lit("a")), **asked)
+    assert (type(many), type(few)) == (GroupsTest, HTestTable)
+    one, other = few.to_frame(), many.to_frame().filter(pl.col("shop") < 5)
+    assert one.columns == other.columns
+    assert one.columns[:4] == ["shop", "site", "n", "predicted"]
+    names = ["shop", "n", "gap", "low", "high", "statistic"]
+    for name in names:
+        np.testing.assert_allclose(other[name], one[name], atol=1e-9)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("asked", [{"sample_weight": "w"}, {"cluster": "w"}, {"test": "skce"}])
 def test_rows_that_go_on_one_by_one(asked):
     """Those with weights and clusters, and by a test without sums over groups."""
