@@ -393,6 +393,8 @@ class GroupsTest(HTestTable):
 
     def __post_init__(self) -> None:
         settle(self)
+        if self.row.size is None:
+            raise invalid("a test of groups must have the gap of a row", "none", "pass row.size")
         object.__setattr__(self, "rows", GroupRows(self))
         object.__setattr__(self, "pvalue", self.together)
 

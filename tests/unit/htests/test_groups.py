@@ -103,7 +103,7 @@ def test_rows_and_cells_have_one_default_test():
 def test_few_and_many_groups_of_rows_have_one_table(test):
     """The same statistic of a group and the same columns, whatever rows and labels it has."""
     data = shops(7, groups=501).filter((pl.col("shop") > 0) | (pl.int_range(pl.len()) == 0))
-    data = data.with_columns(y=pl.when(pl.col("shop") == 2).then(pl.lit(True)).otherwise("y"))
+    data = data.with_columns(y=(pl.col("shop") == 2) | pl.col("y"))
     asked = {"by": ["shop", "site"], "engine": "rows", "test": test, "n_resamples": 1}
     many = run(data.with_columns(site=pl.lit("a")), **asked)
     few = run(data.filter(pl.col("shop") < 5).with_columns(site=pl.lit("a")), **asked)
