@@ -133,7 +133,7 @@ def verdict(
     check_names(data_and_test_options, VerdictOptions, verdict)
     columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
     given = ModelData(model, data, y, by=by, **columns, **rows)
-    predictions = read(given, lies(given))
+    predictions, _ = read(given, lies(given))
     if segments is not None:
         checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
         if predictions.has_dependence:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from caltest.checks import group_values
 from caltest.errors import NotApplicable, rows_named
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls.adaptive import MOST
-from caltest.predictions import ModelData, Predictions
+from caltest.predictions import ModelData, Predictions, tables
 from caltest.sources.sources import Source, source_of
 
 Progress = Callable[[int, int], None]
+# Names of columns that make groups, and their values in a group by its name, where not the name.
+Keys = tuple[tuple[str, ...], Mapping[Any, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +85,6 @@ class Asked:
             "weight": given.sample_weight,
         }
 
-    def predictions(self, source: Source | None) -> Predictions:
-        """Read the rows into memory, from where they lie if they are in no array."""
-        return read(self.given, source)
-
     @property
     def bins(self) -> tuple[int, ...]:
         """Numbers of bins that cells must not cross."""
@@ -120,13 +119,28 @@ def lies(given: ModelData) -> Source | None:
     return None if alone is None else source_of(alone)
 
 
-def read(given: ModelData, source: Source | None) -> Predictions:
-    """Read the rows into memory, from where they lie if they are in no array."""
+def read(given: ModelData, source: Source | None) -> tuple[Predictions, Keys]:
+    """Read the rows into memory, from where they lie if they are in no array, and their groups."""
     if source is None or source.is_eager:
-        return given.predictions()
-    table = replace(given, model=None, data=source.table(given.needs))
+        return given.predictions(), keys_of(given)
+    held = replace(given, model=None, data=source.table(given.needs))
     with rows_named(source.place):
-        return table.predictions().from_source(source.name)
+        return held.predictions().from_source(source.name), keys_of(held)
+
+
+def keys_of(given: ModelData) -> Keys:
+    """Return the columns that groups are made of, and what several hold in each, by its name."""
+    by, data = given.by, given.data
+    if isinstance(by, str):
+        return (by,), {}
+    features = data[0] if isinstance(data, tuple) and data else data
+    for frame in (features, given.model):
+        table = tables.table_of_frame(frame) if tables.is_table(frame) else None
+        if table is not None and (names := tables.columns_named(table, by)):
+            values = [group_values(table.column(name), name).tolist() for name in names]
+            keys = zip(*values, strict=True)
+            return tuple(names), dict(zip(tables.crossed(table, names).tolist(), keys, strict=True))
+    return ("group",), {}
 
 
 def as_columns(by: Any) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from caltest.checks import check_choice
 from caltest.checks.suspicions import suspect_counted
 from caltest.errors import NotApplicable
-from caltest.htests.asked import Asked, Plan, as_columns
+from caltest.htests.asked import Asked, Keys, Plan, as_columns
 from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
@@ -105,8 +105,8 @@ class CountedRows(Answering):
         The cells of each event by group; without groups, by None.
     left_out : tuple of str
         What is left out of the rows, in words.
-    grouped : bool
-        Whether there are groups.
+    keys : (names, mapping) or None
+        The columns that groups are made of, if there are some, and their values in each.
     """
 
     name: str
@@ -114,7 +114,7 @@ class CountedRows(Answering):
     lenses: tuple[Lens, ...]
     events: tuple[dict[Any, Cells], ...]
     left_out: tuple[str, ...]
-    grouped: bool
+    keys: Keys | None
 
     @property
     def m(self) -> int:  # type: ignore[override]  # an attribute of others
@@ -212,13 +212,15 @@ def counted_rows(prepared: Prepared, cells: pl.DataFrame, *, grouped: bool) -> C
     columns, name = counting.columns, prepared.reader.source.name
     if len(columns.probs) == 1 and columns.kind == "text":
         name = f"{name}, event: {columns.classes[1]}"
+    events = [counting.many(cells, number) for number in range(counting.events)]
+    values = {name: key for one in events for name, key in zip(one.names, one.values, strict=True)}
     return CountedRows(
         name=name,
         classes=columns.classes,
         lenses=counting.lenses,
-        events=tuple(counting.split(cells)),
+        events=tuple(dict(one.each()) for one in events),
         left_out=prepared.reader.left_out.notes(),
-        grouped=bool(columns.by),
+        keys=(columns.by, values) if columns.by else None,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from caltest.measures.outcome import Outcome
 from caltest.nulls.base import pvalues_among
 from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
@@ -26,6 +26,7 @@ METHODS = (
     "fdr_tsbky",
     "none",
 )
+LEAST = 1e-300  # a p-value that is 0, of labels that are impossible
 JOINT = ("exact", "cluster")  # nulls that give all rows of a table the same resamples
 
 
@@ -81,7 +82,7 @@ def _holm(pvalues: Floats) -> Floats:
     return out
 
 
-def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -> HTest:
+def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
     r"""Test that the predictions are calibrated in every one of several independent groups.
 
     With the p-values :math:`p_g` of the groups, Fisher's :math:`X^2 = -2 \sum_g \log p_g` is
@@ -113,36 +114,82 @@ def omnibus(rows: Sequence[HTest], *, title: str, n_resamples: int, seed: int) -
         pvalue = (1 + extreme) / (1 + resampled.size)
         distribution = "with null distribution from the resamples"
     else:
-        from scipy.stats import combine_pvalues
-
-        statistic, pvalue = combine_pvalues(pvalues, method="fisher")
+        statistic, pvalue, distribution = fisher(pvalues)
         resampled = None
-        distribution = f"chi^2 distribution with {2 * len(rows)} degrees of freedom"
-    outcome = Outcome(
-        statistic_name="Fisher's X^2",
-        statistic=statistic,
-        pvalue=float(pvalue),
-        estimate=statistic,
-        alternative="greater",
-        null_text=f"Fisher's combination of the p-values of the groups, {distribution}",
-        parameters={"groups": len(rows)},
-        distribution=resampled,
-    )
-    return HTest.from_outcome(
-        outcome,
-        test=first.test,
-        method=f"Test of calibration in all groups: {title}",
-        estimate_name="Fisher's X^2",
-        null=first.null,
+    return test_of_all(
+        first,
+        "Fisher's X^2",
+        statistic,
+        pvalue,
+        f"Fisher's combination of the p-values of the groups, {distribution}",
+        groups=len(rows),
         n=sum(row.n for row in rows),
+        null_distribution=resampled,
+        n_resamples=None if resampled is None else n_resamples,
+        seed=None if resampled is None else seed,
+    )
+
+
+def fisher(pvalues: Floats) -> tuple[float, float, str]:
+    """Return Fisher's combination of independent p-values, its p-value, and its distribution."""
+    from scipy.special import chdtrc
+
+    statistic = -2.0 * float(np.log(np.maximum(pvalues, LEAST)).sum())
+    df = 2 * pvalues.size
+    return (
+        statistic,
+        float(chdtrc(df, statistic)),
+        f"chi^2 distribution with {df} degrees of freedom",
+    )
+
+
+def test_of_all(
+    first: HTest,
+    name: str,
+    statistic: float,
+    pvalue: float,
+    text: str,
+    *,
+    groups: int,
+    **more: Any,
+) -> HTest:
+    """Return the test that the predictions are calibrated in all groups, of which one is given.
+
+    Parameters
+    ----------
+    first : HTest
+        The test of one.
+    name, statistic, pvalue
+        The statistic of all of them.
+    text : str
+        What its null distribution is.
+    groups : int
+        How many there are.
+    **more
+        Fields of the result that are not those of the one group.
+    """
+    return HTest(
+        test=first.test,
+        method=f"Test of calibration in all groups: {first.method.partition(': ')[2]}",
+        statistic_name=name,
+        statistic=statistic,
+        pvalue=pvalue,
+        estimate_name=name,
+        estimate=statistic,
+        null=first.null,
+        alternative="greater",
+        null_text=text,
         m=first.m,
         lens=first.lens,
         claim=f"in every group: {first.claim}",
         data_name=first.data_name,
-        n_resamples=n_resamples,
-        seed=seed,
+        parameters={"groups": groups},
         level=first.level,
+        **more,
     )
+
+
+test_of_all.__test__ = False  # type: ignore[attr-defined]  # no test of pytest
 
 
 def pvalue_of_groups(rows: Sequence[HTest], together: Sequence[HTest]) -> float | None:

@@ -8,26 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from caltest.htests.asked import Asked, as_columns
-from caltest.htests.combine import adjusted_pvalues
+from caltest.htests.asked import Asked, Keys
+from caltest.htests.combine import adjusted_pvalues, fisher, test_of_all
 from caltest.lenses import Lens
 from caltest.measures.cells import in_words
-from caltest.measures.gap import limits_of_groups
+from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.predictions import Predictions
-from caltest.results import GroupsTest
+from caltest.results import GroupsTest, HTest
 from caltest.results.table import ARRAYS
 from caltest.sources import ManyCells
-from caltest.types import Floats
-
-Together = dict[str, tuple[float, str]]
 
 FROM = 501  # groups that are tested in one pass
 AT_LEAST = 100  # resamples for each group, so that adjusted p-values can be small
 AT_MOST = 2_000_000  # resamples, where p-values are by redrawn labels
-SHARES = (0.8, 0.2)  # of the level: far groups, and many that are a little off
+SHARES = (0.1, 0.7, 0.2)  # of the level: Fisher's test, Simes', and that of the dispersion
 TIES = 1e-12  # of a sum, relative to its size
 
 
@@ -60,13 +57,15 @@ class GroupsCall:
 
         Groups are independent of each other given the predictions, so that Holm's adjustment of
         their p-values loses next to nothing against a joint one. The p-value of all groups is the
-        smaller of two, each divided by its share of the level:
+        smallest of three, each divided by its share of the level:
 
-        - 0.8 for that of Simes (1986), :math:`\min_k G p_{(k)} / k`, valid for independent
+        - 0.7 for that of Simes (1986), :math:`\min_k G p_{(k)} / k`, valid for independent
           p-values, and small where some groups are far off;
         - 0.2 for that of the dispersion :math:`\sum_g (O_g - E_g)^2 / V_g` of observed and
-          expected numbers of events among redrawn ones, exact, and small where many groups are a
-          little off.
+          expected numbers of events among redrawn ones, exact, and small where the average of many
+          groups is a little off, however few rows they have;
+        - 0.1 for Fisher's combination of the p-values, valid for independent ones, and small where
+          many groups are a little off in whatever the test sees.
 
         References
         ----------
@@ -74,11 +73,22 @@ class GroupsCall:
         Biometrika 73; Holm (1979), A simple sequentially rejective multiple test procedure, Scand.
         J. Statist. 6.
         """
-        bound, pvalues = self._pvalues(many)
-        together: Together = {"some groups": _simes(pvalues), "many groups": self._spread(many)}
-        shares = zip(together.values(), SHARES, strict=True)
-        pvalue = min(1.0, *(p / share for (p, _), share in shares))
-        return self._result(many, bound, pvalues, pvalue, together)
+        found, _ = self._result(many)
+        p, drawn = found.pvalues, {"n_resamples": self.asked.n_resamples, "seed": self.asked.seed}
+        fisher_statistic, fisher_p, law = fisher(p)
+        simes = min(1.0, float((np.sort(p) * (p.size / np.arange(1, p.size + 1))).min()))
+        tests: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
+            ("Fisher's X^2", fisher_statistic, fisher_p, f"Fisher's of the p-values, {law}", {}),
+            ("Simes' p", simes, simes, "Simes' of the p-values", {}),
+            ("(O - E)^2 / V", *self._spread(many), "numbers of events redrawn", drawn),
+        )
+        about: dict[str, Any] = {"groups": p.size, "n": found.n}
+        every, whole = [], 1.0
+        for (name, value, pvalue, text, more), share in zip(tests, SHARES, strict=True):
+            told = f"{text}; it has {share:g} of the level"
+            every.append(test_of_all(found.row, name, value, pvalue, told, **about, **more))
+            whole = min(whole, pvalue / share)
+        return replace(found, together=whole, omnibus=tuple(every))
 
     def overlapping(self, margins: Iterable[ManyCells]) -> GroupsTest:
         """Test each of very many segments, of which several may hold a row.
@@ -92,93 +102,108 @@ class GroupsCall:
         """
         parts, error = [], 0.0
         for many in margins:
-            bound, pvalues = self._pvalues(many)
-            parts.append(self._result(many, bound, pvalues, 1.0, {}))
+            found, bound = self._result(many)
+            parts.append(found)
             error = max(error, bound.error or 0.0)
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(one, name) for one in parts]) for name in ARRAYS
         }
-        pvalues = arrays["pvalues"]
-        adjusted, _ = adjusted_pvalues(pvalues.tolist(), "holm")
-        least = min(1.0, float(pvalues.min()) * pvalues.size)
-        cells = sum(int(str(one.parameters["cells"])) for one in parts)
+        adjusted, _ = adjusted_pvalues(arrays["pvalues"].tolist(), "holm")
+        least = float(adjusted.min())
+        row, cells = parts[0].row, sum(int(str(one.row.parameters["cells"])) for one in parts)
+        counted = {"cells": cells, "error by cells": in_words(error)}
+        text = "the least p-value of a segment, times their number"
+        about: dict[str, Any] = {"groups": adjusted.size, "n": row.n}
         return replace(
             parts[0],
             **arrays | {"adjusted": adjusted},
             values=tuple(key for one in parts for key in one.values),
-            pvalue=least,
-            omnibus={"all segments": (least, "the least one times their number")},
-            parameters={**parts[0].parameters, "cells": cells, "error by cells": in_words(error)},
+            together=least,
+            omnibus=(test_of_all(row, "adjusted p", least, least, text, **about),),
+            row=replace(row, parameters={**row.parameters, **counted}),
             overlap=True,
-            claim=f"in every segment, {self.lens.claim}",
         )
 
-    def _pvalues(self, many: ManyCells) -> tuple[BoundGroups, Floats]:
-        bound, asked = self.asked.measures[0][1].bind_groups(many), self.asked
-        wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
-        return bound, bound.pvalues(n_resamples=wanted, seed=asked.seed, n_jobs=asked.n_jobs)
-
-    def _spread(self, many: ManyCells) -> tuple[float, str]:
-        """Test the dispersion of the numbers of events of the groups."""
+    def _spread(self, many: ManyCells) -> tuple[float, float]:
+        """Test the dispersion of the numbers of events of the groups: statistic and p-value."""
         B, seed = self.asked.n_resamples or 0, self.asked.seed
         varied = many.variance > 0
         excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
         observed, groups = float(excess.sum()), row_hashes(np.arange(len(many)))
         redrawn = dispersions(_totals(many), resample_keys(seed, B), groups, self.asked.n_jobs)
         extreme = np.count_nonzero(redrawn >= observed * (1.0 - TIES))
-        text = (
-            f"of the sum of (O - E)^2 / V over groups, {observed:,.1f}, among those of redrawn "
-            f"numbers of events, B = {B}, seed = {seed}; it has 0.2 of the level"
-        )
-        return (1 + extreme) / (1 + B), text
+        return observed, (1 + extreme) / (1 + B)
 
-    def _result(
-        self,
-        many: ManyCells,
-        bound: BoundGroups,
-        pvalues: Floats,
-        pvalue: float,
-        together: Together,
-    ) -> GroupsTest:
+    def _result(self, many: ManyCells) -> tuple[GroupsTest, BoundGroups]:
         asked, lens = self.asked, self.lens
         key, measure = asked.measures[0]
+        wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
+        draws: dict[str, Any] = {"n_resamples": wanted, "seed": asked.seed, "n_jobs": asked.n_jobs}
+        bound = measure.bind_groups(many)
+        pvalues, values = bound.pvalues(**draws), bound.values(asked.n_jobs)
+        notes, nearest = list(_notes(many, bound)), measure.few_rows()
+        if bound.blind.any() and nearest != measure:
+            few = nearest.bind_groups(many.some(bound.blind))
+            values, pvalues = values.copy(), pvalues.copy()
+            pvalues[bound.blind], values[bound.blind] = few.pvalues(**draws), few.values()
+            count = np.count_nonzero(bound.blind)
+            notes[-1] = f"{count:,} groups have too few rows: tested by the {nearest.description}"
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
         counted = {"cells": len(many.cells), "error by cells": in_words(bound.error, bound.caution)}
-        return GroupsTest(
-            columns=many.columns,
+        n, events, expected = many.n, many.events, many.expected
+        row = HTest(
+            test=key,
+            method=f"Exact test of calibration: {measure.title}",
+            statistic_name=measure.symbol,
+            statistic=float(values[0]),
+            pvalue=float(pvalues[0]),
+            estimate_name=measure.symbol,
+            estimate=float(values[0]),
+            null="exact",
+            alternative="greater",
+            null_text=bound.null_text,
+            n=int(n[0]),
+            m=self.m,
+            lens=str(lens),
+            claim=lens.claim,
+            data_name=self.data_name,
+            parameters={**bound.parameters, **(counted if many.rows is None else {})},
+            seed=asked.seed,
+            level=asked.level,
+            size=gap_of_cells(
+                many.cells.between(*many.start[:2].tolist()),
+                "confidence" if lens.is_confidence else "event",
+                many.cells.event,
+            ),
+        )
+        found = GroupsTest(
+            correction=None if name == "none" else name,
+            adjusted=adjusted,
+            level=asked.level,
+            notes=(*self.notes, *notes),
+            by=many.columns,
             values=many.values,
-            sizes=many.n,
-            events=many.events,
-            predicted=many.expected / many.n,
+            sizes=n,
+            events=events,
+            predicted=expected / n,
             low=low,
             high=high,
-            deviation=np.sqrt(many.variance) / many.n,
-            statistics=bound.values(asked.n_jobs),
+            deviation=np.sqrt(many.variance) / n,
+            statistics=values,
             pvalues=pvalues,
-            adjusted=adjusted,
-            pvalue=pvalue,
-            omnibus=together,
-            test=key,
-            title=measure.title,
-            statistic_name=measure.symbol,
-            lens=str(lens),
-            claim=f"in every group, {lens.claim}",
-            m=self.m,
-            correction=None if name == "none" else name,
-            null_text=bound.null_text,
-            parameters={**bound.parameters, **({} if many.rows else counted)},
-            overlap=False,
-            seed=asked.seed,
-            data_name=self.data_name,
             library=asked.given.library,
-            level=asked.level,
-            notes=(*self.notes, *_notes(many, bound)),
+            row=row,
+            together=1.0,
         )
+        return found, bound
 
 
 def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bool:
     """Tell whether groups are tested in one pass, not one after the other: very many of them.
+
+    Others go on one after the other: those of weighted rows, of an adaptive number of resamples, of
+    several tests or lenses, of one that leaves several events, and of tests that are not exact.
 
     Parameters
     ----------
@@ -191,38 +216,28 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
     weighted : bool
         Whether rows have weights.
     """
-    if groups < FROM or events > 1 or weighted:
+    if groups < FROM or events > 1 or weighted or len(asked.measures) > 1:
         return False
-    return len(asked.measures) == 1 and asked.measures[0][1].offers("bind_groups")
+    measure = asked.measures[0][1]
+    is_exact = (asked.null or measure.nulls[0]) == "exact" and asked.tolerance is None
+    return is_exact and asked.n_resamples is not None and measure.offers("bind_groups")
 
 
-def rows_in_one_pass(predictions: Predictions, asked: Asked) -> GroupsTest | None:
-    """Test very many groups of rows in memory by the default test; None where that cannot be.
-
-    Others go on one after the other: those of weighted or dependent rows, of an adaptive number of
-    resamples, of several lenses, and of a lens that leaves more than two classes.
-    """
+def rows_in_one_pass(predictions: Predictions, keys: Keys, asked: Asked) -> GroupsTest | None:
+    """Test very many groups of rows in memory; None where they are tested one after the other."""
     lens, groups = asked.lenses[0], predictions.groups
-    plain = predictions.sample_weight is None and not predictions.has_dependence
-    usual = asked.is_default and asked.null in (None, "exact") and asked.n_resamples is not None
     one_event = lens.is_confidence or (predictions.m == 2 and str(lens) == "strong")
-    if groups is None or not (plain and usual and one_event) or len(asked.lenses) > 1:
+    if groups is None or not one_event or len(asked.lenses) > 1 or predictions.has_dependence:
         return None
-    if not in_one_pass(np.unique(groups).size, asked, events=1, weighted=False):
+    weighted = predictions.sample_weight is not None
+    if not in_one_pass(np.unique(groups).size, asked, events=1, weighted=weighted):
         return None
-    column = " x ".join(as_columns(asked.given.by)) or "group"
-    many = ManyCells.of_rows(lens(predictions).by_group(), column)
+    many = ManyCells.of_rows(lens(predictions), *keys, asked.bins)
     call = GroupsCall(asked, lens, predictions.m, predictions.source)
     result = call.disjoint(many)
     if asked.progress is not None:
         asked.progress(len(many), len(many))
     return result
-
-
-def _simes(pvalues: Floats) -> tuple[float, str]:
-    ranks = np.arange(1, pvalues.size + 1)
-    least = float((np.sort(pvalues) * (pvalues.size / ranks)).min())
-    return min(1.0, least), "Simes' of the p-values of the groups; it has 0.8 of the level"
 
 
 def _totals(many: ManyCells) -> Totals:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.htests.asked import Asked
+from caltest.htests.asked import Asked, read
 from caltest.htests.cells import choose
 from caltest.htests.combine import METHODS
 from caltest.htests.margins import run_segments
@@ -223,7 +223,8 @@ def test_calibration(
     source, way = choose(engine, asked)
     if way is not None:
         return way.run(asked)
-    return RowsInMemory(asked.predictions(source), grouped=by is not None).run(asked)
+    predictions, keys = read(given, source)
+    return RowsInMemory(predictions, None if by is None else keys).run(asked)
 
 
 # Or pytest would collect it in a user's test module.

@@ -13,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests.asked import Asked, Plan, seeds_of_groups
+from caltest.htests.asked import Asked, Keys, Plan, seeds_of_groups
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
 from caltest.htests.difference import difference_of
 from caltest.htests.groups import rows_in_one_pass
@@ -85,8 +85,9 @@ class Answering(ABC):
         What is tested, for print.
     m : int
         Number of classes.
-    grouped : bool
-        Whether each group is tested by itself.
+    keys : (names, mapping) or None
+        The columns that groups are made of, each of which is tested by itself, and their values in
+        a group by its name, where these are not the name.
     left_out : tuple of str
         What is left out of the rows, in words; known once they are read.
     tells_tests : bool
@@ -95,9 +96,14 @@ class Answering(ABC):
 
     name: str
     m: int
-    grouped: bool = False
+    keys: Keys | None = None
     left_out: tuple[str, ...] = ()
     tells_tests: bool = False
+
+    @property
+    def grouped(self) -> bool:
+        """Whether each group is tested by itself."""
+        return self.keys is not None
 
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked: a table where there are several."""
@@ -240,6 +246,7 @@ def _table(
     adjusted, name = adjusted_rows(rows, correction)
     draws = {"n_resamples": min(asked.most_resamples, MOST), "seed": asked.seed}
     is_tested = source.grouped and asked.tolerance is None
+    names, keys = source.keys or ((), {})
     return HTestTable(
         rows,
         name,
@@ -250,6 +257,8 @@ def _table(
         omnibus=together,
         together=pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
+        by=names or None,
+        values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,
     )
 
 
@@ -263,7 +272,7 @@ def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
     for members in together.values():
         if len(members) > 1:
             members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            yield omnibus([row for _, row in members], title=members[0][0].measure.title, **draws)
+            yield omnibus([row for _, row in members], **draws)
 
 
 def _with_parts(
@@ -332,20 +341,20 @@ class RowsInMemory(Answering):
     ----------
     predictions : Predictions
         The rows.
-    grouped : bool
-        Whether each of their groups is tested by itself.
+    keys : (names, mapping) or None
+        Those of their groups, where each is tested by itself.
     """
 
     tells_tests = True
 
-    def __init__(self, predictions: Predictions, *, grouped: bool) -> None:
-        self.predictions, self.grouped = predictions, grouped
+    def __init__(self, predictions: Predictions, keys: Keys | None) -> None:
+        self.predictions, self.keys = predictions, keys
         self.name, self.m = predictions.source, predictions.m
 
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked; of very many groups in one pass."""
-        found = rows_in_one_pass(self.predictions, asked) if self.grouped else None
-        return super().run(asked) if found is None else found
+        found = self.keys and rows_in_one_pass(self.predictions, self.keys, asked)
+        return found or super().run(asked)
 
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the predictions before the lens."""

@@ -11,7 +11,7 @@ from caltest.checks import check_choice, check_level, check_seed
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
-from caltest.results import GroupsTest, HTestTable
+from caltest.results import HTestTable
 from caltest.results.wording import headline, headline_of_table, pvalue_of_table
 from caltest.segments import SegmentsTest
 
@@ -81,7 +81,7 @@ class CalibrationCheck(Check):
             result = test_calibration(model, (report.X_test, report.y_test), **asked)
         except NotApplicable as error:
             raise _not_applicable(str(error)) from error
-        if isinstance(result, SegmentsTest | GroupsTest):
+        if isinstance(result, SegmentsTest):
             return result.pvalue, result.verdict().headline
         if isinstance(result, HTestTable):
             return pvalue_of_table(result), headline_of_table(result)

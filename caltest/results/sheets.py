@@ -14,7 +14,8 @@ from caltest.results import wording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from caltest.results import GroupsTest, HTest, HTestTable, Interval, Region, Witness
+    from caltest.measures.gap import Gap
+    from caltest.results import HTest, HTestTable, Interval, Region, Witness
 
 Columns = dict[str, tuple[str, ...]]
 
@@ -98,19 +99,57 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet
 
 
 def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
-    """The print of several tests; the long one has sizes and settings as columns."""
-    names = _name_columns(table.rows)
-    columns = names | _number_columns(table, long=long)
+    """The print of several tests, of groups the worst; the long one has sizes and settings too."""
+    shown = shown_rows(table, LONG if long else SHOWN)
+    rows = [table.rows[i] for i in shown]
+    names = _name_columns(rows)
+    marks = _marks(names["group"]) if table.noun in GROUPS else {}
+    names |= {"group": tuple(marks)} if marks else {}
+    columns = names | _number_columns(table, shown, long=long)
     return sheet.Sheet(
-        title=_shared(row.method for row in table) or "Tests of calibration",
+        title=_shared(row.method for row in rows) or "Tests of calibration",
         headline=wording.headline_of_table(table),
-        facts=_table_facts(table, shown=columns),
+        facts=_table_facts(table, columns=columns),
         header=tuple("" if name == "code" else name for name in columns),
         rows=tuple(zip(*columns.values(), strict=True)),
         n_text=len(names),
         legend=sheet.LEGEND,
-        closing=(*_together(table), *_lights(table), *_table_notes(table)),
+        closing=(
+            *marks.items(),
+            *_count(table, len(rows)),
+            *_together(table),
+            *_lights(table),
+            *_table_notes(table),
+        ),
     )
+
+
+def sizes_of(rows: Sequence[HTest]) -> tuple[Gap, ...]:
+    """The gaps of the rows of a table by groups, grades aside; else nothing."""
+    found = tuple(row.size for row in rows if row.size is not None)
+    is_grouped = all(row.group is not None and row.counts is None for row in rows)
+    return found if is_grouped and len(found) == len(rows) else ()
+
+
+def _marks(names: Sequence[str]) -> dict[str, str]:
+    """Number names that the grid has no room for."""
+    is_long = max(map(len, names)) > LONGEST
+    return {f"[{k}]": name for k, name in enumerate(names, start=1)} if is_long else {}
+
+
+def shown_rows(table: HTestTable, most: int) -> list[int]:
+    """The numbers of the rows that are printed: of groups the worst, of other tests all."""
+    order: list[int] = table.order[:most].tolist() if table.noun in GROUPS else []
+    return order or list(range(len(table)))
+
+
+def _count(table: HTestTable, shown: int) -> Iterator[tuple[str, str]]:
+    """How many groups are rejected, and how many are shown where these are not all."""
+    every = f"{len(table):,} {table.noun}"
+    if table.level is not None and table.noun in GROUPS:
+        yield f"rejected at level {sheet.number(table.level)}", f"{table.n_rejected:,} of {every}"
+    if shown < len(table):
+        yield "shown", f"the worst {shown} of {every}; all are in to_frame()"
 
 
 def pvalue_of(test: HTest) -> str:
@@ -181,8 +220,8 @@ def _name_columns(rows: Sequence[HTest]) -> Columns:
     return differing or {"lens": columns["lens"]}
 
 
-def _number_columns(table: HTestTable, *, long: bool) -> Columns:
-    rows, adjusted = table.rows, table.adjusted.tolist()
+def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> Columns:
+    rows, adjusted = [table.rows[i] for i in shown], table.adjusted[shown].tolist()
     columns: Columns = {}
     if long or len({row.n for row in rows}) > 1:
         columns["n"] = tuple(str(row.n) for row in rows)
@@ -190,7 +229,7 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
         columns["B"] = tuple(
             "" if row.n_resamples is None else str(row.n_resamples) for row in rows
         )
-    if sizes := table.group_sizes:
+    if sizes := sizes_of(rows):
         cells = [_gap_cells(one.predicted, one.observed, one.low, one.high) for one in sizes]
         columns |= zip(NUMBERS[1:], zip(*cells, strict=True), strict=True)
     columns |= _parameter_columns(rows, None if long else table.columns)
@@ -207,7 +246,7 @@ def _number_columns(table: HTestTable, *, long: bool) -> Columns:
     if table.light_bounds is not None:
         columns["light"] = table.traffic_lights
     if table.level is not None:
-        words = tuple(sheet.verdict(value) for value in table.rejected.tolist())
+        words = tuple(sheet.verdict(value) for value in table.rejected[shown].tolist())
         columns[f"at level {sheet.number(table.level)}"] = words
     return columns
 
@@ -234,22 +273,45 @@ def _parameter_columns(rows: Sequence[HTest], wanted: Sequence[str] | None) -> C
     return columns
 
 
-def _table_facts(table: HTestTable, *, shown: Columns) -> sheet.Pairs:
+def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     """The lines that hold for every row, and how the p-values were adjusted."""
-    first, rows = table.rows[0], table.rows
+    rows = table.tests or table.rows[:1]
+    first = rows[0]
     shared = {
         name: value
         for name, value in first.parameters.items()
         if all(row.parameters.get(name) == value for row in rows)
     }
-    data = _table_data(table, shown=shown)
-    facts = [("data", data), *_settings(shared), ("null", _table_null(rows))]
+    facts = [("data", _table_data(table, rows, shown=columns)), *_groups(table)]
+    facts += [*_settings(shared), ("null", _table_null(rows))]
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
     facts += _sides(rows)
-    if name := _correction(table):
-        facts.append(("adjusted", f"{name}, {len(rows)} test{'s' * (len(rows) > 1)}"))
+    key = table.correction or ""
+    name = CORRECTIONS.get(key, key) or ("not at all" if table.noun in GROUPS else "")
+    facts.append(("adjusted", name and f"{name}, {_adjusted(table)}"))
     return tuple((name, value) for name, value in facts if value)
+
+
+def _groups(table: HTestTable) -> Iterator[tuple[str, str]]:
+    """How many groups there are, of which columns, and how large they are."""
+    if table.noun in GROUPS:
+        sizes = np.quantile(table.row_counts, (0, 0.5, 1))
+        least, middle, most = (f"{value:,.0f}" for value in sizes)
+        columns = " x ".join(table.by or ("group",))
+        yield table.noun, f"{len(table):,} of {columns}, {least} to {most} rows, median {middle}"
+
+
+def _adjusted(table: HTestTable) -> str:
+    """What p-values are adjusted for, and why by this method where nobody asked for another."""
+    count = len(table)
+    if table.noun not in GROUPS:
+        return f"{count} test{'s' * (count > 1)}"
+    why = {"joint": " whose redrawn statistics are kept"}
+    if not table.tests:
+        shared = ", which may share rows" if table.noun == "segments" else " that share no row"
+        why["holm"] = f"{shared}; redrawn statistics are not kept"
+    return f"{count:,} {table.noun}{why.get(table.correction or '', '')}"
 
 
 def _sides(rows: Sequence[HTest]) -> sheet.Pairs:
@@ -287,10 +349,10 @@ def _null_text(rows: Sequence[HTest]) -> str:
     return _shared(row.null_text for row in resampled or rows)
 
 
-def _table_data(table: HTestTable, *, shown: Columns) -> str:
+def _table_data(table: HTestTable, rows: Sequence[HTest], *, shown: Columns) -> str:
     """The parts of the data line that all rows share and no column shows."""
-    first, rows = table.rows[0], table.rows
-    sizes = [] if "n" in shown else [f"n = {first.n}"]
+    first, is_grouped = rows[0], table.noun in GROUPS
+    sizes = [] if "n" in shown and not is_grouped else [f"n = {table.n}"]
     sizes += [f"m = {first.m}"] if len({row.m for row in rows}) == 1 else []
     size = ", ".join(sizes)
     if "data" not in shown:
@@ -302,10 +364,10 @@ def _table_data(table: HTestTable, *, shown: Columns) -> str:
 
 def _together(table: HTestTable) -> sheet.Pairs:
     """The tests of all groups together; the null first where several share it."""
-    tests = table.omnibus
+    tests, every = table.omnibus, f"all {table.noun if table.noun in GROUPS else 'groups'}"
     text = _shared(_null(test) for test in tests) if len(tests) > 1 else ""
     several = len({(test.test, test.lens) for test in tests}) > 1
-    lines = [("all groups", text)] if text else []
+    lines = [(every, text)] if text else []
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
         value = pvalue_of(test)
@@ -314,15 +376,19 @@ def _together(table: HTestTable) -> sheet.Pairs:
         )
         if test.level is not None:
             numbers += f", {sheet.verdict(test.rejected)} at level {sheet.number(test.level)}"
-        name = f"{test.test}{lens}" if several else "all groups"
+        name = f"{test.test}{lens}" if several else every
         lines.append((name, numbers if text else f"{numbers} ({_null(test)})"))
-    if table.together is not None and wording.claim_of(table.rows[0]) is wording.CALIBRATION:
+    is_one_of_several = bool(table.tests) or len(tests) > 1
+    is_plain = wording.claim_of(table.rows[0]) is wording.CALIBRATION
+    if table.together is not None and is_one_of_several and is_plain:
         value = sheet.equals(sheet.pvalue(table.together, sheet.SMALLEST_TAIL))
-        told = f"p-value {value}, of all groups together or of the worst, whichever is rarer"
-        lines.append(("answer", told))
+        what = "of all groups together or of the worst, whichever is rarer"
+        if not table.tests:
+            what = "the smallest of these, each divided by its share of the level"
+        lines.append(("answer", f"p-value {value}, {what}"))
     if table.difference is not None:
         lines.append(("difference", wording.difference_in_words(table.difference)))
-    if sizes := table.group_sizes:
+    if sizes := sizes_of(table.tests or table.rows[:1]):
         what = ", of the predicted class being right" * (sizes[0].kind == "confidence")
         lines.append(("predicted, observed, gap", f"{GAPS}{what}"))
     return tuple(lines)
@@ -343,17 +409,18 @@ def _lights(table: HTestTable) -> sheet.Pairs:
 
 def _table_notes(table: HTestTable) -> sheet.Pairs:
     """Each note once, with the rows that it belongs to unless it belongs to all."""
-    names = next(iter(_name_columns(table.rows).values()))
-    text = _null_text(table.rows)
+    rows = table.tests or table.rows[:1]
+    names = next(iter(_name_columns(rows).values()))
+    text = _null_text(rows)
     owners: dict[str, list[str]] = {}
-    for row, name in zip(table.rows, names, strict=True):
+    for row, name in zip(rows, names, strict=True):
         own_text = [row.null_text] if text and row.null_text != text else []
         for note in (*own_text, *row.notes):
             owners.setdefault(note, []).append(name)
-    everywhere = len(table.rows)
+    everywhere = len(rows)
     return tuple(
-        ("note", note if len(rows) == everywhere else f"{', '.join(dict.fromkeys(rows))}: {note}")
-        for note, rows in owners.items()
+        ("note", note if len(own) == everywhere else f"{', '.join(dict.fromkeys(own))}: {note}")
+        for note, own in owners.items()
     ) + tuple(("note", note) for note in table.notes)
 
 
@@ -369,74 +436,13 @@ GAPS = "in per cent and percentage points; gap = observed - predicted, each inte
 NUMBERS = ("n", "predicted", "observed", "gap", "95 %")
 
 
-SHOWN, LONG = 10, 100
+GROUPS = ("groups", "segments")  # nouns of rows of which the worst are printed
 
 
-LONGEST = 18  # names that the grid has room for
+LONGEST = 18  # names of groups that the grid has room for
 
 
-def sheet_of_groups(test: GroupsTest, *, long: bool = False) -> sheet.Sheet:
-    """The print of the worst groups; the long one has more, with statistics and p-values."""
-    more = (test.statistic_name, "p-value") if long else ()
-    shown = test.order[: LONG if long else SHOWN].tolist()
-    names = [test.name(g) for g in shown]
-    numbered = max(map(len, names)) > LONGEST
-    marks = [f"[{k}]" for k in range(1, len(names) + 1)] if numbered else names
-    return sheet.Sheet(
-        title=f"Exact test of calibration in {len(test):,} {test.kind}s: {test.title}",
-        headline=wording.with_worst(wording.told_of_groups(test)),
-        facts=_facts(test),
-        numbers=(("p-value of all", sheet.pvalue(test.pvalue)),),
-        header=("", *NUMBERS, *more, "adjusted", ""),
-        rows=tuple(
-            (name, *_cells(test, g, long=long)) for name, g in zip(marks, shown, strict=True)
-        ),
-        legend=sheet.LEGEND,
-        closing=(*(zip(marks, names, strict=True) if numbered else ()), *_closing(test)),
-    )
-
-
-def _facts(test: GroupsTest) -> sheet.Pairs:
-    least, middle, most = (f"{value:,.0f}" for value in np.quantile(test.sizes, (0, 0.5, 1)))
-    columns = " x ".join(test.columns)
-    adjusted = f"{len(test):,} {test.kind}s{', which overlap' * test.overlap}"
-    settings = ((name, sheet.number(value)) for name, value in test.parameters.items())
-    return (
-        ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
-        (f"{test.kind}s", f"{len(test):,} of {columns}, {least} to {most} rows, median {middle}"),
-        *settings,
-        ("null", f"exact, {test.null_text}"),
-        ("adjusted", f"{_correction(test) or 'not at all'}, {adjusted}"),
-    )
-
-
-def _correction(table: HTestTable) -> str:
-    """How the p-values are adjusted; empty where they are not."""
-    key = table.correction or ""
-    return CORRECTIONS.get(key, key)
-
-
-def _cells(test: GroupsTest, g: int, *, long: bool) -> tuple[str, ...]:
-    share, adjusted = test.events[g] / test.sizes[g], float(test.adjusted[g])
-    own = sheet.number(float(test.statistics[g])), sheet.pvalue(test.pvalues[g], "1e-30")
-    return (
-        str(test.sizes[g]),
-        *_gap_cells(test.predicted[g], share, test.low[g], test.high[g]),
-        *(own if long else ()),
-        sheet.pvalue(adjusted),
-        sheet.stars(adjusted),
-    )
-
-
-def _closing(test: GroupsTest) -> Iterator[tuple[str, str]]:
-    if test.level is not None:
-        many = f"{test.n_rejected:,} of {len(test):,} {test.kind}s"
-        yield f"rejected at level {sheet.number(test.level)}", many
-    yield "predicted, observed, gap", GAPS
-    for name, (p, text) in test.omnibus.items():
-        yield name, f"p-value {sheet.equals(sheet.pvalue(p))}, {text}"
-    for note in test.notes:
-        yield "note", note
+SHOWN, LONG = 20, 100  # groups of a print, and of the longer one
 
 
 # ---- What is printed of the answers to later questions: how sure, and where ---------------------

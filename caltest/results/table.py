@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.codec import IF_GIVEN, plain, plain_fields, settle
+from caltest.results.codec import IF_GIVEN, plain, settle
 from caltest.results.htest import HTest, record
 from caltest.results.printable import Summary, Table, given
-from caltest.types import AnyArray, Flags, Floats, Ints
+from caltest.types import Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from caltest.results.verdict import Verdict
 
 GAP = ("predicted", "observed", "gap", "low", "high")  # columns of groups
+FIRST = ("n", *GAP, "statistic", "pvalue", "adjusted")  # those that come after the groups
 LIGHTS = ("green", "yellow", "orange", "red")
 
 
@@ -58,6 +59,10 @@ class HTestTable(Table[HTest]):
     difference : HTest or None
         Of groups: the test that all have the same error at the same predictions, which none need
         be without. With clusters it rejects too often where events are rare, up to 10 % at 5 %.
+    by : tuple of str or None
+        Of groups: the columns that they are made of.
+    values : tuple of tuple or None
+        What these columns hold in the group of each row.
     pvalues : (len(rows),) array
         The p-values before adjustment, read-only.
     pvalue : float
@@ -88,6 +93,8 @@ class HTestTable(Table[HTest]):
     light_bounds: tuple[float, float, float] | None = None
     columns: tuple[str, ...] = ()
     difference: HTest | None = field(default=None, metadata=IF_GIVEN)
+    by: tuple[str, ...] | None = field(default=None, metadata=IF_GIVEN)
+    values: tuple[tuple[Any, ...], ...] | None = field(default=None, metadata=IF_GIVEN)
     pvalues: Floats = field(init=False, compare=False)
     pvalue: float = field(init=False, compare=False)
 
@@ -116,11 +123,45 @@ class HTestTable(Table[HTest]):
         return self.rows[0].n
 
     @property
+    def noun(self) -> str:
+        """What the rows are, such as "groups"."""
+        return wording.noun_of(self.rows)
+
+    @property
+    def order(self) -> Ints:
+        """The numbers of the rows, the worst first."""
+        return np.array(wording.worst_first(self))
+
+    def worst(self, count: int = 10) -> tuple[Gap, ...]:
+        """Return the gaps of the worst rows, the worst first; none where rows have no gap.
+
+        Parameters
+        ----------
+        count : int, default 10
+            How many.
+
+        Returns
+        -------
+        tuple of Gap
+            Each with its adjusted p-value, and an interval that holds for all rows at once.
+
+        Raises
+        ------
+        InvalidInput
+            If the count is no whole number from 0 on.
+        """
+        some = self.order[: check_integer(count, "count", 0)].tolist()
+        return tuple(wording.places_of(self, some))
+
+    @property
     def group_sizes(self) -> tuple[Gap, ...]:
         """The gap of each row of a table by groups, grades aside; else empty."""
-        sizes = [one.size for one in self.rows if one.group is not None and one.counts is None]
-        found = tuple(size for size in sizes if size is not None)
-        return found if len(found) == len(self.rows) else ()
+        return sheets.sizes_of(self.rows)
+
+    @property
+    def row_counts(self) -> Ints:
+        """The number of observations of each row."""
+        return np.array([row.n for row in self.rows])
 
     @property
     def n_rejected(self) -> int:
@@ -188,7 +229,15 @@ class HTestTable(Table[HTest]):
         return draw("htests.plot_table", self, kind, ax)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one dictionary of plain values per test, its adjusted p-value included."""
+        """Return one dictionary of plain values per test, its adjusted p-value included.
+
+        Of groups these are the columns that they are made of, under their own names, then rows,
+        gap, statistic and p-values, then the settings of the test.
+        """
+        return [{name: plain(value) for name, value in row.items()} for row in self._columns()]
+
+    def _columns(self) -> Sequence[dict[str, Any]]:
+        """Return one dictionary per test; those of groups keep the types of their columns."""
         adjusted = self.adjusted.tolist()
         records = [record(row, p) for row, p in zip(self.rows, adjusted, strict=True)]
         for values, row in zip(records, self.rows, strict=True):
@@ -197,10 +246,21 @@ class HTestTable(Table[HTest]):
             values |= {name: getattr(size, name) for name in GAP}
         for values, light in zip(records, self.traffic_lights, strict=False):
             values["light"] = light
-        return records
+        if self.by is None or self.values is None:
+            return records
+        return [_in_order(self.by, key, row) for key, row in zip(self.values, records, strict=True)]
 
     def _sheet(self) -> Sheet:
         return sheets.sheet_of_table(self)
+
+
+def _in_order(by: Sequence[str], key: Iterable[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Put groups first, then what was measured of them, then settings; of a row or of columns."""
+    # A column of the data that is called as one of the others comes with its kind.
+    named = (f"group {one}" if one in values.keys() - {"group"} else one for one in by)
+    first = {name: values[name] for name in FIRST if name in values}
+    rest = {name: value for name, value in values.items() if name != "group" and name not in first}
+    return dict(zip(named, key, strict=True)) | first | rest
 
 
 # ---- The result of a test of very many groups: arrays, not a test object for each ---------------
@@ -241,26 +301,13 @@ class GroupRows(Sequence[HTest]):
         if isinstance(index, slice):
             return tuple(self[g] for g in range(len(self))[index])
         test, g = self.test, range(len(self))[index]
-        statistic = float(test.statistics[g])
-        is_value = len(test.columns) == 1 and not test.overlap
-        return HTest(
-            test=test.test,
-            method=f"Exact test of calibration: {test.title}",
-            statistic_name=test.statistic_name,
-            statistic=statistic,
+        is_value = len(test.by) == 1 and not test.overlap
+        return replace(
+            test.row,
+            statistic=float(test.statistics[g]),
+            estimate=float(test.statistics[g]),
             pvalue=float(test.pvalues[g]),
-            estimate_name=test.statistic_name,
-            estimate=statistic,
-            null="exact",
-            alternative="greater",
-            null_text=test.null_text,
             n=int(test.sizes[g]),
-            m=test.m,
-            lens=test.lens,
-            claim=test.claim.partition(", ")[2],
-            data_name=test.data_name,
-            seed=test.seed,
-            level=test.level,
             group=test.values[g][0] if is_value else test.name(g),
             size=test.gap_of(g),
         )
@@ -275,7 +322,7 @@ class GroupsTest(HTestTable):
 
     Attributes
     ----------
-    columns : tuple of str
+    by : tuple of str
         The columns that the groups are made of.
     values : tuple of tuple
         What each column holds in a group; None where the group has any value of it.
@@ -290,31 +337,20 @@ class GroupsTest(HTestTable):
     statistics, pvalues, adjusted : (G,) array
         Of the test; p-values before and after adjustment.
     pvalue, together : float
-        That the predictions are calibrated in every group.
+        That the predictions are calibrated in every group, by the tests in `omnibus`.
     rows : sequence of HTest
         The test of each group, made when it is asked for.
     light_bounds : None
         There are no traffic lights.
-    omnibus : dict
-        The p-values it is made of, by name, each with what it says in words.
-    test, title, statistic_name : str
-        Key, title and symbol of the test.
-    lens, claim : str
-        The lens, and the null hypothesis in words.
-    m : int
-        Number of classes.
+    omnibus : tuple of HTest
+        The tests of all groups together: Fisher's and Simes' of their p-values, and that of the
+        dispersion of their numbers of events; of segments, which overlap, the least p-value.
+    row : HTest
+        What the tests of all groups share: that of one of them.
     correction : str or None
         Key of the adjustment.
-    null_text : str
-        Where p-values come from.
-    parameters : dict
-        Settings of the test, for print.
     overlap : bool
         Whether a row may be in several groups.
-    seed : int
-        Of what was redrawn.
-    data_name : str
-        What was tested.
     level : float or None
         The significance level, if the caller gave one.
     notes : tuple of str
@@ -336,12 +372,12 @@ class GroupsTest(HTestTable):
     (600, 1, '17')
     """
 
-    schema: ClassVar[str] = "caltest/groups/1"
+    schema: ClassVar[str] = "caltest/groups/2"
 
     rows: Sequence[HTest] = field(init=False, compare=False)  # type: ignore[assignment]
-    together: float = field(init=False)
     light_bounds: None = field(init=False, default=None)
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = field(init=False, default=())
+    by: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     sizes: Ints = field(compare=False)
     events: Ints = field(compare=False)
@@ -351,30 +387,16 @@ class GroupsTest(HTestTable):
     deviation: Floats = field(compare=False)
     statistics: Floats = field(compare=False)
     pvalues: Floats = field(compare=False)
-    adjusted: Floats = field(compare=False)
-    pvalue: float
-    omnibus: Mapping[str, tuple[float, str]]  # type: ignore[assignment]
-    test: str
-    title: str
-    statistic_name: str
-    lens: str
-    claim: str
-    m: int
-    correction: str | None
-    null_text: str
-    parameters: Mapping[str, Any]
-    overlap: bool
-    seed: int
-    data_name: str
-    level: float | None = None
-    notes: tuple[str, ...] = ()
+    row: HTest
+    together: float
+    overlap: bool = False
 
     def __post_init__(self) -> None:
         settle(self)
-        omnibus = {name: (float(p), text) for name, (p, text) in self.omnibus.items()}
-        object.__setattr__(self, "omnibus", omnibus)
+        if self.row.size is None:
+            raise invalid("a test of groups must have the gap of a row", "none", "pass row.size")
         object.__setattr__(self, "rows", GroupRows(self))
-        object.__setattr__(self, "together", self.pvalue)
+        object.__setattr__(self, "pvalue", self.together)
 
     @property
     def tests(self) -> tuple[HTest, ...]:
@@ -390,6 +412,11 @@ class GroupsTest(HTestTable):
     def n(self) -> int:
         """The number of rows of all groups; where these overlap, that of the largest."""
         return int(self.sizes.max() if self.overlap else self.sizes.sum())
+
+    @property
+    def row_counts(self) -> Ints:
+        """The number of observations of each group, (G,)."""
+        return self.sizes
 
     @property
     def observed(self) -> Floats:
@@ -414,7 +441,7 @@ class GroupsTest(HTestTable):
         str
             Such as "north, 2", or where groups overlap "region = north & age = 2".
         """
-        pairs = zip(self.columns, self.values[group], strict=True)
+        pairs = zip(self.by, self.values[group], strict=True)
         if not self.overlap:
             return ", ".join(str(value) for _, value in pairs)
         told = [f"{column} = {value}" for column, value in pairs if value is not None]
@@ -425,32 +452,16 @@ class GroupsTest(HTestTable):
         """What a group is: "group", or "segment" where they overlap."""
         return "segment" if self.overlap else "group"
 
+    @property
+    def noun(self) -> str:
+        """What the rows are: "groups", or "segments" where they overlap."""
+        return f"{self.kind}s"
+
     @cached_property
     def order(self) -> Ints:
         """The numbers of the groups, the worst first: by p-value, then by standardised gap."""
         sd = np.where(self.deviation > 0, self.deviation, 1.0)
         return np.lexsort((-np.abs(self.gap) / sd, self.pvalues))
-
-    def worst(self, count: int = 10) -> tuple[Gap, ...]:
-        """Return the gaps of the worst groups, the worst first.
-
-        Parameters
-        ----------
-        count : int, default 10
-            How many.
-
-        Returns
-        -------
-        tuple of Gap
-            Each with its adjusted p-value.
-
-        Raises
-        ------
-        InvalidInput
-            If the count is no whole number from 0 on.
-        """
-        some = self.order[: check_integer(count, "count", 0)]
-        return tuple(self.gap_of(int(g)).one_of(len(self)) for g in some)
 
     def gap_of(self, g: int) -> Gap:
         """Return the gap of a group by its number, with a 95 % interval of its own.
@@ -463,21 +474,18 @@ class GroupsTest(HTestTable):
         Returns
         -------
         Gap
-            With the adjusted p-value of the group.
+            As a test of the group has it.
         """
-        from caltest.measures.gap import Gap, Where
+        from caltest.measures.gap import Gap
 
-        name = self.name(g)
-        whose: dict[str, Any] = {self.kind: name}
+        shared = cast("Gap", self.row.size)
         measured = Gap.of(
-            kind=self.kind,
-            name=name,
+            kind=shared.kind,
+            name=shared.name,
             n=int(self.sizes[g]),
             predicted=float(self.predicted[g]),
             observed=float(self.events[g] / self.sizes[g]),
             deviation=float(self.deviation[g]),
-            pvalue=float(self.adjusted[g]),
-            where=Where(lens=self.lens, **whose),
         )
         return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
 
@@ -500,42 +508,21 @@ class GroupsTest(HTestTable):
         """
         return draw("places.groups", self, kind=kind or "funnel", rows=rows, ax=ax)
 
-    def summary(self) -> Summary:
-        """Return the longer print: a hundred groups, with statistics and p-values."""
-        return Summary(sheets.sheet_of_groups(self, long=True))
-
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:  # type: ignore[override]
         """Return the columns of the data frame; those of groups keep their types."""
-        groups = zip(*self.values, strict=True) if self.values else [()] * len(self.columns)
-        # A column of the data that is called as one of the numbers comes with its kind.
-        taken = {"n", *GAP, "statistic", "pvalue"}
-        named = (f"group {one}" if one in {*taken, "adjusted"} else one for one in self.columns)
-        columns = {name: list(column) for name, column in zip(named, groups, strict=True)}
-        numbers: Sequence[tuple[str, AnyArray]] = (
-            ("n", self.sizes),
-            ("predicted", self.predicted),
-            ("observed", self.observed),
-            ("gap", self.gap),
-            ("low", self.low),
-            ("high", self.high),
-            ("statistic", self.statistics),
-            ("pvalue", self.pvalues),
-            ("adjusted", self.adjusted),
-        )
-        return columns | {name: column.tolist() for name, column in numbers}
+        groups = zip(*self.values, strict=True) if self.values else [()] * len(self.by)
+        numbers = {name: getattr(self, name) for name in GAP}
+        numbers |= {"n": self.sizes, "statistic": self.statistics, "estimate": self.statistics}
+        numbers |= {"pvalue": self.pvalues, "adjusted": self.adjusted}
+        settings = {name: [value] * len(self) for name, value in record(self.rows[0], 1.0).items()}
+        settings |= {name: column.tolist() for name, column in numbers.items()}
+        return _in_order(self.by, map(list, groups), settings)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per group."""
         table = self._columns()
-        return [
-            {name: plain(value) for name, value in zip(table, row, strict=True)}
-            for row in zip(*table.values(), strict=True)
-        ]
-
-    def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold; there is no null distribution."""
-        own = plain_fields(self)
-        return {name: own[name] for name in self.__annotations__ if name in own}
+        rows = zip(*table.values(), strict=True)
+        return [dict(zip(table, map(plain, row), strict=True)) for row in rows]
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -558,6 +545,3 @@ class GroupsTest(HTestTable):
         """
         rule = "a test of groups must be read from JSON"
         return cls.from_dict(parse_json(text, rule, "pass what its to_json() gave"))
-
-    def _sheet(self) -> Sheet:
-        return sheets.sheet_of_groups(self)

@@ -17,7 +17,6 @@ from caltest.results import wording
 from caltest.results.codec import NEVER
 from caltest.results.evidence import required
 from caltest.results.printable import Result, given
-from caltest.results.table import GroupsTest
 from caltest.types import Flags, Floats, Labels, Singles
 
 if TYPE_CHECKING:
@@ -173,45 +172,30 @@ def verdict_of_test(
 
 def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict of several tests; `pvalue` may be adjusted for other questions."""
-    if isinstance(table, GroupsTest):
-        return verdict_of_groups(table, pvalue=pvalue)
     p = table.pvalue if pvalue is None else pvalue
-    worst = table.rows[wording.worst_first(table)[0]]
+    worst, rows = table.rows[table.order[0]], table.tests or table.rows[:2]
     claim = wording.claim_of(worst)
-    few = all(wording.is_too_small(row.size) for row in table)
+    few = bool(table.tests) and all(wording.is_too_small(row.size) for row in rows)
     places = tuple(_places_of_rows(table, p))
     first, rest = wording.told_of_table(table, p)
     told = [replace(place, name=wording.place_of_table(place, table)) for place in places]
     sentences = [("answer", first), *_where(told, rest)]
     if table.difference is not None:
         sentences.append(("difference", wording.difference_in_words(table.difference)))
-    rows: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "data_name": worst.data_name}
-    rows |= {"headline": wording.headline_of_table(table, p), "few": few, "size": worst.size}
-    rows["shown"] = worst
-    return _verdict(table, p, claim, sentences, places, **rows)
+    about: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "few": few}
+    about |= {"headline": wording.headline_of_table(table, p), "data_name": worst.data_name}
+    about |= {"size": worst.size, "shown": worst if table.tests else None}
+    return _verdict(table, p, claim, sentences, places, **about)
 
 
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     places = tuple(_places_of_segments(test, p))
-    return _verdict_of_parts(test, p, wording.told_of_segments(test, p), places)
-
-
-def verdict_of_groups(test: GroupsTest, *, pvalue: float | None = None) -> Verdict:
-    """Return the verdict on very many groups; `pvalue` may be adjusted for other questions."""
-    p = test.pvalue if pvalue is None else pvalue
-    bound = SPEAKS if test.level is None else test.level
-    places = tuple(gap for gap in test.worst(MOST_PLACES) if (gap.pvalue or 0.0) <= bound)
-    return _verdict_of_parts(test, p, wording.told_of_groups(test, p), places)
-
-
-def _verdict_of_parts(
-    test: Any, pvalue: float, told: tuple[str, str], places: Sequence[Gap]
-) -> Verdict:
+    told = wording.told_of_segments(test, p)
     sentences = [("answer", told[0]), *_where(places, told[1])]
     headline = wording.with_worst(told)
-    return _verdict(test, pvalue, wording.CALIBRATION, sentences, places, headline=headline)
+    return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
 
 
 def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
@@ -304,23 +288,16 @@ def _rank(verdict: Verdict) -> tuple[float, bool]:
 
 def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
     """Yield the rows of a table that are rejected, the worst first; none where `whole` is not."""
-    from caltest.measures.gap import Where
-
     bound = SPEAKS if table.level is None else table.level
-    kind = {"groups": "group", "grades": "group", "classes": "class"}.get(
-        wording.noun_of(table.rows), "test"
-    )
     if whole > bound or wording.claim_of(table.rows[0]).is_good:
         return
-    for i in wording.worst_first(table):
-        adjusted, row = float(table.adjusted[i]), wording.picked(table.rows[i], table.rows)
-        if adjusted > bound or row.size is None:
-            continue
-        name, own = wording.name_of(row, table.rows), worst_range(row)
-        group = None if row.group is None else str(row.group)
-        place = own or replace(row.size, where=Where(lens=row.lens, group=group))
-        name = name if own is None else f"{name}, {own.name}"
-        yield replace(place, kind=kind, name=name, pvalue=adjusted)
+    most = None if table.tests else MOST_PLACES
+    found = [i for i in table.order[:most].tolist() if table.adjusted[i] <= bound]
+    for i in found:
+        own = worst_range(wording.picked(table.rows[i], table))
+        for place in wording.places_of(table, [i]):
+            name = place.name if own is None else f"{place.name}, {own.name}"
+            yield replace(own or place, kind=place.kind, name=name, pvalue=place.pvalue)
 
 
 def worst_range(row: HTest) -> Gap | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from caltest.render.sheet import Sheet, number
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap, Choice
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
-    from caltest.results import GroupsTest, HTest, HTestTable
+    from caltest.results import HTest, HTestTable
     from caltest.results.interval import Interval
     from caltest.results.verdict import Detectable, Verdict
     from caltest.segments import SegmentsTest
@@ -271,6 +271,9 @@ def difference_in_words(test: HTest) -> str:
 # ---- several tests ------------------------------------------------------------------------------
 
 
+KINDS = {"groups": "group", "grades": "group", "segments": "segment", "classes": "class"}
+
+
 def pvalue_of_table(table: HTestTable) -> float:
     """The p-value of the table as a whole: of groups that of all, else the least adjusted one.
 
@@ -305,44 +308,55 @@ def with_worst(told: tuple[str, str], word: str = "Worst") -> str:
 
 def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
     """The answer of several tests, and the one that is farthest out; empty where it is not told."""
-    worst = worst_first(table)[0]
-    claim, least = claim_of(table.rows[worst]), float(table.adjusted[worst])
+    worst, noun = table.order[0], table.noun
+    row, rows = table.rows[worst], table.tests or table.rows[:2]
+    claim, least = claim_of(row), float(table.adjusted[worst])
     whole = table.pvalue if pvalue is None else pvalue
-    noun, row = noun_of(table.rows), table.rows[worst]
-    few = all(is_too_small(one.size) for one in table.rows)
+    few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    name = called(name_of(row, table.rows), table.rows)
-    told = f"{name}. {direction(picked(row, table.rows), least)}".rstrip()
+    told = f"{called(name_of(row, rows), rows)}. {direction(picked(row, table), least)}".rstrip()
     bound = bound_of(whole, table.level)
     if claim.is_good:
         count = int((table.adjusted <= bound).sum())
         return f"{first}: shown in {count or 'none'} of {len(table)} {noun}.", told
-    return _told_of_parts(table, whole, first, noun, told if whole <= bound else "", form="d")
-
-
-def _told_of_parts(
-    table: HTestTable, whole: float, first: str, noun: str, worst: str, *, form: str = ",d"
-) -> tuple[str, str]:
-    """The answer with the number of parts that are rejected, and the worst where some are."""
-    bound = bound_of(whole, table.level)
+    worst_told = told if whole <= bound else ""
     count = int((table.adjusted <= bound).sum())
-    every = f"{len(table):{form}} {noun}"
+    every = f"{len(table):,} {noun}"
     if not count:
         where = f" for all together, in none of {every} by itself"
         return f"{first}{where if whole <= bound else f' in any of {every}'}.", ""
-    where = f"in {count:{form}} of {every}"
+    where = f"in {count:,} of {every}"
     if whole > bound:
         kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
-        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", worst
-    return f"{first}, {where}.", worst
+        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", worst_told
+    return f"{first}, {where}.", worst_told
 
 
-def picked(row: HTest, rows: Sequence[HTest]) -> HTest:
+def picked(row: HTest, table: HTestTable) -> HTest:
     """A row that was picked from others, with an interval that holds for all of them at once."""
     if row.size is None:
         return row
-    count = len({(one.group, one.data_name, one.lens) for one in rows})
-    return replace(row, size=row.size.one_of(count))
+    among = {(one.group, one.data_name, one.lens) for one in table.tests}
+    return replace(row, size=row.size.one_of(len(among) or len(table)))
+
+
+def places_of(table: HTestTable, numbers: Iterable[int]) -> Iterator[Gap]:
+    """Yield the gaps of rows of a table, picked from all, with name and adjusted p-value."""
+    from caltest.measures.gap import Where
+
+    rows, kind = table.tests or table.rows[:2], KINDS.get(table.noun, "test")
+    for i in numbers:
+        row = picked(table.rows[i], table)
+        if row.size is not None:
+            named = None if row.group is None else str(row.group)
+            whose: dict[str, Any] = {"segment" if kind == "segment" else "group": named}
+            yield replace(
+                row.size,
+                kind=kind,
+                name=name_of(row, rows),
+                pvalue=float(table.adjusted[i]),
+                where=Where(lens=row.lens, **whose),
+            )
 
 
 def bound_of(pvalue: float, level: float | None) -> float:
@@ -365,6 +379,8 @@ def worst_first(table: HTestTable) -> list[int]:
 
 def rows_of(table: HTestTable) -> int:
     """The number of rows of all tests: of groups the sum, else the tests share their rows."""
+    if not table.tests:
+        return table.n
     if table.rows[0].lens.startswith("top-label"):
         return sum(row.n for row in table)
     return sum({row.group: row.n for row in table}.values())
@@ -407,7 +423,7 @@ def called(name: str, rows: Sequence[HTest]) -> str:
 
 def place_of_table(place: Gap, table: HTestTable) -> str:
     """The name of a place in a sentence, of a group with what is predicted there."""
-    size, name = table.rows[0].size, called(place.name, table.rows)
+    size, name = table.rows[0].size, called(place.name, table.tests or table.rows[:2])
     if place.kind != "group" or size is None or size.kind == "default" or ", " in place.name:
         return name
     return f"{'the confidence' if size.kind == 'confidence' else f'P({size.name})'} in {name}"
@@ -426,14 +442,6 @@ def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[s
     wrong = f"predictions {surely_in_words(place)} too {place.side}, " if place.is_clear else ""
     numbers = f"{wrong}{predicted} predicted, {observed} observed ({gap})."
     return f"{first} in some segments.", f"{worst.definition}: {numbers}"
-
-
-def told_of_groups(test: GroupsTest, pvalue: float | None = None) -> tuple[str, str]:
-    """The answer on very many groups, and the worst of them; empty where it is not told."""
-    whole = test.pvalue if pvalue is None else pvalue
-    first = answer_in_words(whole, test.level, CALIBRATION)
-    worst = f"{place_in_words(test.worst(1)[0])}."
-    return _told_of_parts(test, whole, first, f"{test.kind}s", worst)
 
 
 # ---- the verdict --------------------------------------------------------------------------------

@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from caltest.numerics.bins import uniform_bins
 from caltest.predictions import Predictions
+from caltest.predictions.container import event_column
 from caltest.sources.cells import GRID, Cells
 from caltest.types import AnyArray, Flags, Floats, Ints
 
@@ -29,26 +31,66 @@ class ManyCells:
         The columns that the groups are made of.
     values : tuple of tuple
         What these columns hold in each group.
-    rows : tuple of Predictions
-        Those of each group, where they are in memory: each row is a cell. Elsewhere empty.
+    rows : Predictions or None
+        All rows, those of a group next to each other, where they are in memory.
     """
 
     cells: Cells
     start: Ints
     columns: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
-    rows: tuple[Predictions, ...] = ()
+    rows: Predictions | None = None
 
     @classmethod
-    def of_rows(cls, parts: Mapping[Any, Predictions], column: str) -> ManyCells:
-        """Take the rows of two classes in memory, by group, each as a cell of its own."""
-        rows = tuple(parts.values())
-        p = np.concatenate([part.probs[:, 1] for part in rows])
-        y, ones = np.concatenate([part.labels for part in rows]), np.ones(p.size, np.int64)
+    def of_rows(
+        cls,
+        predictions: Predictions,
+        columns: tuple[str, ...],
+        values: Mapping[Any, tuple[Any, ...]],
+        bins: Sequence[int],
+    ) -> ManyCells:
+        """Take the rows of two classes in memory; those of a group with equal predictions are one.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            The rows, with groups.
+        columns : tuple of str
+            The columns that the groups are made of.
+        values : Mapping
+            What these hold in each group, by its name; where it has none, the name.
+        bins : sequence of int
+            Numbers of bins of equal width that are asked for.
+        """
+        names, group = np.unique(cast("AnyArray", predictions.groups), return_inverse=True)
+        order = np.argsort(group, kind="stable")
+        rows = predictions.subset(order)
+        event, at = event_column(rows), group[order]
+        ascending = np.lexsort((event, at))
+        p, y, at = event[ascending], rows.labels[ascending], at[ascending]
+        first = np.flatnonzero(np.append(True, (np.diff(p) != 0) | (np.diff(at) != 0)))
+        n, events, p = np.diff(np.append(first, p.size)), np.add.reduceat(y, first), p[first]
         place = np.floor(p * GRID).astype(np.int64)
-        cells = Cells(place, {}, ones, y, p, p * (1.0 - p), p, p, str(rows[0].classes[1]))
-        start = np.append(0, np.cumsum([part.n for part in rows]))
-        return cls(cells, start, (column,), tuple((name,) for name in parts), rows)
+        in_bins = {count: np.empty(p.size, np.uint32) for count in bins}
+        for count, own in in_bins.items():
+            uniform_bins(p[:, np.newaxis], count, own[:, np.newaxis])
+        event_name = str(predictions.classes[1])
+        cells = Cells(
+            place, cast("Any", in_bins), n, events, n * p, n * p * (1.0 - p), p, p, event_name
+        )
+        start = np.searchsorted(at[first], np.arange(names.size + 1))
+        keys = tuple(values.get(name, (name,)) for name in names.tolist())
+        return cls(cells, start, columns, keys, rows)
+
+    def rows_of(self, group: int) -> Predictions | None:
+        """Return the rows of a group by its number, where they are in memory."""
+        if self.rows is None:
+            return None
+        return self.rows.subset(slice(*self._row_start[group : group + 2].tolist()))
+
+    @cached_property
+    def _row_start(self) -> Ints:
+        return np.append(0, np.cumsum(self.n))
 
     def __len__(self) -> int:
         return self.start.size - 1

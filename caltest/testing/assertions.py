@@ -338,11 +338,11 @@ def checked_result(
             headline += f" {row.n:,} rows do not show an error of {row.estimate:.3g} to be within."
         holds = pvalue <= level
         return Checked(**about, pvalue=pvalue, holds=holds, few=few, headline=headline)
-    if isinstance(found, SegmentsTest | GroupsTest):
+    if isinstance(found, SegmentsTest):
         pvalue, headline, few = found.pvalue, found.verdict().headline, False
     elif isinstance(found, HTestTable):
         pvalue, headline = wording.pvalue_of_table(found), wording.headline_of_table(found)
-        few = all(wording.is_too_small(one.size) for one in found)
+        few = bool(found.tests) and all(wording.is_too_small(one.size) for one in found.tests)
     else:
         pvalue, headline = found.pvalue, wording.headline(found)
         few = wording.is_too_small(found.size)

@@ -51,7 +51,7 @@ def _groups(made: ct.Predictions) -> ct.GroupsTest:
     """Return groups with hostile names, the first far off."""
     k = np.arange(len(HOSTILE))
     return ct.GroupsTest(
-        columns=(HOSTILE[2],),
+        by=(HOSTILE[2],),
         values=tuple((name,) for name in HOSTILE),
         sizes=10 * (k + 1),
         events=np.where(k == 0, 9, 3 * (k + 1)),
@@ -62,20 +62,9 @@ def _groups(made: ct.Predictions) -> ct.GroupsTest:
         statistics=np.ones(k.size),
         pvalues=np.where(k == 0, 1e-6, 0.5),
         adjusted=np.where(k == 0, 1e-4, 1.0),
-        pvalue=1e-4,
-        omnibus={},
-        test="ks",
-        title="KS",
-        statistic_name="KS",
-        lens="strong",
-        claim="calibrated",
-        m=made.m,
+        together=1e-4,
+        row=_tested(_two(made), test="ks"),
         correction="holm",
-        null_text="",
-        parameters={},
-        overlap=False,
-        seed=1,
-        data_name="groups",
     )
 
 

@@ -29,7 +29,7 @@ from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
 from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Ints, Order
-from caltest.units import RowUnits
+from caltest.units import RowUnits, Statistic, Units
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -136,6 +136,11 @@ class DebiasedECE(ToleranceTest, BinErrors):
             return ()
         left_out = f"{singles} of {mean.share.size} occupied bins"
         return (f"{left_out} hold one observation and are left out",)
+
+    def statistic(self, units: Units) -> Statistic:
+        found = super().statistic(units)
+        mean = cast("Binned", found.sums).mean
+        return replace(found, blind=np.add.reduceat(mean.share != 0, mean.first) == 0)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""

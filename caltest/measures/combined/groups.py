@@ -77,7 +77,7 @@ class CombinedGroups(BoundGroups):
         ks = REGISTRY["ks"]().bind_groups(self.many)
         tails = ks.pvalues(n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)[few]
         out[few] = np.minimum(1.0, 2.0 * np.minimum(out[few], tails))
-        redrawn = "labels" if self.many.rows else "numbers of events of cells"
+        redrawn = "numbers of events of cells" if self.many.rows is None else "labels"
         self.null_text = (
             f"{redrawn} redrawn from the predictions, B = {FIRST}; p <= {SMALL} found anew with "
             f"B = {SECOND:,}, p <= {SMALLER} with B = {max(most, SECOND):,} and the exact law of "
@@ -96,10 +96,11 @@ class CombinedGroups(BoundGroups):
     def _tested(self, size: int, seed: tuple[int, ...], group: int) -> tuple[float, float]:
         """Return statistic and p-value of a group."""
         first, stop = self.many.start[group : group + 2].tolist()
+        rows = self.many.rows_of(group)
         bound: Any = (
-            self.measure.bind(self.many.rows[group])
-            if self.many.rows
-            else self.measure.bind_cells(self.many.cells.between(first, stop))
+            self.measure.bind_cells(self.many.cells.between(first, stop))
+            if rows is None
+            else self.measure.bind(rows)
         )
         observed = bound.statistics(bound.observed[np.newaxis])
         keys, step = resample_keys((*seed, group), size), max(8, AT_A_TIME // (stop - first))

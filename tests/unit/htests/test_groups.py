@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import combine_pvalues
 
 from caltest import GroupsTest, HTestTable, InvalidInput
 from caltest import test_calibration as calibration_test
@@ -87,7 +88,7 @@ def test_rows_and_cells_have_one_default_test():
     for engine in ("rows", "cells"):
         found = run(data, test=None, engine=engine, level=0.05)
         assert isinstance(found, GroupsTest)
-        assert (found.test, found.columns, found.values[17]) == ("combined", ("shop",), (17,))
+        assert (found[0].test, found.by, found.values[17]) == ("combined", ("shop",), (17,))
         assert (found.n_rejected, found.order[0]) == (1, 17)
         assert found.adjusted[17] <= 0.03
         for shop in (0, 17):
@@ -98,9 +99,27 @@ def test_rows_and_cells_have_one_default_test():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("asked", [{"sample_weight": "w"}, {"cluster": "w"}, {"test": "ks"}])
+@pytest.mark.parametrize("test", [key for key in TESTS if key != "combined"])
+def test_few_and_many_groups_of_rows_have_one_table(test):
+    """The same statistic of a group and the same columns, whatever rows and labels it has."""
+    data = shops(7, groups=501).filter((pl.col("shop") > 0) | (pl.int_range(pl.len()) == 0))
+    data = data.with_columns(y=(pl.col("shop") == 2) | pl.col("y"))
+    asked = {"by": ["shop", "site"], "engine": "rows", "test": test, "n_resamples": 1}
+    many = run(data.with_columns(site=pl.lit("a")), **asked)
+    few = run(data.filter(pl.col("shop") < 5).with_columns(site=pl.lit("a")), **asked)
+    assert (type(many), type(few)) == (GroupsTest, HTestTable)
+    one, other = few.to_frame(), many.to_frame().filter(pl.col("shop") < 5)
+    assert one.columns == other.columns
+    assert one.columns[:4] == ["shop", "site", "n", "predicted"]
+    names = ["shop", "n", "gap", "low", "high", "statistic"]
+    for name in names:
+        np.testing.assert_allclose(other[name], one[name], atol=1e-9)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("asked", [{"sample_weight": "w"}, {"cluster": "w"}, {"test": "skce"}])
 def test_rows_that_go_on_one_by_one(asked):
-    """Those with weights and clusters, and by a test that was named."""
+    """Those with weights and clusters, and by a test without sums over groups."""
     data = shops(4, groups=501)
     data = data.with_columns(w=pl.int_range(data.height) // 1002 + 2 * pl.col("shop") + 1)
     found = run(data, **{"test": None, "engine": "rows", "n_resamples": 9, **asked})
@@ -160,8 +179,7 @@ def test_corrections():
     assert joint.correction == "holm"
     assert (fdr.adjusted <= holm.adjusted).all()
     assert (none.adjusted == none.pvalues).all()
-    simes = fdr.omnibus["some groups"][0]
-    assert simes == pytest.approx(fdr.adjusted.min())
+    assert fdr.omnibus[1].pvalue == pytest.approx(fdr.adjusted.min())
 
 
 def test_many_that_are_a_little_off_are_seen_together():
@@ -170,7 +188,9 @@ def test_many_that_are_a_little_off_are_seen_together():
     data = shops(40).with_columns(p=pl.lit(0.3))
     effect = 0.3 + rng.choice([-0.12, 0.12], GROUPS)[data["shop"].to_numpy()]
     result = run(data.with_columns(y=pl.Series(rng.random(data.height) < effect)))
-    assert result.omnibus["many groups"][0] <= 0.001
+    fisher, _, dispersion = result.omnibus
+    assert dispersion.pvalue <= 0.001
+    assert fisher.pvalue == pytest.approx(combine_pvalues(result.pvalues).pvalue, rel=1e-9)
     assert result.pvalue <= 0.005
 
 
@@ -270,12 +290,11 @@ def test_print_begins_with_the_answer():
     """How many of how many, and the worst with its rows, gap and interval."""
     text = str(run(shops(60, off=0.5), level=0.05))
     first = text.partition("\n\n")[0].replace("\n", " ")
-    told = "Not calibrated (p < 1e-04, level 0.05), in 1 of 600 groups. Worst is 17, at least"
+    told = "Not calibrated (p < 1e-04, level 0.05), in 1 of 600 groups. Worst is group 17. P(1) at"
     assert first.startswith(told)
-    assert "n = 60, gap" in first
+    assert "shown: the worst 20 of 600 groups" in text
     assert "rejected at level 0.05: 1 of 600 groups" in text
     assert text.count("\n17 ") == 1
-    assert "summary" not in text
     assert len(str(run(shops()).summary()).splitlines()) > 100
 
 
@@ -312,7 +331,7 @@ def test_json_and_records_hold_all_groups():
         (None, "a test of groups must be read from JSON; got TypeError"),
         ("[]", "."),
         ('{"schema": "caltest/htest/1"}', "schema"),
-        ('{"schema": "caltest/groups/1", "sizes": []}', "."),
+        ('{"schema": "caltest/groups/2", "sizes": []}', "."),
     ],
     ids=["cut off", "no text", "a list", "of another result", "without its parts"],
 )
@@ -340,7 +359,8 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     )
     more = ("--engine", "cells", "--seed", "1", "--level", "0.05", "--quiet")
     assert command([*words, *more]) == 0
-    assert "in 1 of 600 groups. Worst is 17, at least" in capsys.readouterr().out.replace("\n", " ")
+    text = capsys.readouterr().out.replace("\n", " ")
+    assert "in 1 of 600 groups. Worst is group 17. P(1) at least" in text
     assert command([*words, *more, "--format", "csv", "--fail"]) == 1
     assert capsys.readouterr().out.startswith("shop,n,predicted")
 

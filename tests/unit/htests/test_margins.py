@@ -66,6 +66,7 @@ def test_segment_that_is_off_leads():
     assert result.n == 6000
     text = str(result)
     assert "segments:  28 of region x age" in text
+    assert "Holm, 28 segments, which may share rows; redrawn" in " ".join(text.split())
     assert "[1]: region = north & age = 3" in text
     values = json.loads(result.to_json())
     assert not list(jsonschema.Draft202012Validator(bundled("groups")).iter_errors(values))
