@@ -14,7 +14,7 @@ from numpydoc import docscrape_sphinx
 
 import caltest
 
-# A build needs little garbage collection, and numpydoc would compile its template for each docstring.
+# A build needs little garbage collection; numpydoc would compile its template for each docstring.
 gc.set_threshold(200_000, 50, 100)
 _TEMPLATES = FileSystemLoader(Path(docscrape_sphinx.__file__).with_name("templates"))
 _DOCSTRINGS = SandboxedEnvironment(loader=_TEMPLATES)
