@@ -293,8 +293,12 @@ class Optimum(NamedTuple):
     unique: bool
 
 
-def minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float = 0.0) -> Optimum:
+def minimise(
+    z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float = 0.0
+) -> Optimum:
     """Minimise the mean loss + ridge/2 (|w - 1|^2 + |b|^2) by Newton's method.
+
+    `ridge` is one number, or one for each parameter.
 
     The loss is the negative log likelihood of the classes `y`; `z` (n, m) are finite, `weight`
     (n,) sums to 1. Where there is no minimum, the steps stay long while the loss converges.
@@ -304,7 +308,7 @@ def minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float = 
     return optimum
 
 
-def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) -> Optimum:
+def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float) -> Optimum:
     m = z.shape[1]
     scale = np.sqrt(weight @ (z * z))
     w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters
@@ -322,7 +326,7 @@ def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) 
 
 
 def _moved(
-    z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: float
+    z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: Floats | float
 ) -> Point | None:
     """Return the point after a part of the step that is short enough, if there is one."""
 
