@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -95,8 +96,9 @@ class EnsembleTemperatureScaling(Calibrator):
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         scaled, unscaled, uniform = self._parts(self._logits(inputs))
-        w = self.weights_.tolist()
-        return w[0] * scaled + w[1] * unscaled + w[2] * uniform
+        w = self.weights_
+        mixture: Floats = w[0] * scaled + w[1] * unscaled + w[2] * uniform
+        return mixture
 
     def coefficients(self) -> Sequence[Coefficient]:
         names = ("temperature", "w[scaled]", "w[unscaled]", "w[uniform]")
@@ -127,21 +129,23 @@ def mixture_weights(parts: Floats, weight: Floats) -> Floats:
     k = parts.shape[1]
     w, root = np.full(k, 1 / k), np.sqrt(weight)
 
-    def at(w: Floats) -> tuple[float]:
+    def at(length: float, start: Floats, step: Floats) -> tuple[float]:
+        moved = start + length * step
         with np.errstate(divide="ignore"):
-            return (float(w.sum() - weight @ np.log(parts @ w)),)
+            return (float(moved.sum() - weight @ np.log(parts @ moved)),)
 
-    value = at(w)[0]
+    value = at(0.0, w, w)[0]
     for _ in range(STEPS):
         B = parts * (root / (parts @ w))[:, None]
         gradient, H = 1 - root @ B, B.T @ B
         R = cholesky(H + RIDGE * np.trace(H) * np.eye(k))
         step = nnls(R, solve_triangular(R, H @ w - gradient, trans="T"))[0] - w
         slope = float(gradient @ step)
-        found = backtrack(lambda length, w=w, step=step: at(w + length * step), value, slope)
+        found = backtrack(partial(at, start=w, step=step), value, slope)
         if found is None:
             break
         w, value = w + found[0] * step, found[1][0]
         if slope > -ENOUGH:
             break
-    return w / w.sum()
+    total: Floats = w / w.sum()
+    return total
