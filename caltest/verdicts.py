@@ -81,7 +81,8 @@ def verdict(
         prefers, the first within one standard error of the best whose gain is clear by its 95 %
         interval, and the same test judges what is left of the error, out of fold as in
         `compare_calibrators`. Without it, and where something is found, the same rule chooses among
-        temperature, Platt and beta maps, of more classes temperature, vector and Dirichlet maps.
+        temperature, Platt and beta maps, of more classes temperature, structured vector and matrix,
+        and Dirichlet maps.
         Where rows times classes are more than 400,000, so many are compared, drawn by the seed.
     test, lens : optional
         One test and one lens, by default "combined" and "strong".

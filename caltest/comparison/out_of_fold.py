@@ -451,11 +451,11 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     """Choose the kind of map that helps, which each part has fitted to its own rows.
 
     Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are temperature,
-    Platt and beta maps of two classes, else temperature, vector and Dirichlet maps, from 50
-    classes on temperature and vector: each holds the one before it. Where a class has no label, it
-    is temperature alone, since the others could give that class no chance. Where there are more
-    than 400,000 rows times classes, a sample of so many is compared, drawn by the seed. A map that
-    the rows of a fold leave undefined is not taken.
+    Platt and beta maps of two classes, else temperature, structured vector and matrix, and
+    Dirichlet maps, from 50 classes on the first two: each bends more than the one before it. Where
+    a class has no label, it is temperature alone, since the others could give that class no chance.
+    Where there are more than 400,000 rows times classes, a sample of so many is compared, drawn by
+    the seed. A map that the rows of a fold leave undefined is not taken.
 
     Parameters
     ----------
