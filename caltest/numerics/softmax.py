@@ -39,6 +39,14 @@ def softmax(z: Floats, w: Floats | float, b: Floats | float = 0.0) -> Floats:
     return e
 
 
+def smoothed_logs(z: Floats, beta: float, share: float) -> Floats:
+    """Return the logarithms of softmax(beta z), mixed with a share of uniform probabilities."""
+    probs = softmax(z, beta)
+    probs *= 1 - share
+    probs += share / z.shape[1]
+    return np.log(probs, out=probs)
+
+
 BLOCK = 2**15  # numbers that stay in the cache between the loops over them
 
 

@@ -16,7 +16,7 @@ from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL, solve
 from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.checks import check_positive
 from caltest.numerics.ordered import shares
-from caltest.numerics.softmax import softmax
+from caltest.numerics.softmax import smoothed_logs, softmax
 from caltest.types import Floats
 
 
@@ -43,10 +43,8 @@ class StructuredScaling(Calibrator):
         self.weights_, self.biases_ = self._minimise(rows, 2 * data.inputs.m / total)
 
     def _scores(self, inputs: Inputs) -> Floats:
-        probs = softmax(inputs.clipped(self.clip).logits, 1 / self.temperature_)
-        probs *= 1 - self.smoothing_
-        probs += self.smoothing_ / inputs.m
-        return np.log(probs, out=probs)
+        z = inputs.clipped(self.clip).logits
+        return smoothed_logs(z, 1 / self.temperature_, self.smoothing_)
 
     def coefficients(self) -> Sequence[Coefficient]:
         names = [str(name) for name in self.classes_.tolist()]
