@@ -111,8 +111,9 @@ def compare_calibrators(
         and either. They choose their own options where they have several, as
         `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
         put into `OneVsRest` where there are more. By default temperature, isotonic, spline and GP
-        with, for two classes, Platt and beta; else vector and Dirichlet; from 50 classes without
-        isotonic and Dirichlet, as a note says. By its key, isotonic is
+        with, for two classes, Platt and beta; else structured vector and matrix scaling and
+        Dirichlet, from 50 classes of these and isotonic the structured vector alone, as a note
+        says. By its key, isotonic is
         `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
     time_limit : float or None, default 60
         Seconds that the fits of the GP may take where `calibrators` is not given, by an estimate

@@ -28,9 +28,9 @@ BY_KEY: Mapping[str, Mapping[str, Any]] = {
     "isotonic": {"bound": "auto"},  # a 0 in one row would decide a comparison by the log loss
 }
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
-OF_SEVERAL = ("temperature", "vector", "dirichlet", "isotonic")
+OF_SEVERAL = ("temperature", "structured-vector", "structured-matrix", "dirichlet", "isotonic")
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
-SMALL_MAPS = ("temperature", "vector")
+SMALL_MAPS = ("temperature", "structured-vector")
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
 GP_SECONDS = 5e-5  # per row and class: about the longest fit of `GPCalibrator`, on one core
 PROBES = 256  # rows on which the maps of two folds are compared
@@ -108,7 +108,8 @@ def compared_by_default(
     if m >= CLASSES_FOR_SMALL_MAPS:
         left = [name for name in OF_SEVERAL if name not in SMALL_MAPS]
         why = f"which have many parameters from {CLASSES_FOR_SMALL_MAPS} classes on"
-        notes.append(f"left out: {' and '.join(left)}, {why}; to have one, name it")
+        names_left = f"{', '.join(left[:-1])} and {left[-1]}"
+        notes.append(f"left out: {names_left}, {why}; to have one, name it")
     seconds = GP_SECONDS * n * m * n_fits
     if time_limit is None or seconds <= time_limit:
         return (*names, "gp"), notes

@@ -39,6 +39,14 @@ def softmax(z: Floats, w: Floats | float, b: Floats | float = 0.0) -> Floats:
     return e
 
 
+def smoothed_logs(z: Floats, beta: float, share: float) -> Floats:
+    """Return the logarithms of softmax(beta z), mixed with a share of uniform probabilities."""
+    probs = softmax(z, beta)
+    probs *= 1 - share
+    probs += share / z.shape[1]
+    return np.log(probs, out=probs)
+
+
 BLOCK = 2**15  # numbers that stay in the cache between the loops over them
 
 
@@ -59,8 +67,10 @@ def curvature(z: Floats, weight: Floats, theta: Floats) -> Floats:
     return objective(z, np.zeros(len(z), np.int64), weight, theta).hessian
 
 
-def objective(z: Floats, y: Codes, weight: Floats, theta: Floats, ridge: float = 0.0) -> Point:
-    """Return the mean loss plus the ridge penalty, with gradient and Hessian.
+def objective(
+    z: Floats, y: Codes, weight: Floats, theta: Floats, ridge: Floats | float = 0.0
+) -> Point:
+    """Return the mean loss plus ridge/2 theta^2, theta less (1, 0), with gradient and Hessian.
 
     The Hessian of the loss is -E[g g'], g = (p z, p), where both parameters are not of the same
     class, and otherwise E[p (1 - p) z^2], E[p (1 - p) z] and E[p (1 - p)]. These are the last
@@ -79,9 +89,9 @@ def objective(z: Floats, y: Codes, weight: Floats, theta: Floats, ridge: float =
     b = w + m
     hessian[w, w], hessian[w, b], hessian[b, w], hessian[b, b] = sums[[2, 3, 3, 4]]
     gradient = sums[:2].ravel()
-    if ridge:
+    if np.any(ridge):
         away = theta - np.repeat([1.0, 0.0], m)
-        value += ridge / 2 * float(away @ away)
+        value += float(ridge / 2 * away @ away)
         gradient += ridge * away
         hessian[np.diag_indices(2 * m)] += ridge
     return Point(theta, value, gradient, hessian)

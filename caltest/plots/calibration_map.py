@@ -208,16 +208,16 @@ def latent_function(
 
     if not isinstance(fitted(calibrator), GPCalibrator):
         raise NotApplicable(f"{calibrator.title} has no latent function", "use GPCalibrator")
-    z = places_of_plot(calibrator.score_range_, logarithmic=not calibrator.from_logits)
+    z = places_of_plot(calibrator.score_range_, logarithmic=not calibrator.logarithmic_)
     mean, lower, upper = calibrator.latent(z, confidence=confidence)
     ax = base.axes(ax, SIZE)
     base.band(ax, z, lower, upper, label=f"{100 * confidence:g} % band")
     ax.plot(z, mean, color=base.BLUE, linewidth=base.LINE, label="latent mean")
-    identity = z if calibrator.from_logits else np.log(z)
+    identity = z if calibrator.logarithmic_ else np.log(z)
     ax.plot(z, identity, color=base.BLACK, ls="--", linewidth=base.THIN, label="identity")
     _draw_ticks(ax, calibrator.inducing_inputs_)
     base.legend(ax)
-    name = "logit" if calibrator.from_logits else "probability"
+    name = "logit" if calibrator.logarithmic_ else "probability"
     return base.label_axes(ax, f"{name} $z$", "latent function $f(z)$", calibrator.title)
 
 

@@ -163,9 +163,8 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     >>> low < 1 < high
     True
     """
-    from caltest.calibrators.linear import scaling  # loads scikit-learn
+    from caltest.numerics.temperature import RANGE, inverse_temperature  # loads numba
 
-    inverse = (1 / scaling.LARGEST_TEMPERATURE, 1 / scaling.SMALLEST_TEMPERATURE)
     probs, labels = predictions.probs, predictions.labels
     weight = np.ones(predictions.n)
     if predictions.sample_weight is not None:
@@ -173,8 +172,8 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
     told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
     logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
-    b, curvature = scaling.inverse_temperature(logs, labels, weight, inverse)
-    if curvature <= 0 or not inverse[0] < b < inverse[1]:
+    b, curvature = inverse_temperature(logs, labels, weight)
+    if curvature <= 0 or not RANGE[0] < b < RANGE[1]:
         return None
     expected = np.einsum("ik,ik->i", softmax(logs, b), logs)
     sums = weight * (logs[np.arange(labels.size), labels] - expected)

@@ -70,7 +70,7 @@ def losses(name: str, model: str, folder: Path, split: int) -> list[float]:
         predicted = [
             q,
             TemperatureScaling().fit(p, y).predict_proba(q),
-            GPCalibrator().fit(p, y).predict_proba(q),
+            GPCalibrator(scores="probabilities").fit(p, y).predict_proba(q),
             GPCalibrator(from_logits=True).fit(log_p, y).predict_proba(log_q),
         ]
     rows = np.arange(len(y_test))

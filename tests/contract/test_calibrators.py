@@ -20,7 +20,14 @@ from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, OneVsRes
 from caltest.errors import DegenerateDataWarning
 from caltest.testing.strategies import DEGENERATE
 
-SLOW = {"vector", "matrix", "dirichlet", "gp"}  # with a thousand classes
+SLOW = {
+    "vector",
+    "structured-vector",
+    "matrix",
+    "dirichlet",
+    "structured-matrix",
+    "gp",
+}  # at m = 1000
 INNER = {"one-vs-rest": "platt", "ensemble": "temperature"}
 EACH_LOGIT = {"vector", "matrix", "gp"}  # not differences alone
 DEFAULTS = {"gp": {"monotone": True}}  # otherwise it warns where its latent mean falls

@@ -42,7 +42,7 @@ FAIL_WITH_LOGITS = {
 FAIL_WITHOUT_INTERCEPT = {
     "check_classifiers_one_label": "without an intercept one class need not become the prediction",
 }
-WITH_INTERCEPT = {"vector", "matrix", "dirichlet"}
+WITH_INTERCEPT = {"vector", "structured-vector", "matrix", "dirichlet", "structured-matrix"}
 FAIL_WITH_PROBABILITIES = {
     "check_dtype_object": NO_NUMBERS,
     "check_fit1d": "one dimension holds the probability of class 1 of two",

@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from caltest.calibrators import TemperatureScaling
-from caltest.calibrators.linear.scaling import inverse_temperature
 from caltest.errors import DegenerateDataWarning
+from caltest.numerics.temperature import inverse_temperature
 
 SETTINGS = settings.get_profile("some")
 

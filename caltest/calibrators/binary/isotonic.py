@@ -1,4 +1,4 @@
-"""Isotonic calibration, and inductive Venn-Abers predictors, which repeat it."""
+"""Isotonic calibration, centered or not, and Venn-Abers predictors, which repeat it."""
 
 from __future__ import annotations
 
@@ -85,15 +85,9 @@ class IsotonicCalibrator(BinaryCalibrator):
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.interpolation, INTERPOLATIONS, "interpolation")
-        score, labels, weight = in_order(inputs.event, event, weight)
-        score = _merged(score)
-        mass, events, last = pool_steps(labels, weight, step_ends(score))
-        first = np.append(0, last[:-1] + 1)
-        ends = np.column_stack([score[first], score[last]])
-        kept = np.column_stack([np.full(len(ends), fill_value=True), ends[:, 0] < ends[:, 1]])
-        self.x_: Floats = ends[kept]
+        score, _, first, last, share = _blocks(inputs, event, weight)
         bound = _check_bound(self.bound, score.size)
-        self.y_: Floats = np.clip(np.repeat(events / mass, kept.sum(axis=1)), bound, 1 - bound)
+        self.x_, self.y_ = _thresholds(score[first], score[last], share, bound)
 
     def _event(self, inputs: Inputs) -> Floats:
         if self.interpolation == "linear":
@@ -101,6 +95,23 @@ class IsotonicCalibrator(BinaryCalibrator):
             return values
         place = np.searchsorted(self.x_, inputs.event, side="right") - 1
         return self.y_[np.clip(place, 0, None)]
+
+
+def _blocks(
+    inputs: Inputs, event: Flags, weight: Floats | None
+) -> tuple[Floats, Floats, Ints, Ints, Floats]:
+    """Return sorted scores and their weights; first and last row and share of events of blocks."""
+    score, labels, weight = in_order(inputs.event, event, weight)
+    score = _merged(score)
+    mass, events, last = pool_steps(labels, weight, step_ends(score))
+    return score, weight, np.append(0, last[:-1] + 1), last, events / mass
+
+
+def _thresholds(low: Floats, high: Floats, share: Floats, bound: float) -> tuple[Floats, Floats]:
+    """Return both ends of each block, or the one where they agree, and the map there."""
+    kept = np.column_stack([np.full(low.size, fill_value=True), low < high])
+    ends: Floats = np.column_stack([low, high])[kept]
+    return ends, np.clip(np.repeat(share, kept.sum(axis=1)), bound, 1 - bound)
 
 
 def _check_bound(value: object, n: int) -> float:
@@ -121,6 +132,77 @@ def _merged(ordered: Floats) -> Floats:
         if ordered[i] - merged[i - 1] < RESOLUTION:
             merged[i] = merged[i - 1]
     return merged
+
+
+# ---- Centered isotonic regression, Oron and Flournoy 2017 ---------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CenteredIsotonicCalibrator(BinaryCalibrator):
+    r"""Centered isotonic calibration: isotonic blocks shrunk to points, and lines between them.
+
+    Each block of `IsotonicCalibrator` becomes one point: the weighted mean of its predictions, and
+    its share of events,
+
+    .. math:: \bar p_k = \frac{\sum_{i \in k} w_i p_i}{\sum_{i \in k} w_i}, \quad
+        g(\bar p_k) = \frac{\sum_{i \in k} w_i y_i}{\sum_{i \in k} w_i},
+
+    and the map is linear in between. So it increases strictly, and the ranking of predictions is
+    kept, except outside of the points, where it is constant, and on blocks without events or of
+    events alone, which stay whole.
+
+    Parameters
+    ----------
+    bound : "auto" or float, default 0
+        The map stays within [bound, 1 - bound]. 0 is the map itself, whose 0 and 1 make the log
+        loss of other data infinite where one row differs; "auto" is 1 / (n + 2), n the number of
+        rows of the fit: the share that Laplace gives to what was not seen in n rows.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    x_ : (points,) array
+        Predictions at the points, ascending.
+    y_ : (points,) array
+        The map there.
+
+    Notes
+    -----
+    It is `cirPAVA` of the authors' package cir for R.
+
+    References
+    ----------
+    Oron and Flournoy (2017), Centered isotonic regression: point and interval estimation for
+    dose-response studies, Statistics in Biopharmaceutical Research 9, section 3.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import CenteredIsotonicCalibrator
+    >>> isotonic = CenteredIsotonicCalibrator().fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    >>> isotonic.x_, isotonic.y_
+    (array([0.1, 0.5, 0.8]), array([0. , 0.5, 1. ]))
+    """
+
+    key: ClassVar[str] = "centered-isotonic"
+    title: ClassVar[str] = "Centered isotonic calibration"
+
+    bound: str | float = 0.0
+
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        score, weight, first, last, share = _blocks(inputs, event, weight)
+        # Within the block, however the sums are rounded.
+        centre = np.add.reduceat(score * weight, first) / np.add.reduceat(weight, first)
+        centre = np.clip(centre, score[first], score[last])
+        whole = (share == 0) | (share == 1)
+        low, high = np.where(whole, [score[first], score[last]], centre)
+        self.x_, self.y_ = _thresholds(low, high, share, _check_bound(self.bound, score.size))
+
+    def _event(self, inputs: Inputs) -> Floats:
+        return interpolate(inputs.event, self.x_, self.y_)
 
 
 # ---- Inductive Venn-Abers predictors, Vovk, Petej, Fedorova 2015 --------------------------------

@@ -20,6 +20,9 @@ from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
 from caltest.errors import invalid
+from caltest.numerics.ordered import shares
+from caltest.numerics.softmax import smoothed_logs
+from caltest.numerics.temperature import inverse_temperature
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -52,6 +55,11 @@ class GPCalibrator(Calibrator):
     n_inducing : int, default 10
         Inducing inputs, by k-means on the pooled scores to begin with; no more than there are
         distinct scores.
+    scores : {"auto", "probabilities"}, default "auto"
+        What stands for z where probabilities are given: they themselves, as in the paper, or where
+        more than 30 % of the rows have one above 0.999, so that sure and very sure predictions
+        have the same z, the centred logarithms of probabilities at their best temperature, mixed
+        with a share of 1 / (n + 1) of the uniform ones, if their evidence lower bound is greater.
     covariance : {"full", "diagonal"}, default "full"
         Whether the covariances of the latent variables within a row count. The paper's software
         takes the variances alone.
@@ -113,6 +121,11 @@ class GPCalibrator(Calibrator):
         Newton steps.
     score_range_ : (2,) array
         The range of the scores of the fit.
+    temperature_, smoothing_ : float
+        Of the logarithms, where they are the scores, temperature and share of the uniform
+        probabilities; `summary` prints the temperature.
+    logarithmic_ : bool
+        Whether the scores are logits or logarithms.
     seed_ : int
         The seed of the draws.
     places_, shares_ : (G,) arrays
@@ -129,9 +142,8 @@ class GPCalibrator(Calibrator):
     -----
     DegenerateDataWarning
         If the latent mean falls on the range of the scores: the order of classes may change. If
-        `max_iter` iterations were not enough. If more than 30 % of the rows have a probability
-        above 0.999: such scores are nearly equal whatever the log odds are, and logits, or
-        logarithms of the probabilities, are the better input.
+        `max_iter` iterations were not enough. If the scores are to be probabilities, of which more
+        than 30 % of the rows have one above 0.999: they are nearly equal whatever the log odds are.
 
     References
     ----------
@@ -153,6 +165,7 @@ class GPCalibrator(Calibrator):
     title: ClassVar[str] = "Gaussian process calibration"
 
     n_inducing: int = 10
+    scores: str = "auto"
     covariance: str = "full"
     expectation: str = "taylor"
     inference: str = "auto"
@@ -172,11 +185,23 @@ class GPCalibrator(Calibrator):
     def _fit(self, data: CalibrationSet) -> None:
         self._check(data.inputs.m)
         self.seed_ = checks.check_seed(self.random_state, "random_state")
+        self._without_temperature()
         scores, units = fit.scores_of(data)
-        self.score_range_ = np.array([units.low, units.high])
         fitted = self._maximise(scores, units)
-        if not self.from_logits:
-            self._look_for_saturation(scores)
+        saturated = 0.0 if self.from_logits else _saturated(scores, units)
+        if saturated and self.scores == "auto":
+            others, units_of_others = fit.scores_of(self._with_temperature(data))
+            other = self._maximise(others, units_of_others)
+            if other.value > fitted.value:
+                fitted, scores, units = other, others, units_of_others
+            else:
+                self._without_temperature()
+        elif saturated:
+            self._note(
+                f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
+                "scores of sure and very sure predictions are the same; pass scores='auto'"
+            )
+        self.score_range_ = np.array([units.low, units.high])
         if not fitted.converged:
             self._note(fit.unfinished(fitted, self.max_iter))
         q = fitted.q
@@ -188,8 +213,33 @@ class GPCalibrator(Calibrator):
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
 
+    def _with_temperature(self, data: CalibrationSet) -> CalibrationSet:
+        """Set the temperature and return the data with the scores that it gives."""
+        z, (share, total) = data.inputs.logits, shares(data.weight, data.inputs.n)
+        kept = share > 0
+        beta, _ = inverse_temperature(z[kept], data.codes[kept], share[kept])
+        self.temperature_, self.smoothing_ = 1 / beta, 1 / (total + 1)
+        return CalibrationSet(self._scored(data.inputs), data.codes, data.weight)
+
+    def _without_temperature(self) -> None:
+        for name in ("temperature_", "smoothing_"):
+            self.__dict__.pop(name, None)
+
+    def _scored(self, inputs: Inputs) -> Inputs:
+        """Return what the scores are taken from: the inputs, or centred logarithms of them."""
+        if not hasattr(self, "temperature_"):
+            return inputs
+        z = smoothed_logs(inputs.logits, 1 / self.temperature_, self.smoothing_)
+        return Inputs(z - z.mean(axis=1, keepdims=True), from_logits=True)
+
+    @property
+    def logarithmic_(self) -> bool:
+        """Whether the scores are logits or logarithms of probabilities."""
+        return self.from_logits or hasattr(self, "temperature_")
+
     def _check(self, m: int) -> None:
         checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_choice(self.scores, ("auto", "probabilities"), "scores")
         checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
         checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
         checks.check_choice(
@@ -207,7 +257,7 @@ class GPCalibrator(Calibrator):
 
     def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
         boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
-        limits = fit.kernel_limits(*boxes, extent=units.extent if self.from_logits else None)
+        limits = fit.kernel_limits(*boxes, extent=units.extent if self.logarithmic_ else None)
         plan = fit.FitSettings(
             full=self.covariance == "full",
             n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
@@ -219,24 +269,12 @@ class GPCalibrator(Calibrator):
         start = fit.first_guess(scores, limits, self.n_inducing)
         return fit.fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
 
-    def _look_for_saturation(self, scores: GPScores) -> None:
-        """Note where many rows have nearly the same score, whatever their logits are."""
-        saturated = scores.z.max(axis=1) * self._units.extent + self._units.low > SATURATED
-        share = float(scores.weight @ saturated / scores.weight.sum())
-        # Probabilities that are all 0 and 1 have no better logarithms.
-        if share > MOST_SATURATED and np.ptp(scores.prior[saturated].min(axis=1)) > 1:
-            self._note(
-                f"{share:.0%} of the rows have a probability above {SATURATED}, where the scores "
-                "of sure and very sure predictions are the same; pass logits, or logarithms of "
-                "the probabilities, with from_logits=True"
-            )
-
     def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
         self.knots_ = self.heights_ = np.empty(0)
         ends = self._units.scores(np.array(self._span())) if self.monotone else self.score_range_
-        t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.from_logits)
-        z = t if self.from_logits else np.exp(t)
+        t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.logarithmic_)
+        z = t if self.logarithmic_ else np.exp(t)
         heights = self._mean(z, t)
         fall, first, last = fit.largest_fall(heights)
         if self.monotone and fall > 0:
@@ -273,11 +311,11 @@ class GPCalibrator(Calibrator):
     def _span(self) -> tuple[float, float]:
         """Return where the data say something, in units of their range."""
         low, high = self._units.of(self.score_range_).tolist()
-        ends = np.array([-np.inf, np.inf] if self.from_logits else [0.0, 1.0])
+        ends = np.array([-np.inf, np.inf] if self.logarithmic_ else [0.0, 1.0])
         return fit.span(self._latent, low, high, self._units.of(ends).tolist())
 
     def _prior(self, z: Floats) -> Floats:
-        return z if self.from_logits else np.log(np.maximum(z, SMALLEST_PROBABILITY))
+        return z if self.logarithmic_ else np.log(np.maximum(z, SMALLEST_PROBABILITY))
 
     def _mean(self, z: Floats, prior: Floats) -> Floats:
         """Return the latent mean, of the shape of z."""
@@ -288,7 +326,7 @@ class GPCalibrator(Calibrator):
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         self._check(inputs.m)
-        z, prior = fit.places_of(inputs)
+        z, prior = fit.places_of(self._scored(inputs))
         mean = self._mean(z, prior)
         automatic = "gauss-hermite" if inputs.m == 2 else "monte-carlo"
         inference = automatic if self.inference == "auto" else self.inference
@@ -315,7 +353,7 @@ class GPCalibrator(Calibrator):
         Parameters
         ----------
         z : (P,) array
-            Probabilities, or logits if `from_logits`.
+            Scores: probabilities, or logits if `logarithmic_`.
         confidence : float, default 0.95
             Probability of the band, under the approximate posterior and with the noise.
 
@@ -325,7 +363,7 @@ class GPCalibrator(Calibrator):
             mean, lower and upper, each (P,).
         """
         check_is_fitted(self)
-        places = check_scores(z, "z", probabilities=not self.from_logits)
+        places = check_scores(z, "z", probabilities=not self.logarithmic_)
         quantile, q = float(ndtri((1 + checks.check_confidence(confidence)) / 2)), self._latent
         mean = self._mean(places, self._prior(places))
         mean -= self.shares_ @ fit.latent_mean(q, self.places_)
@@ -353,7 +391,11 @@ class GPCalibrator(Calibrator):
         return draw("calibration_map.latent_function", self, confidence=confidence, ax=ax)
 
     def coefficients(self) -> Sequence[Coefficient]:
+        temperature = []
+        if hasattr(self, "temperature_"):
+            temperature = [Coefficient("log scores, temperature", self.temperature_)]
         return [
+            *temperature,
             Coefficient("kernel variance", self.variance_),
             Coefficient("length scale", self.length_scale_),
             Coefficient("noise variance", self.noise_),
@@ -361,6 +403,17 @@ class GPCalibrator(Calibrator):
             Coefficient("inducing inputs", float(self.positions_.size)),
             Coefficient("evaluations of the fit", float(self.n_evaluations_)),
         ]
+
+
+def _saturated(scores: GPScores, units: fit.Units) -> float:
+    """Return the share of rows with nearly the same score, or 0 where it is small.
+
+    Probabilities that are all 0 and 1 have no better logarithms.
+    """
+    saturated = scores.z.max(axis=1) * units.extent + units.low > SATURATED
+    share = float(scores.weight @ saturated / scores.weight.sum())
+    told = share > MOST_SATURATED and np.ptp(scores.prior[saturated].min(axis=1)) > 1
+    return share if told else 0.0
 
 
 def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:

@@ -1,1 +1,1 @@
-"""Maps that are linear in logits: temperature, vector, matrix, Dirichlet."""
+"""Maps that are linear in logits: temperature, vector, matrix, Dirichlet, structured or not."""

@@ -145,9 +145,9 @@ class LinearMap(Calibrator):
         if start is not None:
             # It can lie where the loss is flat: steps overflow, and the line search refuses them.
             with np.errstate(over="ignore", invalid="ignore"):
-                found = _solve(task, warm=np.where(free, start, theta) * unit, **options)
+                found = solve(task, warm=np.where(free, start, theta) * unit, **options)
         if found is None or not found.converged:
-            found = _solve(task, **options)
+            found = solve(task, **options)
         theta, norm, separated, steps, converged = found
         if not converged:
             self._note(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
@@ -303,7 +303,7 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
     return list(product(lams, check_penalties(mu, "mu")))
 
 
-def _solve(task: Task, **options: Any) -> softmax_regression.Minimum:
+def solve(task: Task, **options: Any) -> softmax_regression.Minimum:
     """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
     *_, start, _ = task
     if start.size > softmax_regression.DENSE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -14,148 +14,15 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.checks import listing
-from caltest.numerics.logistic import PLAIN, newton_sums
-from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.loops import map_threads
 from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.softmax import Point, objective, softmax
+from caltest.numerics.temperature import (
+    LARGEST_TEMPERATURE,
+    SMALLEST_TEMPERATURE,
+    inverse_temperature,
+)
 from caltest.types import Codes, Floats
-
-Pair = tuple[float, float]
-
-
-Derivatives = Callable[[float], Pair]
-
-
-BLOCK = 2**15  # numbers that stay in the cache between the loops over them
-
-
-FEW = 256  # rows that tell most often that nothing is separated
-
-
-SAMPLE = 2**16  # numbers whose solution is a good start for more of them
-
-
-TOLERANCE = 1e-8  # relative to beta: what remains after a Newton step of this size is rounding
-
-
-EPSILON = 4e-16
-
-
-STEPS = 200  # bisection alone takes about 60
-
-
-def inverse_temperature(
-    z: Floats, y: Codes, weight: Floats, bounds: Pair, start: float = 1.0
-) -> Pair:
-    """Return the beta within `bounds` of the least mean loss, and the curvature there.
-
-    `z` (n, m) are finite, `weight` (n,) are positive. The loss, the negative log likelihood, is
-    convex in beta; where it still decreases at a bound, the bound itself is returned.
-    """
-    if _separable(z[:FEW], y[:FEW]) and _separable(z, y):
-        return bounds[1], 0.0
-    every = -(-z.size // SAMPLE)
-    if every > 1:
-        rows = np.ascontiguousarray(z[::every])
-        guess, _ = inverse_temperature(rows, y[::every], weight[::every].copy(), bounds, start)
-        # A sample of separable rows has no optimum, and is no guide.
-        start = guess if bounds[0] < guess < bounds[1] else start
-    return _root(derivatives(z, y, weight), start, bounds)
-
-
-def _separable(z: Floats, y: Codes) -> bool:
-    """Return whether each observed class has the largest logit of its row: beta is infinite."""
-    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
-
-
-def _root(slopes: Derivatives, start: float, bounds: Pair) -> Pair:
-    """Solve slope = 0 by Newton steps, by bisection where they leave the bracket or are slow."""
-    least, most = bounds
-    low, high = 0.0, math.inf  # a bound belongs to the bracket once it was tried
-    beta = min(max(start, least), most)
-    before, last = math.inf, math.inf  # the sizes of the last two steps
-    for _ in range(STEPS):
-        slope, curvature = slopes(beta)
-        if slope == 0 or (beta >= most if slope < 0 else beta <= least):
-            break
-        low, high = (low, beta) if slope > 0 else (beta, high)
-        newton = beta - slope / curvature if curvature > 0 else math.copysign(math.inf, -slope)
-        if newton >= most and high == math.inf:
-            target = most
-        elif newton <= least and low == 0:
-            target = least
-        elif low < newton < high and abs(newton - beta) < 0.9 * before:
-            target = newton
-        else:
-            target = math.sqrt(max(low, least)) * math.sqrt(min(high, most))
-        before, last = last, abs(target - beta)
-        beta = target
-        if last <= (TOLERANCE if target == newton else EPSILON) * beta:
-            break
-    return beta, curvature
-
-
-def derivatives(z: Floats, y: Codes, weight: Floats) -> Derivatives:
-    """Return the function of beta that gives both derivatives of the weighted mean loss.
-
-    They are the means of E_p[z] - z_y and of Var_p[z] where p = softmax(beta z).
-    """
-    return _of_two(z, y, weight) if z.shape[1] == 2 else _of_more(z, y, weight)
-
-
-def _of_two(z: Floats, y: Codes, weight: Floats) -> Derivatives:
-    """With the logit a of the other class less that of the observed one, log(1 + exp(beta a))."""
-    a = z[:, 1] - z[:, 0]
-    a *= 1.0 - 2.0 * y
-    total = float(weight.sum())
-    slope, curvature = np.empty(1), np.empty((1, 1))
-
-    def both(beta: float) -> Pair:
-        newton_sums(np.array([beta]), a[np.newaxis], weight, PLAIN, slope, curvature)
-        return float(slope[0]) / total, float(curvature[0, 0]) / total
-
-    return both
-
-
-def _of_more(z: Floats, y: Codes, weight: Floats) -> Derivatives:
-    top = z.max(axis=1)
-    observed = z[np.arange(len(z)), y] - top
-    size = max(1, BLOCK // (z.shape[1] // 2))
-    total = float(weight.sum())
-
-    def both(beta: float) -> Pair:
-        sums = []
-        for start in range(0, len(z), size):
-            rows = slice(start, start + size)
-            # numpy's exponential is faster than one inside of a compiled loop.
-            d = z[rows] - top[rows, np.newaxis]
-            e = beta * d
-            sums.append(_sums(d, np.exp(e, out=e), observed[rows], weight[rows]))
-        return math.fsum(s[0] for s in sums) / total, math.fsum(s[1] for s in sums) / total
-
-    return both
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
-def _sums(d: Floats, e: Floats, observed: Floats, weight: Floats) -> Pair:
-    """Sum both derivatives; d = z less the largest logit of its row, e = exp(beta d)."""
-    slope = curvature = 0.0
-    for i in range(d.shape[0]):
-        s0 = s1 = s2 = 0.0
-        for j in range(d.shape[1]):
-            s0 += e[i, j]
-            s1 += e[i, j] * d[i, j]
-            s2 += e[i, j] * d[i, j] * d[i, j]
-        mean = s1 / s0
-        slope += weight[i] * (mean - observed[i])
-        curvature += weight[i] * max(s2 / s0 - mean * mean, 0.0)
-    return slope, curvature
-
-
-SMALLEST_TEMPERATURE = 1e-6
-
-
-LARGEST_TEMPERATURE = 1e6
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -220,10 +87,9 @@ class TemperatureScaling(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         rows = logit_rows(data, self._logits)
-        bounds = (1 / LARGEST_TEMPERATURE, 1 / SMALLEST_TEMPERATURE)
-        beta, curvature = inverse_temperature(rows.logits, rows.codes, rows.weight, bounds)
+        beta, curvature = inverse_temperature(rows.logits, rows.codes, rows.weight)
         self.temperature_, self.temperature_stderr_ = 1 / beta, None
-        inside = bounds[0] < beta < bounds[1]
+        inside = 1 / LARGEST_TEMPERATURE < beta < 1 / SMALLEST_TEMPERATURE
         if inside and curvature > 0:
             information = math.sqrt(curvature) * math.sqrt(rows.total)
             self.temperature_stderr_ = self.temperature_**2 / information
@@ -232,7 +98,7 @@ class TemperatureScaling(Calibrator):
             self._note(
                 "each row predicts the uniform distribution: any temperature fits, T = 1 is kept"
             )
-        elif beta == bounds[0]:
+        elif beta == 1 / LARGEST_TEMPERATURE:
             self.temperature_ = LARGEST_TEMPERATURE
             self._note(
                 "the labels have lower logits than other classes on average: the log loss is least "
@@ -293,8 +159,12 @@ class Optimum(NamedTuple):
     unique: bool
 
 
-def minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float = 0.0) -> Optimum:
+def minimise(
+    z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float = 0.0
+) -> Optimum:
     """Minimise the mean loss + ridge/2 (|w - 1|^2 + |b|^2) by Newton's method.
+
+    `ridge` is one number, or one for each parameter.
 
     The loss is the negative log likelihood of the classes `y`; `z` (n, m) are finite, `weight`
     (n,) sums to 1. Where there is no minimum, the steps stay long while the loss converges.
@@ -304,7 +174,7 @@ def minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float = 
     return optimum
 
 
-def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) -> Optimum:
+def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float) -> Optimum:
     m = z.shape[1]
     scale = np.sqrt(weight @ (z * z))
     w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters
@@ -322,7 +192,7 @@ def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: float) 
 
 
 def _moved(
-    z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: float
+    z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: Floats | float
 ) -> Point | None:
     """Return the point after a part of the step that is short enough, if there is one."""
 

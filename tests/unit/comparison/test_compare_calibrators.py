@@ -41,6 +41,9 @@ CLASSES = DATA.classes
 QUICK = {"n_resamples": 19, "rng": 1}
 
 
+STRUCTURED = ["structured-vector", "structured-matrix"]
+
+
 def compare(data=DATA, calibrators=("temperature", "vector"), model=None, **options):
     """Compare with few resamples."""
     options = {"calibrators": list(calibrators), **QUICK, **options}
@@ -197,15 +200,19 @@ def test_map_of_two_classes_is_put_into_one_vs_rest():
     ("m", "names"),
     [
         (2, ["temperature", "platt", "beta", "isotonic", "spline", "gp"]),
-        (3, ["temperature", "vector", "dirichlet", "isotonic", "spline", "gp"]),
-        (60, ["temperature", "vector", "spline", "gp"]),
+        (3, ["temperature", *STRUCTURED, "dirichlet", "isotonic", "spline", "gp"]),
+        (60, ["temperature", "structured-vector", "spline", "gp"]),
     ],
 )
 def test_default_calibrators_depend_on_the_number_of_classes(m, names):
     """Full maps of many classes have too many parameters for a default."""
     result = ct.compare_calibrators(sharp(150, m=m), cv=2, inner_cv=2, **QUICK)
     assert [row.name for row in result.rows] == ["identity", *names, "selected"]
-    said = [note for note in result.notes if "left out: dirichlet and isotonic" in note]
+    said = [
+        note
+        for note in result.notes
+        if "left out: structured-matrix, dirichlet and isotonic" in note
+    ]
     assert len(said) == (m >= 50)
 
 
@@ -217,7 +224,7 @@ def test_gp_is_left_out_beyond_the_limit_on_time_which_is_said():
     text = "gp, whose 7 fits to 75 rows of 3 classes take about 0 s, the limit is 0.01 s"
     assert text in note
     names, notes = compared_by_default(4000, 100, 31, 60.0)
-    assert names == ("temperature", "vector", "spline")
+    assert names == ("temperature", "structured-vector", "spline")
     assert "dirichlet and isotonic" in notes[0]
     assert "take about 620 s, the limit is 60 s" in notes[1]
     assert compared_by_default(4000, 100, 31, None)[0][-1] == "gp"

@@ -147,7 +147,7 @@ def test_confidence_of_three_classes_is_mended_by_a_map_of_three_classes():
     """The lens has two classes, the map is fitted to what was predicted."""
     data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
     helps = dict(ct.test_calibration(data, lens="confidence", rng=1).verdict().sentences)["helps"]
-    assert helps.startswith("ct.calibrators.VectorScaling().fit(probs, y), with as many rows")
+    assert helps.startswith("ct.calibrators.DirichletCalibrator().fit(probs, y), with as many rows")
 
 
 def test_groups_have_a_map_each():

@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from caltest import InvalidInput
-from caltest.calibrators import GPCalibrator, OneVsRest
+from caltest.calibrators import GPCalibrator, OneVsRest, TemperatureScaling
 from caltest.calibrators.gp.fit import unfinished
 from caltest.calibrators.gp.optimize import FittedGP
 from caltest.calibrators.gp.process import LatentPosterior
@@ -315,22 +315,31 @@ def test_fit_takes_a_few_dozen_evaluations(seed):
 
 @pytest.mark.full
 @wavy
-def test_saturated_probabilities_are_told_of_and_logits_are_better():
+def test_saturated_probabilities_have_logarithms_as_scores():
+    """By the evidence lower bound; the print has the temperature, and JSON the map."""
     rng = np.random.default_rng(0)
     logits = 15 * rng.normal(size=(2000, 3))
     y = (logits / 10 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     fit, test = slice(0, 1000), slice(1000, 2000)
     probs = softmax(logits, axis=1)
     with pytest.warns(DegenerateDataWarning, match="% of the rows have a probability above 0.999"):
-        of_probs = GPCalibrator().fit(probs[fit], y[fit])
+        of_probs = GPCalibrator(scores="probabilities").fit(probs[fit], y[fit])
     with warnings.catch_warnings(record=True) as caught:
-        of_logits = GPCalibrator(from_logits=True).fit(logits[fit], y[fit])
+        default = GPCalibrator().fit(probs[fit], y[fit])
     assert not any("0.999" in str(one.message) for one in caught)
-    losses = [
-        log_loss(of_probs.predict_proba(probs[test]), y[test]),
-        log_loss(of_logits.predict_proba(logits[test]), y[test]),
-    ]
-    assert losses[1] < losses[0] - 0.1
+    assert default.logarithmic_ > of_probs.logarithmic_
+    assert default.bound_ > of_probs.bound_ + 10
+    assert default.temperature_ == TemperatureScaling().fit(probs[fit], y[fit]).temperature_
+    assert "log scores, temperature" in str(default.summary(n_resamples=19))
+    got = default.predict_proba(probs[test])
+    temperature = TemperatureScaling().fit(probs[fit], y[fit]).predict_proba(probs[test])
+    assert log_loss(got, y[test]) < log_loss(temperature, y[test]) + 0.005
+    assert log_loss(got, y[test]) < log_loss(of_probs.predict_proba(probs[test]), y[test]) - 0.1
+    read = GPCalibrator.from_json(default.to_json()).predict_proba(probs[test])
+    np.testing.assert_array_equal(read, got)
+    again = default.set_params(scores="probabilities").fit(probs[:40] * 0.5 + 1 / 6, y[:40])
+    assert not again.logarithmic_
+    assert "temperature_" not in again.to_dict()["state"]
 
 
 def test_too_few_iterations_are_told():
