@@ -26,7 +26,11 @@ TESTS = Path(__file__).parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --full, --slow, --data and --reference."""
     group = parser.getgroup("caltest")
-    group.addoption("--full", action="store_true", help="run every test but those marked slow")
+    group.addoption(
+        "--full",
+        action="store_true",
+        help="run every test but those marked slow, each of up to 60 cases",
+    )
     group.addoption("--slow", action="store_true", help="run all tests, those marked slow too")
     group.addoption(
         "--data",
@@ -118,11 +122,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in kept]
 
 
-SOME = 60  # cases of a test in the full tier
+SOME, RATES = 60, 1  # cases of a test, and of one of rates, in the full tier
 
 
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield two cases of a test, and sixty in the full tier, or as many as its mark `cases` says.
+    """Yield two cases of a test, in the full tier sixty, of rates one, or as many as `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
@@ -133,7 +137,8 @@ def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item
     for name, own in cases.items():
         mark = own[0].get_closest_marker("cases")
         quick, options = (mark.args[0], mark.kwargs) if mark else (2, {})
-        number = options.get("full", max(quick, SOME)) if full else quick
+        some = RATES if own[0].path.parent == TESTS / "statistical" else max(quick, SOME)
+        number = options.get("full", some) if full else quick
         yield from random.Random(name).sample(own, min(number, len(own)))  # noqa: S311 - no secret
 
 
@@ -148,7 +153,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Say which tier runs."""
-    return "tier: full" if runs_in_full(config) else "tier: quick; pytest --full runs every test"
+    return "tier: full" if runs_in_full(config) else "tier: quick; pytest --full runs more"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,9 +12,8 @@ LEVEL, SETS = 0.05, 200
 
 
 # The confidence lens leaves two classes, too.
-@pytest.mark.parametrize(
-    ("m", "lens"), [(2, "strong"), pytest.param(3, "confidence", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "lens"), [(2, "strong"), (3, "confidence")])
 def test_default_nulls_hold_their_level(m, lens):
     """Of each test at most the 99.95 % point of Bin(200, 5 %); a discrete one may reject less."""
     rejected = dict.fromkeys(REGISTRY, 0)

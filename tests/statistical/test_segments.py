@@ -13,9 +13,9 @@ BAND = 0.999
 LEVEL = 0.05
 
 
-@pytest.fixture(params=[400, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.fixture(params=[200, pytest.param(2000, marks=pytest.mark.slow)])
 def n_datasets(request):
-    """Return the number of data sets: 400, and 2000 where --slow asks for it."""
+    """Return the number of data sets: 200, and 2000 where --slow asks for it."""
     return request.param
 
 
@@ -60,7 +60,7 @@ def test_family_wise_error_holds_beside_a_wrong_segment(n_datasets):
     assert rejected <= binom.ppf(BAND, n_datasets, LEVEL)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_planted_slice_is_found_by_a_scan():
     """One cell in fifty, predicted at 5 % and observed at 15 %, in four data sets of five."""
     found, n, n_datasets = 0, 10_000, 60
