@@ -101,7 +101,7 @@ def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
         yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
     else:
         name = f"{profile.observed} less {profile.predicted}"
-        note = f"{100 * gap.predicted:.1f} % against {100 * gap.observed:.1f} %"
+        note = f"{100 * gap.observed:.1f} % against {100 * gap.predicted:.1f} %"
     yield Estimate(
         name=name, value=gap.gap, ideal=0.0, low=gap.low, high=gap.high, unit="points", note=note
     )
