@@ -55,7 +55,6 @@ def session(pytester, imported, monkeypatch):
     """Return a function that runs tests, after the lines of DATA, in a session of their own."""
     # Two files of one name, one length and one second have the same bytecode for pytest.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
     def run(tests, *options, more="", subprocess=False):
         pytester.makepyfile(test_model=DATA + tests, **({"test_more": DATA + more} if more else {}))
