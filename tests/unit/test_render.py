@@ -101,7 +101,7 @@ def test_table_shows_what_differs_as_columns(make_table):
     text = str(make_table(*rows))
     header = next(line for line in text.splitlines() if "p-value" in line)
     assert header.split() == ["data", "group", "null", "n", "SKCE", "p-value", "adjusted"]
-    assert "data:  m = 10, lens: strong\n" in text
+    assert "data:  n = 11, m = 10, lens: strong\n" in text
 
 
 def test_table_names_common_group(make_table):
