@@ -159,7 +159,7 @@ def test_of_all(
     ----------
     first : HTest
         The test of one.
-    name, statistic, pvalue
+    name, statistic, pvalue : str, float, and float
         The statistic of all of them.
     text : str
         What its null distribution is.
