@@ -222,8 +222,8 @@ def row(world: str, n: int, every: list[Outcome | None]) -> dict[str, list[str]]
 def main() -> None:
     """Write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sets", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
     parallel = joblib.Parallel(n_jobs=asked.jobs)
     tables: dict[str, list[list[str]]] = {}
