@@ -28,10 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write(f"caltest: this installation is broken: {error}\n")
         sys.exit(70)
     status = app.run(arguments)
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):
-        app.close_output()  # or Python would fail on it again, with a status of its own
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            app.close_output(stream)  # or Python would fail on it again, with a status of its own
     if arguments is None:
         gc.freeze()  # or Python would go through all objects several times before it ends
     sys.exit(status)

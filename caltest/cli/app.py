@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -196,11 +196,11 @@ def _options(group: Any, name: str = "caltest") -> Iterator[tuple[str, list[str]
             yield f"{name} {part}", [one for given in command.params for one in given.opts]
 
 
-def close_output() -> int:
+def close_output(stream: TextIO | None = None) -> int:
     """Leave quietly where the reader of the output has gone, as `| head` does."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         # What is left in the buffer would fail again when Python closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
     return BROKEN_PIPE
 
 

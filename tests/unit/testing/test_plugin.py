@@ -53,6 +53,8 @@ def imported():
 @pytest.fixture
 def session(pytester, imported, monkeypatch):
     """Return a function that runs tests, after the lines of DATA, in a session of their own."""
+    # pluggy takes it as an attribute, and a session before this may have taken it away.
+    importlib.metadata = importlib.import_module("importlib.metadata")
     # Two files of one name, one length and one second have the same bytecode for pytest.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -517,6 +519,7 @@ def test_file_that_is_no_plan_ends_the_session(session, tmp_path):
 @pytest.mark.full
 def test_sessions_at_once_forget_nothing(pytester):
     """Each of four that end together keeps what it rejected, though a cache is slow to be read."""
+    importlib.metadata = importlib.import_module("importlib.metadata")
     config = pytester.parseconfigure()
     read = config.cache.get
 
