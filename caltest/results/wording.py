@@ -492,7 +492,9 @@ def remedy_in_words(choice: Choice, m: int, rows: str = "", *, command: bool = F
             what = f"{side} the intercept by {abs(value):.2f} on the log odds"
     what += " (recalibration in the large)" * is_shift + ": " * bool(what)
     gain = _gain_in_words(choice, f"; {choice.n:,} rows in {choice.n_folds} folds")
-    left = "" if rows else f"; {test} tests what is left of the error"
+    # The command has no map of a shift to recalibrate with, and Platt's would test another one.
+    is_tested = not rows and not (command and is_shift)
+    left = f"; {test} tests what is left of the error" if is_tested else ""
     return (
         f"{what}{fit}{rows}, with as many rows or more that are in neither the training data nor "
         f"this test; {gain}{left}."
