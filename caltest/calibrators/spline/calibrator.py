@@ -198,12 +198,12 @@ class SplineCalibrator(Calibrator):
         \gamma(\sigma_i) = \sigma_i + s'(t_i); \qquad
         \text{"cumulative"}: \min_s \sum_i (s(t_i) - h_i)^2, \quad \gamma(\sigma_i) = s'(t_i).
 
-    Equal scores form one step, from one fractile to the next, and :math:`s'` is its mean across the
-    step, :math:`(s(t_i) - s(t_{i-1})) / (t_i - t_{i-1})`. A step stands in the least squares with
-    its weight at its end; one that is longer than a third of the distance of two knots (ties, few
-    data) counts as equal parts along its chord. Recalibrated scores are clipped to [0, 1]. Scores
-    between those of the calibration set are interpolated linearly, scores outside get the value
-    at the nearest end.
+    Equal scores form one step, from one fractile to the next, and :math:`s'` is by default its mean
+    across the step, :math:`(s(t_i) - s(t_{i-1})) / (t_i - t_{i-1})`. A step stands in the least
+    squares with its weight at its end; one that is longer than a third of the distance of two knots
+    (ties, few data) counts as equal parts along its chord. Recalibrated scores are clipped to [0,
+    1]. Scores between those of the calibration set are interpolated linearly, scores outside get
+    the value at the nearest end.
 
     A recalibrated score g of a rank is put back into its row so that the order of the classes, and
     with it the accuracy, stays as it was: among the rows with that score and that order, the
@@ -233,6 +233,10 @@ class SplineCalibrator(Calibrator):
     target : {"difference", "cumulative"}
         What the spline is fitted to: events minus scores, as in the authors' script and so in the
         tables of the paper, or events alone, as in the text of the paper (section 4.1).
+    slope : {"mean", "end"}
+        Where the slope of a step is taken: its mean across the step, or s' at the fractile
+        :math:`t_i = i / n` where the step ends, as in the text of the paper (section 4.2,
+        :math:`\gamma(\sigma) = h'(s^{-1}(\sigma))`). They differ where many scores are equal.
     constrained : bool, default False
         Keep the recalibrated scores of the calibration set in [0, 1] in the fit instead of clipping
         them; for "cumulative" the derivative everywhere. A quadratic programme, solved exactly.
@@ -291,6 +295,7 @@ class SplineCalibrator(Calibrator):
     knots: int | None = None
     runout: str = "natural"
     target: str = "difference"
+    slope: str = "mean"
     constrained: bool = False
     monotone: bool = False
 
@@ -328,13 +333,14 @@ class SplineCalibrator(Calibrator):
     def _options(self) -> cumulative_spline.SplineOptions:
         runout = check_choice(self.runout, cumulative_spline.RUNOUTS, "runout")
         target = check_choice(self.target, cumulative_spline.TARGETS, "target")
+        slope = check_choice(self.slope, cumulative_spline.SLOPES, "slope")
         knots = self.knots
         if knots is None:
             knots = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
         check_integer(knots, "knots", cumulative_spline.FEWEST_KNOTS[runout])
         constrained = check_flag(self.constrained, "constrained")
         monotone = check_flag(self.monotone, "monotone")
-        return cumulative_spline.SplineOptions(knots, runout, target, constrained, monotone)
+        return cumulative_spline.SplineOptions(knots, runout, target, constrained, monotone, slope)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         kind, r = check_spline_mode(self.mode, inputs.m)

@@ -246,6 +246,9 @@ FEWEST_KNOTS = {"natural": 3, "parabolic": 3, "cubic": 4}
 TARGETS = ("cumulative", "difference")
 
 
+SLOPES = ("mean", "end")
+
+
 # Between two knots the least squares have at least as many points, so that they are never singular.
 POINTS = 3
 
@@ -259,6 +262,7 @@ class SplineOptions:
     target: str
     constrained: bool
     monotone: bool
+    slope: str = "mean"
 
     @property
     def curvature(self) -> Floats:
@@ -350,6 +354,7 @@ def fit_spline(
     D = options.curvature
     P, r = normal_equations(np.append(0.0, t), curve, options.knots, longest)
     E = np.vstack([np.eye(options.knots), D])
+    start = t if options.slope == "end" else start  # of where the slope of a step is taken
     cuts = _step_cuts(options, D, start, t, score) if options.differs else _curve_cuts(options, D)
     y = minimum_under(E.T @ P @ E, E.T @ r, cuts)
     recalibrated = np.clip(given + mean_slopes(start, t, y, D @ y), 0.0, 1.0)

@@ -56,6 +56,21 @@ def test_values_are_the_least_squares(target):
     np.testing.assert_allclose(fitted.values_[0], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("target", ["cumulative", "difference"])
+def test_slope_at_the_end_of_a_step_is_the_derivative_of_scipys_spline(target):
+    rng = np.random.default_rng(0)
+    score = rng.random(1000).round(2)
+    event = (rng.random(1000) < 0.3 + 0.4 * score**2).astype(int)
+    fitted = SplineCalibrator(mode="class-wise", target=target, slope="end").fit(score, event)
+    values = np.unique(score)
+    t = np.searchsorted(np.sort(score), values, side="right") / 1000
+    spline = CubicSpline(np.linspace(0, 1, 6), fitted.values_[0], bc_type="natural")
+    expected = spline(t, 1) + (values if target == "difference" else 0)
+    np.testing.assert_allclose(fitted.predict_proba(values)[:, 1], expected, atol=1e-12)
+    mean = SplineCalibrator(mode="class-wise", target=target).fit(score, event)
+    assert np.abs(mean.predict_proba(values)[:, 1] - expected).max() > 1e-3
+
+
 @pytest.mark.parametrize("runout", ["natural", "parabolic", "cubic"])
 @pytest.mark.parametrize("target", ["cumulative", "difference"])
 def test_recalibrated_scores_are_mean_slopes_of_the_curve(runout, target):
@@ -367,6 +382,7 @@ def test_a_thousand_classes():
         ({"knots": 6.0}, r"knots must be an integer"),
         ({"runout": "quadratic"}, r"runout must be one of"),
         ({"target": "sum"}, r"target must be one of"),
+        ({"slope": "start"}, r"slope must be one of"),
     ],
 )
 def test_options_are_checked(options, message):
