@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from scipy.special import digamma
+
+from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.linear.linear_maps import LinearMap
+from caltest.calibrators.linear import parametrisations
+from caltest.calibrators.linear.generative import fit_dirichlet
+from caltest.calibrators.linear.linear_maps import LinearMap, Penalty, Solution
+from caltest.checks import check_choice
+from caltest.errors import invalid, shown
 from caltest.types import Floats
 
+# Options of the log loss and its penalty.
+OF_LINEAR = (
+    "reg",
+    "lam",
+    "mu",
+    "diagonal_lam",
+    "diagonal",
+    "off_diagonal",
+    "intercept",
+    "reference_class",
+)
 
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class DirichletCalibrator(LinearMap):
     r"""Dirichlet calibration: a linear map of log probabilities before the softmax.
 
-    .. math:: \hat\mu(q) = \mathrm{softmax}(W \ln q + b),
+    By default with ODIR; `reg="l2"` is the paper's plain L2, which draws all weights to 0 and has
+    no prior on the diagonal; `parametrisation="generative"` fits a Dirichlet to each class.
 
-    the posterior probabilities of the classes if predictions q of each class are Dirichlet.
+    .. math:: \hat\mu(q) = \mathrm{softmax}(W \ln q + b) \quad \text{(equation 7)}
+
+    are the posterior probabilities of the classes if predictions q of each class are Dirichlet.
     For two classes it is beta calibration, without a constraint on the signs.
 
     The weighted mean log loss is minimised plus a penalty. With "odir" (off-diagonal and intercept
@@ -28,8 +53,16 @@ class DirichletCalibrator(LinearMap):
     The minimum of the convex objective is found by Newton's method to a gradient below 1e-9 of that
     at W = I, b = 0, as far as rounding allows.
 
+    In the generative parametrisation (equation 6) nothing is penalised: the predictions of each
+    class i get the Dirichlet of greatest likelihood, :math:`\alpha_i`, and the class its share
+    :math:`\pi_i` of the weights, as in the `GenerativeDirichletCalibrator` of the authors' package.
+    The map is that of Bayes' rule, :math:`\hat\mu_i(q) \propto \pi_i f_i(q)`. It needs no search,
+    and is the better the more the predictions of a class are Dirichlet; no log loss is minimised.
+
     Parameters
     ----------
+    parametrisation : {"linear", "generative"}
+        What is fitted: (W, b), or (alpha, pi), which takes no other options than `clip`.
     reg : {"odir", "l2"}
         The penalty, see above.
     lam : "auto", float or sequence of float, default "auto"
@@ -84,13 +117,14 @@ class DirichletCalibrator(LinearMap):
         of A; c is what the uniform prediction is mapped to.
     generative_ : tuple of (m, m) array and (m,) array
         (alpha, pi): predictions of class i follow the Dirichlet of row i, with alpha = A + 1,
-        and class i has the share pi_i.
+        and class i has the share pi_i. Of a generative fit, the alpha that were fitted.
     lam_, mu_ : float
         The penalties used.
     gradient_norm_ : float
-        Euclidean norm of the gradient of the objective.
+        Euclidean norm of the gradient of the objective; of a generative fit the largest of all
+        classes.
     n_iter_ : int
-        Newton steps.
+        Newton steps; of a generative fit the most of all classes.
     standard_errors_ : (m, m + 1) array or None
         Standard errors of (W, b) by the observed information of the total log likelihood, where
         nothing is penalised and there are at most 600 parameters.
@@ -98,14 +132,17 @@ class DirichletCalibrator(LinearMap):
     Raises
     ------
     InvalidInput
-        If, with more than 300 classes, there are over 100 free weights for each row.
+        If, with more than 300 classes, there are over 100 free weights for each row. If options of
+        the penalty or of the matrix are given to the generative fit.
 
     Warns
     -----
     DegenerateDataWarning
         If the labels are separated, or a class does not occur, and the penalty leaves a weight
         free to grow: there is no minimum, and the weights are those where the gradient is 1e-9 of
-        that at the start.
+        that at the start. In a generative fit, if a class does not occur (its predictions count as
+        uniform on the simplex, and its share as half a row) or all its predictions are equal (its
+        parameters sum to 1e6).
 
     References
     ----------
@@ -130,9 +167,46 @@ class DirichletCalibrator(LinearMap):
     key: ClassVar[str] = "dirichlet"
     title: ClassVar[str] = "Dirichlet calibration"
 
+    parametrisation: str = "linear"
+
     @staticmethod
     def _scores_of(inputs: Inputs) -> Floats:
         return inputs.log_probs
+
+    def _minimise(
+        self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
+    ) -> Solution:
+        check_choice(self.parametrisation, ("linear", "generative"), "parametrisation")
+        if self.parametrisation == "linear":
+            return super()._minimise(data, lam, mu, start)
+        for name in OF_LINEAR:
+            value = getattr(self, name)
+            if not np.array_equal(value, getattr(DirichletCalibrator, name)):
+                rule = f"{name} must go with parametrisation='linear'"
+                raise invalid(rule, shown(value), "leave it out")
+        X, codes, weight, total = self._design(data)
+        m = data.inputs.m
+        mass = np.bincount(codes, weight, m)
+        fits = []
+        for k, name in enumerate(self.classes_.tolist()):
+            own = codes == k
+            logs = weight[own] @ X[own, :m] / mass[k] if mass[k] else digamma(1) - digamma(m)
+            fits.append(fit_dirichlet(np.broadcast_to(logs, m)))
+            if not mass[k]:
+                self._note(f"no label is {name}: its predictions count as uniform")
+            elif not fits[k].bounded:
+                self._note(f"the predictions of class {name} are all equal, or nearly so")
+        alpha = np.array([fit.alpha for fit in fits])
+        share = np.maximum(mass, 0.5 / total)
+        W, b = parametrisations.generative_to_linear(alpha, share / share.sum())
+        norm, steps = max(fit.norm for fit in fits), max(fit.steps for fit in fits)
+        return Solution(np.column_stack([W, b]), 0.0, 0.0, norm, steps, None)
+
+    @property
+    def generative_(self) -> tuple[Floats, Floats]:
+        """(alpha, pi): Dirichlet parameters of the predictions of each class, and its share."""
+        shift = 1 + self.weights_.min(axis=0) if self.parametrisation == "generative" else 1
+        return parametrisations.linear_to_generative(*self.linear_, shift)
 
 
 # ---- Matrix scaling, Guo et al. 2017, with the penalties of Kull et al. 2019 --------------------

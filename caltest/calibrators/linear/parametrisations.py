@@ -69,7 +69,7 @@ def canonical_to_linear(A: Floats, c: Floats) -> Pair:
         return A, np.log(c) + A.sum(axis=1) * np.log(len(c))
 
 
-def linear_to_generative(W: Floats, b: Floats) -> Pair:
+def linear_to_generative(W: Floats, b: Floats, least: Floats | float = 1.0) -> Pair:
     """Turn (W, b) into (alpha, pi) with the smallest alpha that is at least 1.
 
     Parameters
@@ -78,6 +78,8 @@ def linear_to_generative(W: Floats, b: Floats) -> Pair:
         Weights of ln q.
     b : (k,) array
         Intercepts.
+    least : float or (k,) array, default 1.0
+        The least alpha in each column.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def linear_to_generative(W: Floats, b: Floats) -> Pair:
     ([[2.0, 1.0], [1.0, 2.0]], [0.5, 0.5])
     """
     low = W.min(axis=0)
-    alpha = W - low + 1
+    alpha = W - low + least
     return alpha, softmax(b + _log_beta(alpha))
 
 

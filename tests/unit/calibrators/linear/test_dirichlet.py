@@ -3,7 +3,8 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import digamma, log_softmax, softmax
+from scipy.stats import dirichlet
 
 from caltest import InvalidInput
 from caltest.calibrators import DirichletCalibrator, EnsembleCalibrator, VectorScaling
@@ -265,6 +266,8 @@ def test_zero_probability_of_the_observed_class_is_finite():
         ({"off_diagonal": "dropout"}, "off_diagonal must be one of"),
         ({"intercept": 1}, "intercept must be True or False"),
         ({"reference_class": True, "off_diagonal": "zero"}, "reference_class must go with"),
+        ({"parametrisation": "canonical"}, "parametrisation must be one of"),
+        ({"parametrisation": "generative", "lam": [0.1, 1]}, "lam must go with parametrisation"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
     ],
 )
@@ -336,3 +339,34 @@ def test_matrix_of_far_more_weights_than_rows_is_refused():
     probs, labels = rng.dirichlet(np.ones(400), 800), rng.integers(0, 400, 800)
     with pytest.raises(InvalidInput, match="160000 weights and 800 rows; use VectorScaling"):
         DirichletCalibrator(lam=1.0, classes=range(400)).fit(probs, labels)
+
+
+def test_generative_fit_is_bayes_rule_of_the_likeliest_dirichlets():
+    """Weights count rows; scipy finds no better parameters, and its densities give the map."""
+    rng = np.random.default_rng(3)
+    alpha = np.array([[3, 1, 0.5], [1, 2, 1], [0.3, 0.6, 4]])
+    y = rng.choice(3, 400, p=[0.5, 0.2, 0.3])
+    probs = np.array([rng.dirichlet(alpha[k]) for k in y])
+    weight = rng.integers(1, 4, 400)
+    model = DirichletCalibrator(parametrisation="generative").fit(probs, y, sample_weight=weight)
+    fitted, share = model.generative_
+    np.testing.assert_allclose(share, np.bincount(y, weight) / weight.sum(), rtol=1e-12)
+    rows = probs[:5]
+    density = np.column_stack([dirichlet.pdf(rows.T, parameters) for parameters in fitted])
+    expected = share * density / (share * density).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(rows), expected, rtol=1e-10)
+    for k in range(3):
+        own = np.repeat(probs[y == k], weight[y == k], axis=0)
+        mean = np.log(own).mean(axis=0)
+        slope = digamma(fitted[k].sum()) - digamma(fitted[k]) + mean
+        np.testing.assert_allclose(slope, 0, atol=1e-10)
+
+
+def test_generative_fit_of_equal_predictions_and_of_no_label_says_so():
+    model = DirichletCalibrator(parametrisation="generative", classes=[0, 1, 2])
+    with pytest.warns(DegenerateDataWarning) as found:
+        model.fit([[0.5, 0.3, 0.2]] * 4, [0, 0, 1, 0])
+    texts = " ".join(str(one.message) for one in found)
+    assert "no label is 2: its predictions count as uniform" in texts
+    assert "the predictions of class 0 are all equal" in texts
+    np.testing.assert_allclose(model.predict_proba([[0.5, 0.3, 0.2]]), [[0.75, 0.25, 0]], atol=1e-3)
