@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, ndtri
+from scipy.special import expit, log_ndtr, ndtr, ndtri
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
@@ -39,30 +40,66 @@ class Sigmoids:
     Attributes
     ----------
     slopes, intercepts : (K,) or (1,) array
-        Of P(class) = expit(slope score + intercept), before rows are divided by their sums.
+        Of P(class) = curve(slope score + intercept), before rows are divided by their sums.
+    curve : callable
+        The logistic function, or the distribution function of the standard normal.
     """
 
     slopes: Floats
     intercepts: Floats
+    curve: Callable[[Floats], Floats] = expit
 
     def __call__(self, scores: Floats) -> Floats:
         """Return probabilities, (..., K), of scores, (..., K)."""
-        if len(self.slopes) == 1:
-            event = expit(self.slopes[0] * scores[..., 1] + self.intercepts[0])
-            return np.stack([1 - event, event], axis=-1)
-        return normalised(expit(self.slopes * scores + self.intercepts))
+        own = scores[..., -len(self.slopes) :]
+        return rows_of_events(self.curve(self.slopes * own + self.intercepts))
 
 
-def fit_sigmoids(scores: Floats, codes: Ints) -> Sigmoids:
+@dataclass(frozen=True)
+class IsotonicMaps:
+    """One isotonic regression for each class or, of two classes, for the second."""
+
+    fits: Sequence[IsotonicRegression]
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Return probabilities, (..., K), of scores, (..., K)."""
+        own = np.moveaxis(scores[..., -len(self.fits) :], -1, 0)
+        events = [
+            fit.predict(one.ravel()).reshape(one.shape)
+            for fit, one in zip(self.fits, own, strict=True)
+        ]
+        return rows_of_events(np.stack(events, axis=-1))
+
+
+def rows_of_events(events: Floats) -> Floats:
+    """Turn probabilities of the classes, or of the second of two alone, into rows of sum 1."""
+    if events.shape[-1] == 1:
+        return np.concatenate([1 - events, events], axis=-1)
+    return normalised(events)
+
+
+def fit_sigmoids(scores: Floats, codes: Ints, *, probit: bool = False) -> Sigmoids:
     """Fit them to scores, (n, K), of rows that the classifier was not fitted on."""
-    K = scores.shape[1]
-    classes = [1] if K == 2 else list(range(K))
-    fits = [fit_sigmoid(scores[:, k], codes == k) for k in classes]
+    fits = [fit_sigmoid(scores[:, k], codes == k, probit=probit) for k in _fitted_classes(scores)]
     slopes, intercepts = np.array(fits).T
-    return Sigmoids(slopes, intercepts)
+    return Sigmoids(slopes, intercepts, ndtr if probit else expit)
 
 
-def fit_sigmoid(scores: Floats, event: Flags) -> tuple[float, float]:
+def fit_isotonic(scores: Floats, codes: Ints) -> IsotonicMaps:
+    """Fit isotonic regressions to scores, (n, K), of rows the classifier was not fitted on."""
+    fits = [
+        IsotonicRegression(out_of_bounds="clip").fit(scores[:, k], codes == k)
+        for k in _fitted_classes(scores)
+    ]
+    return IsotonicMaps(fits)
+
+
+def _fitted_classes(scores: Floats) -> Sequence[int]:
+    K = scores.shape[1]
+    return [1] if K == 2 else range(K)
+
+
+def fit_sigmoid(scores: Floats, event: Flags, *, probit: bool = False) -> tuple[float, float]:
     """Return slope and intercept of P(event) = expit(slope score + intercept).
 
     The targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that the fit is finite where the
@@ -75,6 +112,8 @@ def fit_sigmoid(scores: Floats, event: Flags) -> tuple[float, float]:
         Any real numbers.
     event : (n,) array of bool
         Labels.
+    probit : bool
+        Whether the normal distribution function takes the place of the logistic one.
     """
     n, positive = len(event), event.sum()
     targets = np.where(event, (positive + 1) / (positive + 2), 1 / (n - positive + 2))
@@ -83,9 +122,27 @@ def fit_sigmoid(scores: Floats, event: Flags) -> tuple[float, float]:
         spread = 0.0
     z = (scores - centre) / spread if spread > 0 else np.zeros(n)
     design = np.stack([z, np.ones(n)])
-    beta, _ = fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))
+    beta = (
+        _fit_probit(design, targets)
+        if probit
+        else fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))[0]
+    )
     slope = float(beta[0] / spread) if spread > 0 else 0.0
     return slope, float(beta[1] - slope * centre)
+
+
+def _fit_probit(design: Floats, targets: Floats) -> Floats:
+    """Maximise the likelihood of targets in (0, 1), which is concave in the coefficients."""
+
+    def loss(beta: Floats) -> tuple[float, Floats]:
+        f = beta @ design
+        upper, lower = log_ndtr(f), log_ndtr(-f)
+        density = -0.5 * f * f - 0.5 * np.log(2 * np.pi)
+        slope = (1 - targets) * np.exp(density - lower) - targets * np.exp(density - upper)
+        return -float(np.mean(targets * upper + (1 - targets) * lower)), design @ slope / f.size
+
+    options = {"gtol": 1e-10, "ftol": 0.0}
+    return np.asarray(minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", options=options).x)
 
 
 def normalised(shares: Floats) -> Floats:

@@ -59,7 +59,7 @@ class Targets:
         return np.where(own, self.on, self.off), np.where(own, self.noise_on, self.noise_off)
 
 
-def pseudo_targets(alpha: float, counts: Codes) -> Targets:
+def pseudo_targets(alpha: float, counts: Codes, *, zero: bool = False) -> Targets:
     """Match the moments of Gamma(alpha_c, 1) by a log-normal, Milios et al. (2018), equation 5.
 
     The Dirichlet parameters are 1 + alpha for the observed class and alpha for the others. The
@@ -72,6 +72,8 @@ def pseudo_targets(alpha: float, counts: Codes) -> Targets:
         alpha_epsilon, positive.
     counts : (K,) array
         Observations of each class, at least 1.
+    zero : bool
+        Whether the prior means are 0 instead, as in section 4.2.
     """
     parameters = np.array([1 + alpha, alpha])
     noise = np.log1p(1 / parameters)
@@ -79,7 +81,7 @@ def pseudo_targets(alpha: float, counts: Codes) -> Targets:
     K = len(counts)
     mean = (on + (K - 1) * off) / K
     logs = np.log(counts / counts.sum())
-    centre = logs + mean - logs.mean()
+    centre = np.zeros(K) if zero else logs + mean - logs.mean()
     return Targets(on - centre, off - centre, float(noise[0]), float(noise[1]), centre)
 
 

@@ -44,8 +44,8 @@ class DirichletGPClassifier(RegressionsClassifier):
     :math:`\tilde y = \log \alpha - \tilde\sigma^2 / 2` with the noise
     :math:`\tilde\sigma^2 = \log(1 / \alpha + 1)` (equation 5). Then K heteroskedastic regressions
     with one RBF kernel have closed forms, and the softmax of their posteriors gives the
-    probabilities of the classes. The prior means are constants, as in the authors' code: they
-    differ as the logs of the observed shares of the classes.
+    probabilities of the classes. The prior means are by default constants, as in the authors' code:
+    they differ as the logs of the observed shares of the classes.
 
     Parameters
     ----------
@@ -58,6 +58,10 @@ class DirichletGPClassifier(RegressionsClassifier):
         which has a closed form for each kernel, or that of the training data, as the paper
         proposes. With up to about 1000 rows the latter takes an alpha that is far too small: the
         paper's grid is ``alpha=(0.1, 0.01, 0.001, 0.0001)``.
+    prior_mean : {"shares", "zero"}
+        The prior means: those of the authors' code, see above, or zero, as in the paper's text
+        (section 4.2). Far from the data the classes then have equal probabilities; and alpha
+        decides how far the targets are from the prior.
     n_inducing : int, optional
         Number of inducing points; the posterior is exact where it is not less than that of the
         rows. By default it is exact up to 1000 rows, and has 500 inducing points beyond; with K
@@ -127,10 +131,12 @@ class DirichletGPClassifier(RegressionsClassifier):
 
     alpha: str | float | Sequence[float] = "auto"
     criterion: str = "leave-one-out"
+    prior_mean: str = "shares"
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
         check_choice(self.criterion, CRITERIA, "criterion")
+        check_choice(self.prior_mean, ("shares", "zero"), "prior_mean")
         alphas = _alphas(self.alpha)
         bound_to = self._regressions(X, codes, rng)
 
@@ -152,7 +158,7 @@ class DirichletGPClassifier(RegressionsClassifier):
         self, bound_to: Regressions, X: Floats, codes: Codes, alpha: float, *, chosen: bool
     ) -> _Fit:
         counts = np.bincount(codes)
-        targets = pseudo_targets(alpha, counts)
+        targets = pseudo_targets(alpha, counts, zero=self.prior_mean == "zero")
 
         def objective(theta: Floats) -> tuple[float, Floats]:
             found = bound_to.evidence(targets, float(np.exp(theta[0])), np.exp(theta[1:]))

@@ -8,12 +8,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from caltest.checks import check_flag, check_level
-from caltest.classifiers.base import Maximum, Sigmoids, fit_sigmoids, normalised
+from caltest.checks import check_choice, check_flag, check_level
+from caltest.classifiers.base import (
+    IsotonicMaps,
+    Maximum,
+    Sigmoids,
+    fit_isotonic,
+    fit_sigmoids,
+    normalised,
+)
 from caltest.classifiers.collapsed_bound import label_targets
 from caltest.classifiers.regressions import RegressionsClassifier
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
+
+SCALINGS = {
+    False: "Platt scaling",
+    True: "Platt scaling",
+    "probit": "probit scaling",
+    "isotonic": "isotonic regression",
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -24,14 +38,17 @@ class GPRegressionClassifier(RegressionsClassifier):
     regressions with one RBF kernel and one learned variance of the noise. The posterior means,
     negative ones set to 0 and divided by their sum, are taken for probabilities. With `platt`, a
     sigmoid of the posterior mean of each class (of the second of two) is fitted to rows that were
-    held out of the regression, with Platt's targets, and the rows are divided by their sums.
+    held out of the regression, with Platt's targets, and the rows are divided by their sums; or a
+    probit, :math:`\Phi(a f + b)`, or an isotonic regression takes the place of the sigmoid.
 
     Parameters
     ----------
-    platt : bool, default False
-        Whether to apply Platt scaling.
+    platt : bool, "probit" or "isotonic", default False
+        Whether to apply Platt scaling (section 3), with the standard normal distribution function
+        in place of the logistic one, as the authors' code can too (there by default without an
+        intercept), or isotonic regression, the paper's other way to calibrate (section 2).
     held_out : float, default 0.2
-        Share of the rows of each class that Platt scaling is fitted on, in (0, 1).
+        Share of the rows of each class that it is fitted on, in (0, 1).
     n_inducing : int, optional
         Number of inducing points; the posterior is exact where it is not less than that of the
         rows. By default it is exact up to 1000 rows, and has 500 inducing points beyond; with K
@@ -64,7 +81,7 @@ class GPRegressionClassifier(RegressionsClassifier):
     noise_ : float
         Variance of the noise.
     slopes_, intercepts_ : (K,) or (1,) array or None
-        Of the sigmoids; None without Platt scaling.
+        Of the sigmoids or probits; None without them.
     inducing_points_ : (M, d) array or None
         None where the posterior is exact.
     bound_ : float
@@ -105,23 +122,30 @@ class GPRegressionClassifier(RegressionsClassifier):
 
     title: ClassVar[str] = "Gaussian-process regression on labels"
 
-    platt: bool = False
+    platt: bool | str = False
     held_out: float = 0.2
 
     def _fit(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> None:
         self._check_options()
-        check_flag(self.platt, "platt")
+        if isinstance(self.platt, str):
+            check_choice(self.platt, ("probit", "isotonic"), "platt")
+        else:
+            check_flag(self.platt, "platt")
         share = check_level(self.held_out, "held_out")
         held = _held_out(codes, share, rng) if self.platt else np.zeros(len(codes), dtype=bool)
         self._end(self._fit_regressions(X[~held], codes[~held], rng))
-        self._sigmoids: Sigmoids | None = None
+        self._scaled: Sigmoids | IsotonicMaps | None = None
         self.slopes_ = self.intercepts_ = None
         if self.platt:
             self._n_held_out = int(held.sum())
             held = held if held.any() else ~held
-            self._sigmoids = fit_sigmoids(self._latent(X[held])[0], codes[held])
-            self.slopes_ = self._sigmoids.slopes
-            self.intercepts_ = self._sigmoids.intercepts
+            scores = self._latent(X[held])[0]
+            if self.platt == "isotonic":
+                self._scaled = fit_isotonic(scores, codes[held])
+                return
+            found = fit_sigmoids(scores, codes[held], probit=self.platt == "probit")
+            self._scaled = found
+            self.slopes_, self.intercepts_ = found.slopes, found.intercepts
 
     def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> Maximum:
         counts = np.bincount(codes)
@@ -148,8 +172,8 @@ class GPRegressionClassifier(RegressionsClassifier):
         return self._of_latent(self._latent(X)[0])
 
     def _of_latent(self, f: Floats) -> Floats:
-        if self._sigmoids is not None:
-            return self._sigmoids(f)
+        if self._scaled is not None:
+            return self._scaled(f)
         return normalised(np.maximum(f, 0))
 
     def _points(self) -> Floats:
@@ -160,11 +184,11 @@ class GPRegressionClassifier(RegressionsClassifier):
         return points
 
     def _more_facts(self) -> dict[str, object]:
-        scaling = "no"
+        name, scaling = SCALINGS[self.platt], "no"
         if self.platt:
             held = self._n_held_out
             scaling = f"on {held} rows held out" if held else "on the rows of the regression"
-        return {"noise": self.noise_, "Platt scaling": scaling}
+        return {"noise": self.noise_, name: scaling}
 
 
 def _held_out(codes: Codes, share: float, rng: np.random.RandomState) -> np.ndarray:

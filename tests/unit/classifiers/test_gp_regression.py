@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy.special import expit
 from sklearn.datasets import make_blobs
+from sklearn.isotonic import IsotonicRegression
 
 from caltest.classifiers import GPRegressionClassifier
 from caltest.errors import DegenerateDataWarning
@@ -33,6 +35,35 @@ def test_platt_scaling_is_a_sigmoid_of_the_posterior_mean(m):
     expected = np.hstack([1 - expected, expected]) if m == 2 else expected
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_probit_and_isotonic_are_those_of_other_libraries_on_the_rows_held_out(m):
+    """Of statsmodels, with Platt's targets, and of scikit-learn."""
+    x, y = X[m > Y], Y[m > Y]
+    for platt in ("probit", "isotonic"):
+        model = GPRegressionClassifier(platt=platt, random_state=0).fit(x, y)
+        held = ~(x[:, None] == model._posterior.X).all(axis=2).any(axis=1)
+        assert held.mean() == pytest.approx(0.2, abs=0.01)
+        mean, _ = model.predict_latent(x)
+        expected = []
+        for k in range(m == 2, m):
+            event = y[held] == k
+            if platt == "isotonic":
+                fit = IsotonicRegression(out_of_bounds="clip").fit(mean[held, k], event)
+                expected.append(fit.predict(mean[:, k]))
+                continue
+            positive, rest = event.sum(), (~event).sum()
+            targets = np.where(event, (positive + 1) / (positive + 2), 1 / (rest + 2))
+            probit = sm.families.Binomial(sm.families.links.Probit())
+            found = sm.GLM(targets, sm.add_constant(mean[held, k]), family=probit).fit(tol=1e-14)
+            expected.append(found.predict(sm.add_constant(mean[:, k])))
+        rows = np.column_stack([1 - expected[0], *expected] if m == 2 else expected)
+        rows /= rows.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.predict_proba(x), rows, atol=1e-6)
+        assert {"probit": "probit scaling", "isotonic": "isotonic regression"}[platt] in str(
+            model.summary()
+        )
 
 
 def test_platt_scaling_lowers_the_log_loss():
