@@ -116,6 +116,7 @@ NO_COUNT = {
     "combined": "some places are drawn",
     "ucme": "places are drawn",
     "skce": "pairs are of different rows",
+    "sharpness": "n / (n - 1) has the number of rows",
     "debiased-ece": "what is taken off the error of a bin falls with its rows",
     "spiegelhalter": "the variance has the squares of the weights",
     "le-cessie-van-houwelingen": "the variance has the squares of the weights",

@@ -21,11 +21,19 @@ from caltest.units import RowUnits, Statistic, UnitSums
 from caltest.units.units import Observed, row_weights
 
 __all__ = [
+    "AverageConfidence",
+    "ConfidenceRatio",
+    "CorrectnessOdds",
     "ECELowerBound",
     "Overconfidence",
+    "Sharpness",
     "Underconfidence",
+    "average_confidence",
+    "confidence_ratio",
+    "correctness_odds",
     "ece_lower_bound",
     "overconfidence",
+    "sharpness",
     "underconfidence",
 ]
 
@@ -335,3 +343,304 @@ def ece_lower_bound(
     0.0
     """
     return ECELowerBound().evaluate(probs, labels, lens, n_jobs, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectnessOdds(ConfidenceMeasure):
+    """The odds; see `correctness_odds`."""
+
+    key: ClassVar[str] = "correctness-odds"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "odds of a right prediction"
+    alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "acc / err"
+
+    def value(self, sums: Floats) -> Floats:
+        wrong, right = sums[:, [0]], sums[:, [1]]
+        return np.divide(right, wrong, np.full_like(right, np.inf), where=wrong > 0)
+
+    def undefined(self, sums: Floats) -> tuple[str, ...]:
+        return () if sums[0] else (f"no prediction is wrong, so the {self.title} are infinite",)
+
+
+def correctness_odds(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
+) -> float | Floats:
+    r"""Compute the odds of a right prediction, the accuracy over the error rate.
+
+    .. math:: \frac{P(\hat y = Y)}{P(\hat y \ne Y)}.
+
+    Of a calibrated model they are what `confidence_ratio` is (theorem 1): where that is larger, the
+    model is too confident. Ties are broken by the order of the classes.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+
+    Returns
+    -------
+    float
+        In [0, inf], infinite with a DegenerateDataWarning where no prediction is wrong. With sample
+        weights of weighted shares.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    section 2 and theorem 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.correctness_odds([0.75, 0.5, 0.875], [0, 0, 1])  # two right, one wrong
+    2.0
+    """
+    return CorrectnessOdds().evaluate(probs, labels, lens, n_jobs, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceRatio(ConfidenceMeasure):
+    """The ratio; see `confidence_ratio`."""
+
+    key: ClassVar[str] = "confidence-ratio"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "ratio of over- to underconfidence"
+    alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "o(f) / u(f)"
+
+    def value(self, sums: Floats) -> Floats:
+        over, under = Overconfidence().value(sums), Underconfidence().value(sums)
+        most = np.where(over > 0, np.inf, 0.0)
+        return np.divide(over, under, most, where=under > 0)
+
+    def undefined(self, sums: Floats) -> tuple[str, ...]:
+        if not sums[0]:
+            return (f"no prediction is wrong, so the {self.title} is taken as 0",)
+        if sums[3]:
+            return ()
+        return (f"the underconfidence is 0, so the {self.title} is infinite",)
+
+
+def confidence_ratio(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
+) -> float | Floats:
+    r"""Compute the ratio of over- to underconfidence.
+
+    .. math:: \frac{o(f)}{u(f)}.
+
+    Of a calibrated model it equals the odds of a right prediction, `correctness_odds` (theorem 1):
+    a larger ratio is that of a model which is too confident. See `overconfidence` and
+    `underconfidence`.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+
+    Returns
+    -------
+    float
+        In [0, inf], with a DegenerateDataWarning 0 where no prediction is wrong, and infinite where
+        the underconfidence is 0. With sample weights of weighted means.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    section 2 and theorem 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.confidence_ratio([0.75, 0.5, 0.875], [0, 0, 1])  # 0.75 / 0.3125
+    2.4
+    """
+    return ConfidenceRatio().evaluate(probs, labels, lens, n_jobs, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageConfidence(ConfidenceMeasure):
+    """The mean; see `average_confidence`."""
+
+    key: ClassVar[str] = "average-confidence"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "average confidence"
+    alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "conf"
+
+    def value(self, sums: Floats) -> Floats:
+        wrong, right, sure, unsure = sums[..., np.newaxis].transpose(1, 0, 2)
+        return np.asarray((sure + right - unsure) / (wrong + right))
+
+
+def average_confidence(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
+) -> float | Floats:
+    r"""Compute the average confidence, the mean of the largest probabilities.
+
+    .. math:: E[\max_k p_k].
+
+    Of a calibrated model it is the accuracy; `gap` says how far the two differ. It does not depend
+    on the labels.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+
+    Returns
+    -------
+    float
+        In units of probability, in [1/m, 1]. With sample weights a weighted mean.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS;
+    `average_confidence` of the authors' package pycalib.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.average_confidence([0.75, 0.5, 0.875], [0, 0, 1])
+    0.7083333333333334
+    """
+    return AverageConfidence().evaluate(probs, labels, lens, n_jobs, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharpness(Measure):
+    """The variance; see `sharpness`."""
+
+    key: ClassVar[str] = "sharpness"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    title: ClassVar[str] = "sharpness"
+    alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "sharpness"
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowStatistic:
+        units, m = RowUnits(Confidence()(predictions)), predictions.m
+        weight = row_weights(predictions)
+        n = np.count_nonzero(weight)
+        largest = 4.0 * (m / (m - 1)) ** 2
+        confidence = predictions.probs.max(axis=1)
+        mean = weight @ confidence / weight.sum()
+        spread = float(weight @ (confidence - mean) ** 2 / weight.sum())
+        value = largest * spread * n / (n - 1) if n > 1 else 0.0
+        few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
+        return RowStatistic(
+            Statistic(
+                units=units,
+                sums=ConfidenceSums(units),
+                value=lambda sums: np.full((len(sums), 1), value),
+                degenerate=few,
+            )
+        )
+
+
+def sharpness(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    n_jobs: int | None = None,
+    **rows: Unpack[MeasuredOptions],
+) -> float | Floats:
+    r"""Compute the sharpness, the variance of the confidence in units of its largest.
+
+    .. math:: \frac{4 m^2}{(m - 1)^2} \cdot \frac{1}{n - 1} \sum_i (c_i - \bar c)^2, \quad
+        c_i = \max_k p_{ik}.
+
+    The confidence lies in [1/m, 1], so that its variance is at most the inverse of the first
+    factor: 0 says that all predictions are equally sure, 1 that half of them are certain and half
+    uniform. It does not depend on the labels, and says nothing of calibration: of two calibrated
+    models the sharper one is worth more.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    n_jobs : int, optional
+        Threads, as in joblib; one value takes one.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+
+    Returns
+    -------
+    float
+        In [0, n / (n - 1)]. With sample weights the spread about the weighted mean is weighted, and
+        n are the rows of positive weight. Of one row 0, with a DegenerateDataWarning.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Wenger, Kjellstroem, Triebel (2020), Non-parametric calibration for classification, AISTATS,
+    section 2 names the notion; the formula is `sharpness` of the authors' package pycalib.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.sharpness([[0.5, 0.5], [1.0, 0.0]], [0, 0])  # 16 * 0.125 of two rows
+    2.0
+    """
+    return Sharpness().evaluate(probs, labels, lens, n_jobs, **rows)
