@@ -20,7 +20,7 @@ def formula_test(
 
     - "asymptotic": its limiting distribution. The linear and block SKCE have a normal limit with
       the sample standard deviation of their block values (ddof = 1), Widmann et al. (2019), lemma
-      3.
+      3; the unbiased SKCE has a Pearson curve with its variance and skewness.
     - "closed-form": its distribution at every n, under assumptions that the measure states: equal
       probabilities within a grade, a default correlation, an inequality that holds for every model.
     - "distribution-free": an upper bound on the p-value, for the SKCE and its square roots. With

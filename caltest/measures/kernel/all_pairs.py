@@ -48,6 +48,7 @@ FEW_CLASSES = 3  # a product of matrices for each is as fast as looking up the p
 BIASED = "use estimator='biased'"
 CLUSTERS = 1024  # up to which the sums over pairs of clusters are kept
 RESAMPLES = 1024  # of few classes at a time, in 8 MiB for each class
+MOST_TRIPLED = 2000  # rows whose triples are summed over
 PLACES = 2048  # of a kernel that needs all pairs of them
 INTERPOLATED = f", and is interpolated between {PLACES} places"
 AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
@@ -110,6 +111,25 @@ class AllPairs(PairMean, UStatistic):
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
         return self.row_moments(n_jobs)[0]
+
+    def third_moments(self) -> tuple[float, float]:
+        """Return the means of h_ij h_jk h_ki over three rows, and of h_ij^3 over two.
+
+        Of more than `MOST_TRIPLED` rows, over as many that are drawn. Unweighted rows only.
+        """
+        n = self.predictions.n
+        rows = np.arange(n)
+        if n > MOST_TRIPLED:
+            rows = np.sort(np.random.default_rng(0).choice(n, MOST_TRIPLED, replace=False))
+            n = MOST_TRIPLED
+        left, right = np.repeat(rows, n), np.tile(rows, n)
+        delta, h = residuals(self.predictions)[rows], np.zeros((n, n))
+        for term in self.kernel.terms:
+            z = term.project(delta)
+            h += term.pairs(left, right).reshape(n, n) * (z @ z.T)
+        np.fill_diagonal(h, 0.0)
+        triples, pairs = float(np.vdot(h @ h, h)), float((h**3).sum())
+        return triples / max(n * (n - 1) * (n - 2), 1), pairs / (n * (n - 1))
 
     @property
     def statistic(self) -> Pairs:

@@ -44,7 +44,7 @@ from caltest.measures.tolerance import (
     unseen_chance,
 )
 from caltest.numerics.event_tails import largest_tail
-from caltest.numerics.tails import normal_sf, student_sf
+from caltest.numerics.tails import normal_sf, pearson_sf, student_sf
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
@@ -58,6 +58,8 @@ FEW_BLOCKS_NOTE = (
 )
 
 FEW_BLOCKS_NOTE_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
+FEW_ROWS = 100
+FEW_ROWS_NOTE = "the Pearson curve is for large n; the exact null holds at every n"
 ESTIMATORS = ("unbiased", "biased", "linear", "block")
 
 
@@ -182,7 +184,9 @@ class SKCE(ToleranceTest, KernelMeasure):
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        last = {"unbiased": ("bootstrap",), "biased": ()}.get(self.estimator, ("asymptotic",))
+        last = {"unbiased": ("bootstrap", "asymptotic"), "biased": ()}.get(
+            self.estimator, ("asymptotic",)
+        )
         return ("exact", "consistency", "distribution-free", *last)
 
     @property
@@ -209,9 +213,14 @@ class SKCE(ToleranceTest, KernelMeasure):
         return Measure.bind_cells(self, cells) if self.has_blocks else super().bind_cells(cells)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1)."""
-        if "asymptotic" not in self.nulls:
+        """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
+
+        That of the unbiased estimator is a Pearson curve.
+        """
+        if self.is_biased:
             return super().limit(predictions, n_jobs)
+        if not self.has_blocks:
+            return self._pearson_limit(predictions, n_jobs)
         bound = self._bind_blocks(predictions, n_jobs)
         values = _varying(bound.block_values(n_jobs), "the normal limit")
         estimate = float(values.mean())
@@ -226,6 +235,41 @@ class SKCE(ToleranceTest, KernelMeasure):
             null_text=f"normal limit of the mean over {values.size} blocks",
             parameters=bound.parameters,
             notes=(*bound.notes, *few),
+        )
+
+    def _pearson_limit(self, predictions: Predictions, n_jobs: int | None) -> Outcome:
+        r"""Return Pearson's curve of the mean over all pairs, by its first three moments under H0.
+
+        .. math:: E T^2 = \frac{2}{n (n - 1)} E h_{12}^2, \quad E T^3 =
+            \frac{8 (n - 2) E h_{12} h_{23} h_{31} + 4 E h_{12}^3}{n^2 (n - 1)^2},
+
+        where the expectations are means over the rows. The curve is of type III, as the limit
+        :math:`n T \to \sum_i \lambda_i (Z_i^2 - 1)` is for equal eigenvalues.
+
+        References
+        ----------
+        Widmann et al. (2019), section 5.2 and theorem G.2; Gretton et al. (2012), A kernel
+        two-sample test, JMLR 13, section 5.
+        """
+        pairs = self.bind_all_pairs(predictions, n_jobs)
+        n = predictions.n
+        estimate = pairs.value(n_jobs)
+        variance = 2.0 * pairs.row_moments(n_jobs)[1] / (n * (n - 1))
+        if not variance > 0:
+            raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
+        triples, cubes = pairs.third_moments()
+        third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
+        z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
+        return Outcome(
+            statistic_name="z",
+            statistic=z,
+            pvalue=pearson_sf(z, skewness),
+            estimate=estimate,
+            alternative="greater",
+            null_text=f"Pearson curve of variance 1 and skewness {skewness:.3g}",
+            parameters=pairs.parameters,
+            notes=(*pairs.notes, *((FEW_ROWS_NOTE,) if n < FEW_ROWS else ())),
+            degenerate=pairs.degenerate,
         )
 
     def residual_statistics(

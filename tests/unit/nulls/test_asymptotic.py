@@ -1,10 +1,14 @@
 """Limit laws: what the measure knows, passed on."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 from scipy import stats
 
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
+from caltest.kernels import Exponential
 from caltest.measures import SKCE
 
 
@@ -24,12 +28,39 @@ def test_asymptotic_test_is_a_one_sided_z_test(estimator, model, outcome_of):
     assert outcome.distribution is None
 
 
-@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
-def test_asymptotic_test_of_quadratic_estimators_is_not_applicable(estimator, outcome_of):
+def test_asymptotic_test_of_the_biased_estimator_is_not_applicable(outcome_of):
     """The message lists the nulls that have a meaning."""
     predictions = generative_model("M1", n=20, m=3, rng=0)
     with pytest.raises(NotApplicable, match=r"null 'asymptotic' has no meaning for .*'exact'"):
-        outcome_of("asymptotic", SKCE(estimator=estimator), predictions)
+        outcome_of("asymptotic", SKCE(estimator="biased"), predictions)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_asymptotic_test_of_the_unbiased_estimator_is_pearsons_curve(m, outcome_of):
+    """Moments over all pairs and triples by NumPy, the curve by SciPy."""
+    predictions = generative_model("M1", n=40, m=m, rng=0)
+    delta = np.eye(m)[predictions.labels] - predictions.probs
+    distance = np.abs(predictions.probs[:, None] - predictions.probs).sum(axis=2) / 2
+    h = np.exp(-distance / 0.3) * (delta @ delta.T)
+    n, at = 40, np.arange(40)
+    different = [(i, j, k) for i, j, k in product(at, at, at) if len({i, j, k}) == 3]
+    i, j, k = np.array(different).T
+    triples = (h[i, j] * h[j, k] * h[k, i]).mean()
+    off = h[~np.eye(n, dtype=bool)]
+    variance = 2 * (off**2).mean() / (n * (n - 1))
+    third = (8 * (n - 2) * triples + 4 * (off**3).mean()) / (n * (n - 1)) ** 2
+    outcome = outcome_of("asymptotic", SKCE(kernel=Exponential(0.3)), predictions)
+    assert outcome.statistic == pytest.approx(off.mean() / variance**0.5, rel=1e-10)
+    expected = stats.pearson3.sf(outcome.statistic, third / variance**1.5)
+    assert outcome.pvalue == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("m", [2, 10])
+def test_pearson_curve_is_near_the_exact_null(m, outcome_of):
+    """For calibrated predictions, of more rows than its triples are summed over."""
+    predictions = generative_model("M1", n=2500, m=m, rng=3)
+    found = [outcome_of(null, SKCE(), predictions).pvalue for null in ("asymptotic", "exact")]
+    assert found[0] == pytest.approx(found[1], abs=0.05)
 
 
 def test_asymptotic_test_of_a_measure_without_a_limit_is_not_applicable(outcome_of, count):

@@ -230,7 +230,7 @@ def test_skce_under_a_family_of_lenses_is_an_array():
 @pytest.mark.parametrize(
     ("options", "last"),
     [
-        ({}, ("bootstrap",)),
+        ({}, ("bootstrap", "asymptotic")),
         ({"estimator": "biased"}, ()),
         ({"estimator": "linear"}, ("asymptotic",)),
         ({"estimator": "block", "block_size": 5}, ("asymptotic",)),
@@ -320,12 +320,12 @@ def test_skce_in_blocks_takes_no_weights(estimator):
         skce(predictions, estimator=estimator)
 
 
-def test_limit_of_a_quadratic_estimator_is_not_applicable():
-    """The unbiased estimator is a degenerate U-statistic, with no normal limit."""
+def test_limit_of_the_biased_estimator_is_not_applicable():
+    """The biased estimator has the exact null, and the unbiased one Pearson's curve."""
     with pytest.raises(
-        NotApplicable, match=r"unbiased.* has no limiting distribution; use null='exact'"
+        NotApplicable, match=r"biased.* has no limiting distribution; use null='exact'"
     ):
-        SKCE().limit(generative_model("M1", n=20, m=3, rng=0))
+        SKCE(estimator="biased").limit(generative_model("M1", n=20, m=3, rng=0))
 
 
 @pytest.mark.parametrize("n", [2, 3, 8])
