@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_ndtr, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -122,27 +122,15 @@ def fit_sigmoid(scores: Floats, event: Flags, *, probit: bool = False) -> tuple[
         spread = 0.0
     z = (scores - centre) / spread if spread > 0 else np.zeros(n)
     design = np.stack([z, np.ones(n)])
-    beta = (
-        _fit_probit(design, targets)
-        if probit
-        else fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))[0]
-    )
+    if probit:
+        from statsmodels.genmod.families import Binomial, links
+        from statsmodels.genmod.generalized_linear_model import GLM
+
+        beta = GLM(targets, design.T, family=Binomial(links.Probit())).fit(tol=1e-14).params
+    else:
+        beta, _ = fit_logistic(design, targets, np.full(n, 1 / n), np.zeros(2))
     slope = float(beta[0] / spread) if spread > 0 else 0.0
     return slope, float(beta[1] - slope * centre)
-
-
-def _fit_probit(design: Floats, targets: Floats) -> Floats:
-    """Maximise the likelihood of targets in (0, 1), which is concave in the coefficients."""
-
-    def loss(beta: Floats) -> tuple[float, Floats]:
-        f = beta @ design
-        upper, lower = log_ndtr(f), log_ndtr(-f)
-        density = -0.5 * f * f - 0.5 * np.log(2 * np.pi)
-        slope = (1 - targets) * np.exp(density - lower) - targets * np.exp(density - upper)
-        return -float(np.mean(targets * upper + (1 - targets) * lower)), design @ slope / f.size
-
-    options = {"gtol": 1e-10, "ftol": 0.0}
-    return np.asarray(minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", options=options).x)
 
 
 def normalised(shares: Floats) -> Floats:

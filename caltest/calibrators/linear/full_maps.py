@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -17,17 +17,8 @@ from caltest.checks import check_choice
 from caltest.errors import invalid, shown
 from caltest.types import Floats
 
-# Options of the log loss and its penalty.
-OF_LINEAR = (
-    "reg",
-    "lam",
-    "mu",
-    "diagonal_lam",
-    "diagonal",
-    "off_diagonal",
-    "intercept",
-    "reference_class",
-)
+# Options that are not those of the log loss and its penalty.
+OF_BOTH = {"classes", "from_logits", "clip", "cv", "random_state", "n_jobs"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -179,10 +170,10 @@ class DirichletCalibrator(LinearMap):
         check_choice(self.parametrisation, ("linear", "generative"), "parametrisation")
         if self.parametrisation == "linear":
             return super()._minimise(data, lam, mu, start)
-        for name in OF_LINEAR:
-            value = getattr(self, name)
-            if not np.array_equal(value, getattr(DirichletCalibrator, name)):
-                rule = f"{name} must go with parametrisation='linear'"
+        for option in fields(LinearMap):
+            value, usual = (getattr(of, option.name) for of in (self, DirichletCalibrator))
+            if option.name not in OF_BOTH and not np.array_equal(value, usual):
+                rule = f"{option.name} must go with parametrisation='linear'"
                 raise invalid(rule, shown(value), "leave it out")
         X, codes, weight, total = self._design(data)
         m = data.inputs.m

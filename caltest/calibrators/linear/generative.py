@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-from caltest.numerics.newton import backtrack
 from caltest.types import Floats
 
 STEPS = 500
@@ -45,33 +44,25 @@ def fit_dirichlet(mean_logs: Floats) -> FittedDirichlet:
     array([2. , 1. , 0.5])
     """
 
+    def value(alpha: Floats) -> float:
+        return float(gammaln(alpha).sum() - gammaln(alpha.sum()) - (alpha - 1) @ mean_logs)
+
     def slope(alpha: Floats) -> Floats:
         return np.asarray(digamma(alpha) - digamma(alpha.sum()) - mean_logs)
 
-    def point(alpha: Floats) -> tuple[float, Floats]:
-        if alpha.min() <= 0:
-            return np.inf, alpha
-        return float(gammaln(alpha).sum() - gammaln(alpha.sum()) - (alpha - 1) @ mean_logs), alpha
-
-    def along(part: float) -> tuple[float, Floats]:
-        return point(alpha - part * move)
-
-    def is_flatter(trial: tuple[float, Floats]) -> bool:
-        return trial[1].min() > 0 and float(np.linalg.norm(slope(trial[1]))) < norm
-
-    alpha = np.ones_like(mean_logs)
-    enough = ENOUGH * (1 + float(np.abs(mean_logs).max()))
-    step = 0
-    while step < STEPS:
+    alpha, steps = np.ones_like(mean_logs), 0
+    norm, enough = np.inf, ENOUGH * (1 + np.abs(mean_logs).max())
+    while steps < STEPS and alpha.sum() <= LARGEST:
         gradient = slope(alpha)
         norm = float(np.linalg.norm(gradient))
-        if norm <= enough or alpha.sum() > LARGEST:
+        if norm <= enough:
             break
         inverse = 1 / polygamma(1, alpha)
-        rest = 1 / polygamma(1, alpha.sum()) - inverse.sum()
-        move = inverse * (gradient + (inverse @ gradient) / rest)
-        found = backtrack(along, point(alpha)[0], -float(gradient @ move), is_flatter)
-        if found is None:
-            break
-        alpha, step = found[1][1], step + 1
-    return FittedDirichlet(alpha, norm, step, bool(alpha.sum() <= LARGEST))
+        move = gradient + (inverse @ gradient) / (1 / polygamma(1, alpha.sum()) - inverse.sum())
+        move *= inverse
+        while (trial := alpha - move).min() <= 0 or (
+            value(trial) > value(alpha) and np.linalg.norm(slope(trial)) > norm
+        ):
+            move /= 2
+        alpha, steps = trial, steps + 1
+    return FittedDirichlet(alpha, norm, steps, bool(alpha.sum() <= LARGEST))

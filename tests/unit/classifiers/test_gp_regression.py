@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, log_ndtr, ndtr
 from sklearn.datasets import make_blobs
 from sklearn.isotonic import IsotonicRegression
 
@@ -38,8 +38,8 @@ def test_platt_scaling_is_a_sigmoid_of_the_posterior_mean(m):
 
 
 @pytest.mark.parametrize("m", [2, 3])
-def test_probit_and_isotonic_are_those_of_other_libraries_on_the_rows_held_out(m):
-    """Of statsmodels, with Platt's targets, and of scikit-learn."""
+def test_probit_and_isotonic_are_fitted_to_the_rows_held_out(m):
+    """The likelihood with Platt's targets is greatest; scikit-learn gives the same steps."""
     x, y = X[m > Y], Y[m > Y]
     for platt in ("probit", "isotonic"):
         model = GPRegressionClassifier(platt=platt, random_state=0).fit(x, y)
@@ -55,9 +55,13 @@ def test_probit_and_isotonic_are_those_of_other_libraries_on_the_rows_held_out(m
                 continue
             positive, rest = event.sum(), (~event).sum()
             targets = np.where(event, (positive + 1) / (positive + 2), 1 / (rest + 2))
-            probit = sm.families.Binomial(sm.families.links.Probit())
-            found = sm.GLM(targets, sm.add_constant(mean[held, k]), family=probit).fit(tol=1e-14)
-            expected.append(found.predict(sm.add_constant(mean[:, k])))
+
+            def loss(beta, f=mean[held, k], targets=targets):
+                up, down = log_ndtr(beta[0] + beta[1] * f), log_ndtr(-beta[0] - beta[1] * f)
+                return -(targets * up + (1 - targets) * down).sum()
+
+            beta = minimize(loss, [0, 0], method="Nelder-Mead", options={"xatol": 1e-10}).x
+            expected.append(ndtr(beta[0] + beta[1] * mean[:, k]))
         rows = np.column_stack([1 - expected[0], *expected] if m == 2 else expected)
         rows /= rows.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(model.predict_proba(x), rows, atol=1e-6)
