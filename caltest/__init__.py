@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from caltest import integrations as integrations
     from caltest import metrics as metrics
     from caltest import testing as testing
+    from caltest.active import ActiveLearner
     from caltest.comparison import compare_calibrators, compare_models
     from caltest.htests import test_calibration, test_master_scale
     from caltest.monitoring import Monitor, combine_evalues, monitor
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from caltest.verdicts import verdict
 
 __all__ = [
+    "ActiveLearner",
     "DegenerateDataWarning",
     "GroupsTest",
     "HTest",
@@ -87,6 +89,7 @@ _MODULES = (
     "testing",
 )
 _NAMES = {
+    "ActiveLearner": "caltest.active",
     "GroupsTest": "caltest.results",
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",

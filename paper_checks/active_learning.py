@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
+from caltest import ActiveLearner
 from caltest.calibrators import GPCalibrator
 from paper_checks.check import AGAIN, NOT_IN_PAPER, Claim, Row
 from paper_checks.gp_protocol import measured
@@ -104,12 +105,6 @@ LEARNERS = {
 }
 
 
-def entropy(probs: Floats) -> Floats:
-    """Entropy of each row, relative to that of equal probabilities."""
-    safe = np.maximum(probs, np.finfo(float).tiny)
-    return -(probs * np.log(safe)).sum(axis=1) / np.log(probs.shape[1])
-
-
 def kitti(path: Path) -> tuple[Floats, Ints, Floats, Ints]:
     """KITTI with all its classes, standardised by the training part."""
     stored = np.load(path)
@@ -121,40 +116,6 @@ def kitti(path: Path) -> tuple[Floats, Ints, Floats, Ints]:
     return (X - mean) / deviation, codes[: len(X)], (X_test - mean) / deviation, codes[len(X) :]
 
 
-class Learner:
-    """An online classifier, and a calibrator that is fitted when labels are bought for it."""
-
-    def __init__(self, name: str, m: int, seed: int) -> None:
-        self.classes = np.arange(m)
-        self.model = LEARNERS[name](seed)
-        self.passes = PASSES if name == "1layer_NN" else 1
-        self.calibrator: GPCalibrator | None = None
-        self.kept: list[tuple[Floats, Ints]] = []
-
-    def learn(self, X: Floats, y: Ints) -> None:
-        """Learn from new rows."""
-        for _ in range(self.passes if len(y) else 0):
-            self.model.partial_fit(X, y, classes=self.classes)
-
-    def raw(self, X: Floats) -> Floats:
-        """Uncalibrated probabilities; a row of zeros becomes uniform."""
-        probs = self.model.predict_proba(X)
-        total = probs.sum(axis=1, keepdims=True)
-        return np.where(total > 0, probs / np.where(total > 0, total, 1), 1 / probs.shape[1])
-
-    def calibrate(self, X: Floats, y: Ints) -> None:
-        """Add rows to the calibration set and fit to all of it."""
-        self.kept.append((self.raw(X), y))
-        probs, labels = (np.concatenate(part) for part in zip(*self.kept, strict=True))
-        self.calibrator = GPCalibrator(covariance="diagonal", classes=self.classes)
-        self.calibrator.fit(probs, labels)
-
-    def predict(self, X: Floats) -> Floats:
-        """Probabilities, calibrated after the first calibration."""
-        probs = self.raw(X)
-        return probs if self.calibrator is None else self.calibrator.predict_proba(probs)
-
-
 def run(
     path: Path, name: str, seed: int, *, calibrate: bool, protocol: str = "program"
 ) -> list[Row]:
@@ -162,37 +123,22 @@ def run(
     X, y, X_test, y_test = kitti(path)
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order]
-    learner = Learner(name, int(max(y.max(), y_test.max())) + 1, seed)
+    learner = ActiveLearner(
+        model=LEARNERS[name](seed),
+        calibrator=GPCalibrator(covariance="diagonal") if calibrate else None,
+        passes=PASSES if name == "1layer_NN" else 1,
+        **asdict(PROTOCOLS[protocol]),
+    )
+    classes = np.arange(max(y.max(), y_test.max()) + 1)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the latent mean falls", UserWarning)
-        given = PROTOCOLS[protocol]
-        rows = _pass(learner, (X, y), (X_test, y_test), given, calibrate=calibrate)
+        rows = [
+            {"seen": at.seen_, "bought": at.bought_} | measured(at.predict_proba(X_test), y_test)
+            for at in learner.steps(X, y, classes=classes)
+        ]
     experiment = "active" if protocol == "program" else f"active, {protocol}"
     start = {"experiment": experiment, "classifier": name, "seed": seed, "calibrated": calibrate}
     return [start | row for row in rows]
-
-
-def _pass(learner: Learner, train: Any, test: Any, how: Protocol, *, calibrate: bool) -> list[Row]:
-    X, y = train
-    learner.learn(X[: how.start], y[: how.start])
-    at, bought, points, rows = how.start, how.start, list(how.points if calibrate else ()), []
-    while at < len(y):
-        if points and bought >= points[0]:
-            # The next uncertain rows are bought to calibrate, not to learn from.
-            chosen = _uncertain(learner, X, at, how.threshold)[: how.calibration]
-            learner.calibrate(X[chosen], y[chosen])
-            bought, at, _ = bought + len(chosen), int(chosen[-1]) + 1, points.pop(0)
-        found = measured(learner.predict(test[0]), test[1])
-        rows.append({"seen": at, "bought": bought} | found)
-        batch = slice(at, at + how.batch)
-        wanted = entropy(learner.predict(X[batch])) > how.threshold
-        learner.learn(X[batch][wanted], y[batch][wanted])
-        at, bought = at + how.batch, bought + int(wanted.sum())
-    return rows
-
-
-def _uncertain(learner: Learner, X: Floats, at: int, threshold: float) -> Ints:
-    return at + np.flatnonzero(entropy(learner.predict(X[at:])) > threshold)
 
 
 # ---- figure -------------------------------------------------------------------------------------

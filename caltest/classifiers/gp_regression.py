@@ -22,12 +22,7 @@ from caltest.classifiers.regressions import RegressionsClassifier
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
 
-SCALINGS = {
-    False: "Platt scaling",
-    True: "Platt scaling",
-    "probit": "probit scaling",
-    "isotonic": "isotonic regression",
-}
+SCALINGS = {"probit": "probit scaling", "isotonic": "isotonic regression"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -184,7 +179,7 @@ class GPRegressionClassifier(RegressionsClassifier):
         return points
 
     def _more_facts(self) -> dict[str, object]:
-        name, scaling = SCALINGS[self.platt], "no"
+        name, scaling = SCALINGS.get(str(self.platt), "Platt scaling"), "no"
         if self.platt:
             held = self._n_held_out
             scaling = f"on {held} rows held out" if held else "on the rows of the regression"

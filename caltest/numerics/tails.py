@@ -30,21 +30,6 @@ def student_sf(t: float, degrees: float) -> float:
     return float(scipy.special.stdtr(degrees, -t))
 
 
-def pearson_sf(z: float, skewness: float) -> float:
-    """Return P(Z > z) for Pearson's curve of type III with mean 0, variance 1 and a skewness >= 0.
-
-    It is a gamma distribution, and the normal one where the skewness is 0.
-    """
-    half = skewness / 2
-    if half < LEAST_SKEWNESS:
-        return normal_sf(z)
-    shape = 1 / half**2
-    return max(float(scipy.special.gammaincc(shape, max(shape + z / half, 0.0))), SMALLEST_TAIL)
-
-
-LEAST_SKEWNESS = 1e-4  # halved; the normal distribution is as near
-
-
 MODULUS_MEETING, RANGE_MEETING = 1.0, 1.5
 
 

@@ -154,12 +154,6 @@ def test_claim_on_active_learning_compares_runs_in_pairs(gain, verdict):
     assert f"difference {gain + 0.001:+.4f}" in first.ours
 
 
-def test_entropy_is_relative_to_equal_probabilities():
-    """Between 0 and 1, also where a probability is 0."""
-    found = active_learning.entropy(np.array([[0.25] * 4, [1.0, 0, 0, 0], [0.5, 0.5, 0, 0]]))
-    np.testing.assert_allclose(found, [1, 0, 0.5], atol=1e-15)
-
-
 def _gp_rows(distance):
     """Fits of GPC, GPD and GPR in four splits; GPD is `distance` away from GPC, GPR 0.1."""
     apart = {"GPC": 0.0, "GPD": distance, "GPR": 0.3, "GPR + Platt": 0.1}

@@ -117,11 +117,9 @@ class AllPairs(PairMean, UStatistic):
 
         Of more than `MOST_TRIPLED` rows, over as many that are drawn. Unweighted rows only.
         """
-        n = self.predictions.n
-        rows = np.arange(n)
-        if n > MOST_TRIPLED:
-            rows = np.sort(np.random.default_rng(0).choice(n, MOST_TRIPLED, replace=False))
-            n = MOST_TRIPLED
+        n = min(self.predictions.n, MOST_TRIPLED)
+        drawn = np.random.default_rng(0).choice(self.predictions.n, n, replace=False)
+        rows = np.sort(drawn)
         left, right = np.repeat(rows, n), np.tile(rows, n)
         delta, h = residuals(self.predictions)[rows], np.zeros((n, n))
         for term in self.kernel.terms:

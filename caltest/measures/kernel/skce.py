@@ -10,6 +10,7 @@ from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
+import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
@@ -44,7 +45,7 @@ from caltest.measures.tolerance import (
     unseen_chance,
 )
 from caltest.numerics.event_tails import largest_tail
-from caltest.numerics.tails import normal_sf, pearson_sf, student_sf
+from caltest.numerics.tails import SMALLEST_TAIL, normal_sf, student_sf
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
@@ -263,7 +264,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         return Outcome(
             statistic_name="z",
             statistic=z,
-            pvalue=pearson_sf(z, skewness),
+            pvalue=max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL),
             estimate=estimate,
             alternative="greater",
             null_text=f"Pearson curve of variance 1 and skewness {skewness:.3g}",

@@ -572,22 +572,17 @@ class Sharpness(Measure):
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowStatistic:
         units, m = RowUnits(Confidence()(predictions)), predictions.m
-        weight = row_weights(predictions)
-        n = np.count_nonzero(weight)
-        largest = 4.0 * (m / (m - 1)) ** 2
-        confidence = predictions.probs.max(axis=1)
-        mean = weight @ confidence / weight.sum()
-        spread = float(weight @ (confidence - mean) ** 2 / weight.sum())
-        value = largest * spread * n / (n - 1) if n > 1 else 0.0
+        weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
+        n = int(np.count_nonzero(weight))
+        variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
+        value = 4.0 * (m / (m - 1)) ** 2 * variance
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
-        return RowStatistic(
-            Statistic(
-                units=units,
-                sums=ConfidenceSums(units),
-                value=lambda sums: np.full((len(sums), 1), value),
-                degenerate=few,
-            )
-        )
+        sums = ConfidenceSums(units)
+
+        def constant(sums: Floats) -> Floats:
+            return np.full((len(sums), 1), value)
+
+        return RowStatistic(Statistic(units=units, sums=sums, value=constant, degenerate=few))
 
 
 def sharpness(
