@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -60,6 +60,10 @@ class GPCalibrator(Calibrator):
         more than 30 % of the rows have one above 0.999, so that sure and very sure predictions
         have the same z, the centred logarithms of probabilities at their best temperature, mixed
         with a share of 1 / (n + 1) of the uniform ones, if their evidence lower bound is greater.
+    mean_function : {"identity", "zero"}
+        The prior mean of f: that of the identity map, log z or z of logits (section 3), or zero, a
+        priori a map to the uniform prediction; pycalib takes either. With zero the kernel
+        alone carries the map: raise `variance_bounds` where scores are logits.
     covariance : {"full", "diagonal"}, default "full"
         Whether the covariances of the latent variables within a row count. The paper's software
         takes the variances alone.
@@ -166,6 +170,7 @@ class GPCalibrator(Calibrator):
 
     n_inducing: int = 10
     scores: str = "auto"
+    mean_function: str = "identity"
     covariance: str = "full"
     expectation: str = "taylor"
     inference: str = "auto"
@@ -209,7 +214,7 @@ class GPCalibrator(Calibrator):
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
         self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
         self.n_evaluations_ = fitted.evaluations
-        known = bound(scores, q, full=True, n_jobs=self.n_jobs)
+        known = bound(self._of_mean(scores), q, full=True, n_jobs=self.n_jobs)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
 
@@ -240,6 +245,7 @@ class GPCalibrator(Calibrator):
     def _check(self, m: int) -> None:
         checks.check_integer(self.n_inducing, "n_inducing")
         checks.check_choice(self.scores, ("auto", "probabilities"), "scores")
+        checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
         checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
         checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
         checks.check_choice(
@@ -255,7 +261,12 @@ class GPCalibrator(Calibrator):
         checks.check_optional_integer(self.batch_size, "batch_size")
         checks.check_jobs(self.n_jobs)
 
+    def _of_mean(self, scores: GPScores) -> GPScores:
+        """Return the scores with the prior mean that the option names."""
+        return replace(scores, prior=(self.mean_function == "identity") * scores.prior)
+
     def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
+        scores = self._of_mean(scores)
         boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
         limits = fit.kernel_limits(*boxes, extent=units.extent if self.logarithmic_ else None)
         plan = fit.FitSettings(
@@ -322,7 +333,8 @@ class GPCalibrator(Calibrator):
         if self.knots_.size:
             return fit.interpolated(self.knots_, self.heights_, prior)
         u = self._units.of(z.ravel())
-        return prior + fit.latent_mean(self._latent, u).reshape(z.shape)
+        mean = (self.mean_function == "identity") * prior
+        return mean + fit.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         self._check(inputs.m)

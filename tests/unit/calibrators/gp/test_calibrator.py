@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.base import clone
 
+import caltest as ct
 from caltest import InvalidInput
 from caltest.calibrators import GPCalibrator, OneVsRest, TemperatureScaling
 from caltest.calibrators.gp.fit import unfinished
@@ -429,3 +430,17 @@ def test_plot_of_equal_scores_shows_their_surroundings(logarithmic, low, high):
     assert (z[0], z[-1]) == (low, high)
     z = places_of_plot(np.array([0.0, 0.5]), logarithmic=logarithmic)
     assert (z[0], z[-1]) == (0.001 if logarithmic else 0.0, 0.5)
+
+
+def test_zero_mean_function_is_uniform_a_priori_and_learns_the_map_from_data():
+    """By the softmax of the latent function alone, at its mean; a flat kernel leaves the prior."""
+    data = ct.datasets.generative_model("M1", 800, 3, rng=0)
+    options = {"mean_function": "zero", "inference": "mean"}
+    flat = GPCalibrator(variance_bounds=(1e-9, 1e-8), noise_bounds=(1e-9, 1e-8), **options)
+    np.testing.assert_allclose(flat.fit(data).predict_proba(data.probs), 1 / 3, atol=1e-2)
+    model = GPCalibrator(monotone=True, **options).fit(data)
+    probs = model.predict_proba(data.probs)
+    latent = model.latent(data.probs.ravel()).mean.reshape(-1, 3)
+    np.testing.assert_allclose(probs, softmax(latent, axis=1), rtol=1e-9)
+    losses = [-np.log(p[np.arange(800), data.labels]).mean() for p in (probs, data.probs)]
+    assert losses[0] < losses[1] + 0.02
