@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from caltest.plots.seen import Event
 
 NAME = "a reliability diagram"
-BARS = ("consistency",)
+BARS = ("consistency", "gap")
 CURVES = ("smooth",)
 BANDS = ("auto", "consistency", "confidence")
 Band = str | CorpBand | ConfidenceBandCurve | None
 
 BAR_WIDTH = 5.0  # points
+ROUNDING = 1e-9  # of probabilities
 MOST_STEPS = 500
 LARGEST, SMALLEST = 48.0, 6.0  # area of a point in square points
 FEW, SOME = 10, 30  # rows of a bin below which its point is faint, or less so
@@ -92,6 +93,9 @@ class Diagram:
             self._draw_confidence_band(ax, event, scale)
         if self.corp:
             _curve(ax, *event.corp().points, scale)
+            return
+        if self.bars == "gap":
+            _gap_bars(ax, self.bins_of(event, scale), scale, self.bins)
             return
         if self.curve is not None:
             _smooth(ax, event.smooth(self.level), scale, band=self.band == "auto")
@@ -164,8 +168,11 @@ def reliability_diagram(
     binning : {"uniform", "quantile"}, optional
         Bins of equal width or of equal mass; by default of equal mass where the axes are cut to the
         predictions, or where few bins of equal width have any.
-    bars : "consistency" or None
-        Whether each bin has its bar, see `caltest.measures.reliability_bins`.
+    bars : {"consistency", "gap"} or None
+        Whether each bin has its bar, see `caltest.measures.reliability_bins`. "gap" is the style
+        of the papers on networks (Guo et al. 2017, figure 1; Kull et al. 2019, figure 1): bars of
+        the observed frequency and of its gap to the mean prediction, whose mean by rows is the
+        ECE, in place of points and curve; the consistency bars stand on them as lines.
     curve : "smooth" or None
         Whether the smooth curve is drawn.
     band : {"auto", "consistency", "confidence"}, CorpBand, ConfidenceBandCurve or None
@@ -326,13 +333,29 @@ def _if_calibrated(
         ax.vlines(x, low, high, linewidth=BAR_WIDTH, **style)
 
 
+def _gap_bars(ax: Axes, found: ReliabilityBins, scale: Scale, bins: int) -> None:
+    """Draw bars of the observed frequencies, of their gaps, and what a calibrated model shows."""
+    inner = (found.right[:-1] + found.left[1:]) / 2
+    left, right = np.append(found.left[0], inner), np.append(inner, found.right[-1])
+    if found.binning == "uniform":
+        right = np.maximum(np.ceil(found.mean * bins - ROUNDING), 1) / bins
+        left = right - 1 / bins
+    left, right, y, mean = map(scale.place, (left, right, found.frequency, found.mean))
+    style: dict[str, Any] = {"width": right - left, "align": "edge", "edgecolor": "white"}
+    ax.bar(left, y - scale.low, bottom=scale.low, color=base.BLUE, label="observed", **style)
+    gap = {"color": base.VERMILION, "alpha": 0.5, "hatch": "//", "label": "gap to the prediction"}
+    ax.bar(left, np.abs(mean - y), bottom=np.minimum(mean, y), **(style | gap))
+    limits = scale.place(found.lower), scale.place(found.upper)
+    name = f"{100 * found.level:g} % if calibrated"
+    ax.vlines(mean, *limits, color=base.BLACK, linewidth=base.LINE, zorder=4, label=name)
+
+
 def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -> None:
     """Draw the bins; those outside their limits stand out, in black and white too."""
     from matplotlib.colors import to_rgba
 
-    rounding = 1e-9
     y = found.frequency
-    outside = (y < found.lower - rounding) | (y > found.upper + rounding)
+    outside = (y < found.lower - ROUNDING) | (y > found.upper + ROUNDING)
     outside &= compared
     area = np.maximum(LARGEST * found.mass / found.mass.max(), SMALLEST)
     opacity = np.where(found.count < FEW, 0.4, np.where(found.count < SOME, 0.7, 1.0))

@@ -80,7 +80,7 @@ def reliability_grid(
         Number of bins.
     binning : {"uniform", "quantile"}, optional
         Bins of equal width or of equal mass; by default of equal mass on log odds.
-    bars : "consistency" or None
+    bars : {"consistency", "gap"} or None
         Whether each bin has its bar.
     corp : bool, default False
         Draw isotonic fits in place of bins.
