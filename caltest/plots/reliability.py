@@ -342,7 +342,7 @@ def _gap_bars(ax: Axes, found: ReliabilityBins, scale: Scale, bins: int) -> None
         left = right - 1 / bins
     left, right, y, mean = map(scale.place, (left, right, found.frequency, found.mean))
     style: dict[str, Any] = {"width": right - left, "align": "edge", "edgecolor": "white"}
-    ax.bar(left, y - scale.low, bottom=scale.low, color=base.BLUE, label="observed", **style)
+    ax.bar(left, y - scale.low, bottom=scale.low, color=base.BLUE, label="observed, bins", **style)
     gap = {"color": base.VERMILION, "alpha": 0.5, "hatch": "//", "label": "gap to the prediction"}
     ax.bar(left, np.abs(mean - y), bottom=np.minimum(mean, y), **(style | gap))
     limits = scale.place(found.lower), scale.place(found.upper)

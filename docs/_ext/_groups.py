@@ -32,7 +32,7 @@ GROUPS = {
         "Tests": ["verdict", "test_calibration", "test_segments", "test_master_scale"],
         "Data": ["Predictions"],
         "Results": ["HTest", "HTestTable", "GroupsTest", "SegmentsTest", "Segment"],
-        "Comparing and calibrating": ["compare_calibrators", "compare_models"],
+        "Comparing and calibrating": ["compare_calibrators", "compare_models", "ActiveLearner"],
         "Planning": ["power", "sample_size", "sample_size_for_precision"],
         "Monitoring": ["monitor", "Monitor", "plan_monitoring", "combine_evalues"],
         "Report": ["report"],

@@ -54,6 +54,24 @@ def test_points_outside_their_bars_stand_out():
     assert names_of(plain) == ["observed"]
 
 
+@pytest.mark.parametrize("binning", ["uniform", "quantile"])
+def test_bars_of_accuracy_and_gap_are_those_of_the_bins(binning):
+    """The ECE is the mean gap by rows; bars do not overlap, and hold the mean prediction."""
+    ax = reliability_diagram(P, Y, bars="gap", binning=binning, bins=8, zoom=False)
+    found = reliability_bins(P, Y, binning=binning, bins=8)
+    observed, gaps = ax.containers
+    assert [bar.get_height() for bar in observed] == pytest.approx(found.frequency.tolist())
+    gap = np.array([bar.get_height() for bar in gaps])
+    if binning == "uniform":
+        assert gap @ found.mass / found.mass.sum() == pytest.approx(ct.measures.ece(P, Y, bins=8))
+    np.testing.assert_allclose(gap, np.abs(found.mean - found.frequency))
+    left = np.array([bar.get_x() for bar in observed])
+    right = left + [bar.get_width() for bar in observed]
+    assert ((left <= found.mean) & (found.mean <= right)).all()
+    assert (right[:-1] <= left[1:] + 1e-12).all()
+    assert "95 % if calibrated" in names_of(ax)
+
+
 def test_band_joins_the_bars():
     """The consistency band takes the place of the bars."""
     ax = reliability_diagram(P, Y, band="consistency", histogram=False)
