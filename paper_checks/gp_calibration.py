@@ -32,6 +32,7 @@ from paper_checks.check import (
     cells,
     monte_carlo,
 )
+from paper_checks.active_learning import FOREST
 from paper_checks.gp_protocol import LOGITS, OF_THE_TEXT
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ CAPTIONS = {
         "a line for each run and method, of every fifth evaluation."
     ),
 }
-TRAINED = ("AdaBoost", "XGBoost", "random_forest", "1layer_NN")
+TRAINED = wenger_tables.CLASSIFIERS
+SUBSTITUTE = "HistGradientBoostingClassifier"  # of XGBoost, where it is not installed
 METHODS = wenger_tables.METHODS
 HUNDRED = ("Uncal", f"Temp{LOGITS}", f"GPcalib{LOGITS}", "GPcalib", "Temp")
-FOREST = "random forest"  # of active learning
 EPOCHS = 60
 
 
@@ -92,11 +93,12 @@ def tasks(setting: Setting) -> list[Task]:
         found += [
             Task(f"active {name} seed {seed}", learn_actively, (kitti, name, seed))
             for name in active_learning.LEARNERS
+            if name != active_learning.FOREST
             for seed in range(runs)
         ]
         found += [
-            Task(f"active, text, seed {seed}", learn_actively, (kitti, FOREST, seed, "text"))
-            for seed in range(setting.choose(0, 1, 10))
+            Task(f"active, text, {FOREST} seed {seed}", learn_actively, (kitti, FOREST, seed, "text"))
+            for seed in range(setting.choose(0, 1, 5))
         ]
     if c100 is not None:
         found += [
@@ -110,13 +112,16 @@ def _sets(setting: Setting) -> int:
     return setting.choose(2, 20, 100)
 
 
+HOW = {("MNIST", "XGBoost"): " halved steps", ("KITTI", "XGBoost"): " exact splits"}
+
+
 def _classifier_tasks(
     name: str, path: Path, seeds: int, rows: int, models: Iterable[str] = TRAINED
 ) -> list[Task]:
     """List fits by classifier; one that does not depend on its seed is fitted once."""
     found = []
     for model in models:
-        how = " halved steps" if (name, model) == ("MNIST", "XGBoost") else ""
+        how = HOW.get((name, model), "")
         last = seeds if model in gp_protocol.SEEDED else min(seeds, 1)
         for seed in range(1, 1 + last):
             arguments = (name, path, model, seed, gp_protocol.FOLDS, rows)
@@ -135,7 +140,7 @@ def classified(
         fitted.fit(X, y)
     probs = fitted.predict_proba(X_test).astype(float)
     probs /= probs.sum(axis=1, keepdims=True)
-    start = {"experiment": name, "classifier": model, "seed": seed}
+    start = {"experiment": name, "classifier": model, "seed": seed, "made by": type(fitted).__name__}
     return [start | row for row in gp_protocol.folds(probs, y_test, METHODS, n_folds, rows)]
 
 
