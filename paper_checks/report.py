@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from paper_checks.check import AGAIN, DIFFERS, REPRODUCED, VERDICTS, Claim, Outcome, Part, Row
+from paper_checks.check import AGAIN, COMPARED, DIFFERS, VERDICTS, Claim, Outcome, Part, Row
 from paper_checks.runner import RESULTS, load
 
 COLUMNS = (
@@ -24,6 +24,9 @@ COLUMNS = (
     "verdict",
     "explained",
     "note",
+    "wrong",
+    "passing",
+    "at best",
 )
 
 
@@ -47,7 +50,7 @@ def poorer(outcome: Outcome, results: Path = RESULTS) -> bool:
     path = results / f"{outcome.name}_{outcome.setting.mode}.csv"
     verdicts = [claim.verdict for part in outcome.parts for claim in part.claims]
     kept = [row["verdict"] for row in read(path)] if path.exists() else []
-    here, there = (sum(v in {REPRODUCED, DIFFERS} for v in some) for some in (verdicts, kept))
+    here, there = (sum(v in COMPARED for v in some) for some in (verdicts, kept))
     return here < there
 
 
@@ -63,7 +66,7 @@ def write(outcome: Outcome, results: Path = RESULTS) -> None:
         rows = module.summary(rows, outcome.setting)
     names = list(dict.fromkeys(key for row in rows for key in row))
     _write_csv(results / f"{stem}_rows.csv", names, rows)
-    if rows is outcome.rows:
+    if outcome.tasks and rows is outcome.rows:
         _write_csv(results / f"{stem}_tasks.csv", ("key", "rows"), outcome.tasks)
     pictures = _write_figures(module, outcome, results)
     page = _page(outcome, pictures)
@@ -92,10 +95,20 @@ def _claim_rows(parts: Sequence[Part]) -> list[Row]:
             "verdict": claim.verdict,
             "explained": str(claim.explained) if claim.verdict == DIFFERS else "",
             "note": claim.note,
+            **_wrong_columns(claim),
         }
         for part in parts
         for claim in part.claims
     ]
+
+
+def _wrong_columns(claim: Claim) -> Row:
+    """How many wrong columns a cell has, and how many pass: today, and with a tolerance of `floor`."""
+    if not claim.others or claim.verdict not in COMPARED:
+        return {}
+    least = claim.tolerance if claim.floor is None else claim.floor
+    now, best = (claim.passing(tolerance) for tolerance in (claim.tolerance, least))
+    return {"wrong": len(claim.others), "passing": now, "at best": best}
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -127,7 +140,8 @@ def _write_figures(module: ModuleType, outcome: Outcome, results: Path) -> dict[
     with mpl.rc_context({"svg.hashsalt": "caltest", "svg.fonttype": "none"}):
         for key, figure in module.figures(outcome.rows, outcome.setting).items():
             name = f"{outcome.name}_{outcome.setting.mode}_{key}.svg"
-            figure.savefig(results / name, metadata={"Date": None}, bbox_inches="tight")
+            if figure is not None:  # of samples that are not stored the old one stays
+                figure.savefig(results / name, metadata={"Date": None}, bbox_inches="tight")
             written[name] = captions.get(key, "")
     return written
 
