@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--full", action="store_true", help="as large as the papers' (hours)")
-    size.add_argument("--smoke", action="store_true", help="a few minutes; writes nothing")
+    size.add_argument("--smoke", action="store_true", help="less than a minute; writes nothing")
     add("--jobs", type=int, default=0, help="processes; by default one per core")
     add("--fresh", action="store_true", help="compute again what is kept")
     add("--stored", action="store_true", help="take rows from results/, run only what is not there")

@@ -47,7 +47,9 @@ def table(rows: Sequence[Row], measure: str, names: Sequence[str]) -> NDArray[np
     for row in rows:
         methods = found.setdefault((row["set"], row["classifier"]), {})
         methods.setdefault(row["calibrator"], []).append(row[measure])
-    means = [[np.mean(methods[name]) for name in names] for methods in found.values()]
+    means = [
+        [sum(methods[name]) / len(methods[name]) for name in names] for methods in found.values()
+    ]
     return np.asarray(np.round(means, DIGITS))
 
 

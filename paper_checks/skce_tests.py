@@ -40,7 +40,7 @@ def tasks(setting: Setting) -> list[Task]:
     resamples = setting.choose(99, RESAMPLES, RESAMPLES)
     for m in CLASSES:
         # Of 1000 classes there are fewer: one data set takes 40 ms.
-        sets = setting.choose(10, 500, 10_000) if m < 1000 else setting.choose(5, 200, 2000)
+        sets = setting.choose(5, 500, 10_000) if m < 1000 else setting.choose(2, 200, 2000)
         others = setting.choose(0, 50, 500) if m < 1000 else setting.choose(0, 0, 50)
         for model in MODELS:
             for chunk, size in _chunks(sets):
