@@ -231,14 +231,14 @@ def _draw(ax: Axes, rows: list[Row], measure: str) -> None:
 # ---- claims -------------------------------------------------------------------------------------
 
 TEXT = (
-    "One pass through KITTI with all its classes and its features as they are, ten random orders. A "
-    "label is bought where the entropy of the prediction is above 0.5 of its largest value; 1000 "
-    "labels to start with, 200 to calibrate with. The paper's intervals are \"regularly spaced\": "
-    "here every 1500 labels, as in the authors' program. The Mondrian forest of ten trees is grown "
-    "again with each batch of 250 rows, and has then the distribution of one that is extended. The "
-    "paper's statements are on its figures 3 and 4, which print no numbers. All errors are means over the last third of "
-    "the pass. Higher and lower mean by at least three standard errors of the differences of "
-    "paired runs."
+    "One pass through KITTI with all its classes and its features as they are, ten random orders. "
+    "A label is bought where the entropy of the prediction is above 0.5 of its largest value; "
+    "1000 labels to start with, 200 to calibrate with. The paper's intervals are \"regularly "
+    "spaced\": here every 1500 labels, as in the authors' program. The Mondrian forest of ten "
+    "trees is grown again with each batch of 250 rows, and has then the distribution of one that "
+    "is extended. The paper's statements are on its figures 3 and 4, which print no numbers. All "
+    "errors are means over the last third of the pass. Higher and lower mean by at least three "
+    "standard errors of the differences of paired runs."
 )
 TEXT_PROGRAM = (
     "The same with the settings of the authors' program (another version of the paper): threshold "

@@ -214,7 +214,11 @@ def _rank_widths(
         squares += variance**2 / (k - 1)
     df = own**2 / np.maximum(squares, np.finfo(float).tiny)
     widths = student.isf(LEVEL / 2, np.maximum(df, 1.0)) * np.sqrt(own + paper)
-    return widths, NORMAL * np.sqrt(paper), f"t at {LEVEL:.1%}, jackknife over the repetitions of each set, and rounding"
+    return (
+        widths,
+        NORMAL * np.sqrt(paper),
+        f"t at {LEVEL:.1%}, jackknife over the repetitions of each set, and rounding",
+    )
 
 
 # ----------------------------------------------------------------------------------------- parts
@@ -306,9 +310,7 @@ def supplement(rows: Sequence[Row], missing: str, tried: Clipped) -> Part:
         found += _table_claims(rows, measure, lines, f"supplement, {number}", COLUMNS, tried)
         printed = rank_methods(lines[AVERAGE], n_datasets=pairs(rows)).chi2_pvalue
         order = ranking(rows, measure, names=COLUMNS)
-        found.append(
-            _friedman("supplement, figure 6", measure, FRIEDMAN[measure], order, printed)
-        )
+        found.append(_friedman("supplement, figure 6", measure, FRIEDMAN[measure], order, printed))
     apart = [claim for claim in found if claim.verdict == DIFFERS]
     zeros = sum(any(f", {key}, " in claim.where for key in WITH_ZEROS) for claim in apart)
     averages = sum(f", {AVERAGE}, " in claim.where for claim in apart)

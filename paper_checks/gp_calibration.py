@@ -19,6 +19,7 @@ from paper_checks import (
     training_epochs,
     wenger_tables,
 )
+from paper_checks.active_learning import FOREST
 from paper_checks.check import (
     AGAIN,
     FULL_ONLY,
@@ -32,7 +33,6 @@ from paper_checks.check import (
     cells,
     monte_carlo,
 )
-from paper_checks.active_learning import FOREST
 from paper_checks.gp_protocol import LOGITS, OF_THE_TEXT
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def tasks(setting: Setting) -> list[Task]:
             for seed in range(runs)
         ]
         found += [
-            Task(f"active, text, {FOREST} seed {seed}", learn_actively, (kitti, FOREST, seed, "text"))
+            Task(
+                f"active, text, {FOREST} seed {seed}", learn_actively, (kitti, FOREST, seed, "text")
+            )
             for seed in range(setting.choose(0, 1, 10))
         ]
     if c100 is not None:
@@ -139,7 +141,12 @@ def classified(
         fitted.fit(X, y)
     probs = fitted.predict_proba(X_test).astype(float)
     probs /= probs.sum(axis=1, keepdims=True)
-    start = {"experiment": name, "classifier": model, "seed": seed, "made by": type(fitted).__name__}
+    start = {
+        "experiment": name,
+        "classifier": model,
+        "seed": seed,
+        "made by": type(fitted).__name__,
+    }
     return [start | row for row in gp_protocol.folds(probs, y_test, METHODS, n_folds, rows)]
 
 
@@ -252,15 +259,15 @@ TEXT_TABLES = (
     "The paper's numbers are those of its text. Its classifiers are trained again with the "
     "settings of the authors' program (JonathanWenger/pycalib) and evaluated by its protocol: ten "
     "random folds of 1000 rows to calibrate and 8000 (MNIST: 9000) to test, the ECE with 100 bins "
-    "as the program computes it, Platt and temperature scaling applied to probabilities as if they "
-    "were logits. AdaBoost is SAMME.R, which scikit-learn no longer has. XGBoost is that of the package "
-    "with exact splits on KITTI; on MNIST, where they take too long, scikit-learn's histogram "
-    "gradient boosting with XGBoost's number of trees, depth, learning rate and penalty. The "
-    "Mondrian forest has ten trees (`paper_checks/mondrian.py`). PCam is not available. The "
-    "tolerance is three standard errors of the difference: they come from the ten folds, theirs "
-    "(as the program stored them) and ours, and for forests and the network also from their "
-    "seeds. AdaBoost has no seed, and its uncalibrated means and deviations show that our folds "
-    "are the program's: there the tolerance is a unit of the last digit."
+    "as the program computes it, Platt and temperature scaling applied to probabilities as if "
+    "they were logits. AdaBoost is SAMME.R, which scikit-learn no longer has. XGBoost is that of "
+    "the package with exact splits on KITTI; on MNIST, where they take too long, scikit-learn's "
+    "histogram gradient boosting with XGBoost's number of trees, depth, learning rate and "
+    "penalty. The Mondrian forest has ten trees (`paper_checks/mondrian.py`). PCam is not "
+    "available. The tolerance is three standard errors of the difference: they come from the ten "
+    "folds, theirs (as the program stored them) and ours, and for forests and the network also "
+    "from their seeds. AdaBoost has no seed, and its uncalibrated means and deviations show that "
+    "our folds are the program's: there the tolerance is a unit of the last digit."
 )
 TEXT_2 = (
     "This is the same for MNIST, with the program's split into training and test images. The "
@@ -304,11 +311,11 @@ SAME_FOLDS = {"tolerance": 1.5e-4, "reason": "a unit of the last digit, on the s
 # Experiments on what differs: what was run, and what it gave. Ten folds as in the tables.
 NOTES: dict[tuple[str, ...], str] = {
     ("KITTI", "XGBoost"): (
-        "the substitute is the reason, where xgboost is not installed. xgboost 0.90 with the program's settings has uncalibrated "
-        "accuracy 0.9675 and ECE 0.0430, and all eight methods are then within the tolerances. "
-        "xgboost 3.2 has the same with exact splits, and 0.9655 and 0.0428 with splits between 255 "
-        "bins, which is what scikit-learn has; scikit-learn has 0.9667 and 0.0424 if leaves may "
-        "hold less than 20 rows"
+        "the substitute is the reason, where xgboost is not installed. xgboost 0.90 with the "
+        "program's settings has uncalibrated accuracy 0.9675 and ECE 0.0430, and all eight "
+        "methods are then within the tolerances. xgboost 3.2 has the same with exact splits, and "
+        "0.9655 and 0.0428 with splits between 255 bins, which is what scikit-learn has; "
+        "scikit-learn has 0.9667 and 0.0424 if leaves may hold less than 20 rows"
     ),
     ("KITTI", "random_forest", "GPcalib"): (
         "the program draws anew for each row, and caltest has the same 100 draws for all rows, so "

@@ -41,7 +41,12 @@ LOGITS = ", logits"
 # The text does not give the settings of the forest and of the network on MNIST. These two give its
 # uncalibrated accuracies; 100 trees and pixels from 0 to 1 give those that the program stored.
 OF_THE_TEXT = {"random_forest": "random_forest, 10 trees", "1layer_NN": "1layer_NN, pixels to 255"}
-SEEDED = ("random_forest", "1layer_NN", "mondrian_forest", *OF_THE_TEXT.values())  # a fit depends on the seed
+SEEDED = (
+    "random_forest",
+    "1layer_NN",
+    "mondrian_forest",
+    *OF_THE_TEXT.values(),
+)  # a fit depends on the seed
 CALIBRATION_ROWS, FOLDS = 1000, 10
 
 

@@ -9,6 +9,7 @@ from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Tree = tuple[Ints, Floats, Floats, Ints, Floats, Floats, Floats]
 ZERO, EPS = np.float32(0), np.finfo(float).eps
 
 
@@ -54,7 +55,7 @@ class MondrianForest:
 
 
 @njit()
-def _grow(X, codes, m, uniforms):  # type: ignore[no-untyped-def]
+def _grow(X: Floats, codes: Ints, m: int, uniforms: Floats) -> Tree:
     """Feature, cut, time, children, box and frequencies of each node, the root first."""
     n, d = X.shape
     size, made = 2 * n, 1
@@ -71,7 +72,10 @@ def _grow(X, codes, m, uniforms):  # type: ignore[no-untyped-def]
         low[node], high[node] = X[rows[start]], X[rows[start]]
         for i in rows[start + 1 : stop]:
             for j in range(d):
-                low[node, j], high[node, j] = min(low[node, j], X[i, j]), max(high[node, j], X[i, j])
+                low[node, j], high[node, j] = (
+                    min(low[node, j], X[i, j]),
+                    max(high[node, j], X[i, j]),
+                )
         sides = np.cumsum((high[node] - low[node]).astype(np.float64))
         if sides[-1] <= 0:
             continue
@@ -89,22 +93,39 @@ def _grow(X, codes, m, uniforms):  # type: ignore[no-untyped-def]
         waiting.append((made, start, middle, time[node]))
         waiting.append((made + 1, middle, stop, time[node]))
         made += 2
-    return feature[:made], cut[:made], time[:made], child[:made], low[:made], high[:made], share[:made]
+    return (
+        feature[:made],
+        cut[:made],
+        time[:made],
+        child[:made],
+        low[:made],
+        high[:made],
+        share[:made],
+    )
 
 
 @njit(fastmath=True)
-def _outside(x, low, high):  # type: ignore[no-untyped-def]
+def _outside(x: Floats, low: Floats, high: Floats) -> float:
     """Distance of a row from a box, summed over the features."""
     found = ZERO
     for j in range(x.size):
         above, below = x[j] - high[j], low[j] - x[j]
-        far = above if above > below else below
-        found += far if far > ZERO else ZERO
+        far = max(below, above)
+        found += max(ZERO, far)
     return found
 
 
 @njit(fastmath=True)
-def _predict(X, feature, cut, time, child, low, high, share):  # type: ignore[no-untyped-def]
+def _predict(
+    X: Floats,
+    feature: Ints,
+    cut: Floats,
+    time: Floats,
+    child: Ints,
+    low: Floats,
+    high: Floats,
+    share: Floats,
+) -> Floats:
     probs = np.zeros((X.shape[0], share.shape[1]))
     for i in range(X.shape[0]):
         node, stays, since = 0, 1.0, 0.0

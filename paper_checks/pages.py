@@ -62,8 +62,8 @@ In the root of the repository,
 A full run takes hours. `--stored` takes the rows that `results/` holds and computes only what is
 not there: to compare again takes seconds. `--smoke` runs a little of each check in less than a
 minute. The exit status is 1 where a check fails to run, and where nothing was compared. The package
-xgboost, where it is installed, fits KITTI's boosted trees. Seeds are fixed: a rerun writes the same pages, but for
-times, which depend on the machine.
+xgboost fits KITTI's boosted trees where it is installed. Seeds are fixed: a rerun writes the same
+pages, but for times, which depend on the machine.
 """
 
 
@@ -112,7 +112,13 @@ class Counts:
         return tuple(str(number) for number in numbers)
 
 
-HEADER = ("reproduced", "not decidable", "differs, explained", "differs, not explained", "cannot be had")
+HEADER = (
+    "reproduced",
+    "not decidable",
+    "differs, explained",
+    "differs, not explained",
+    "cannot be had",
+)
 
 
 def claims_of(paper: Paper, results: Path = RESULTS) -> Claims:
@@ -248,6 +254,6 @@ def _page(paper: Paper, claims: Claims, results: Path) -> str:
 
 def _row(item: Item, claims: Claims) -> Sequence[str]:
     if not claims:
-        return (item.name, item.what, "", "", "", "all" if item.absent else "", item.why)
+        return (item.name, item.what, "", "", "", "", "all" if item.absent else "", item.why)
     cells = ("" if number == "0" else number for number in Counts.of(claims).cells)
     return (item.name, item.what, *cells, item.why)

@@ -103,7 +103,7 @@ def _claim_rows(parts: Sequence[Part]) -> list[Row]:
 
 
 def _wrong_columns(claim: Claim) -> Row:
-    """How many wrong columns a cell has, and how many pass: today, and with a tolerance of `floor`."""
+    """How many wrong columns a cell has, and how many pass: now, and by its `floor`."""
     if not claim.others or claim.verdict not in COMPARED:
         return {}
     least = claim.tolerance if claim.floor is None else claim.floor

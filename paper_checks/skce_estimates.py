@@ -170,7 +170,10 @@ def differences_of(found: dict[Key, Sample]) -> list[Row]:
     linear, upwards = z["SKCEul_median"], z["SKCEb_median"]
     farthest = max(linear, key=lambda k: abs(linear[k]))
     chosen = {("SKCEul_median", model, 10) for model in MODELS}
-    chosen |= {("SKCEul_median", *farthest), ("SKCEb_median", *min(upwards, key=upwards.__getitem__))}
+    chosen |= {
+        ("SKCEul_median", *farthest),
+        ("SKCEb_median", *min(upwards, key=upwards.__getitem__)),
+    }
     return [
         {"kind": "difference", "model": model, "m": m, "name": name, "z": z[name][model, m]}
         for name, model, m in sorted(chosen)

@@ -44,8 +44,8 @@ class Ranking:
     df : tuple of float
         Degrees of freedom of F.
     chi2, chi2_pvalue : float
-        Friedman's own statistic and its upper tail with k - 1 degrees of freedom: what papers before
-        Demsar's report. It is conservative where F is not.
+        Friedman's own statistic, and its upper tail with k - 1 degrees of freedom, which is larger
+        than that of F where methods differ: conservative, says Demsar, and what many papers report.
 
     Examples
     --------
