@@ -48,8 +48,8 @@ The second table has for each table how many of its *wrong columns* pass, and ho
 decidable: today, and at best, with any number of repetitions of ours. What is left then is the
 error of the paper's own numbers. The order of the columns in each row is a claim of its own, with a
 test: Kendall's tau with the paper's order, mean over the rows, with its 95 % interval over them;
-W = (1 + mean of Spearman's rho) / 2; how many rows have the same best column; and the p-value of tau
-against an order that has nothing to do with the paper's.
+W = (1 + mean of Spearman's rho) / 2; how many rows have the same best column; and the p-value of
+tau against an order that has nothing to do with the paper's.
 
 [changes.md](changes.md) lists the verdicts that are not those of the first records, with reasons.
 

@@ -287,3 +287,36 @@ def test_labels_are_bought_above_the_threshold_of_the_text():
     """0.5 of the largest entropy, 1000 rows to start with, 200 to calibrate with."""
     text = active_learning.PROTOCOLS["text"]
     assert (text.threshold, text.start, text.calibration) == (0.5, 1000, 200)
+
+
+def test_mondrian_forest_is_right_on_its_rows_and_unsure_far_away():
+    """Inside of the boxes it has the class of its leaves, far outside the shares of the roots."""
+    from paper_checks.mondrian import MondrianForest
+
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2)).astype(np.float32)
+    y = (X[:, 0] > 0.3).astype(int) + 3
+    forest = MondrianForest(seed=1).fit(X, y)
+    assert forest.classes_[forest.predict_proba(X).argmax(axis=1)].tolist() == y.tolist()
+    assert forest.predict_proba([[1e6, -1e6]])[0] == pytest.approx(
+        [(y == 3).mean(), (y == 4).mean()]
+    )
+
+
+def test_binning_by_class_chooses_the_bins_that_the_class_needs():
+    """Of two classes of which one is a step, both maps are those of their own least log loss."""
+    from paper_checks.dirichlet_uci import BINS, _bin_table, _binned_by_class, _look_up, _normalised
+
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet([1, 1, 1], 300)
+    labels = np.array([rng.choice(3, p=row**2 / (row**2).sum()) for row in probs])
+    fit, other = slice(150), slice(150, None)
+    mapped = _binned_by_class(probs[fit], labels[fit], probs[other], labels[other], quantile=False)
+    columns = []
+    for k in range(3):
+        event = labels[other] == k
+        tables = [_bin_table(probs[fit, k], labels[fit] == k, b, quantile=False) for b in BINS]
+        found = [_look_up(probs[other, k], table) for table in tables]
+        losses = [-np.log(np.where(event, p, 1 - p)).mean() for p in found]
+        columns.append(found[int(np.argmin(losses))])
+    assert mapped(probs[other]) == pytest.approx(_normalised(np.column_stack(columns)), rel=1e-12)
