@@ -10,7 +10,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from paper_checks.check import AGAIN, COMPARED, DIFFERS, VERDICTS, Claim, Outcome, Part, Row
+from paper_checks.check import (
+    AGAIN,
+    COMPARED,
+    DIFFERS,
+    FULL_ONLY,
+    NO_DATA,
+    VERDICTS,
+    Claim,
+    Outcome,
+    Part,
+    Row,
+)
 from paper_checks.runner import RESULTS, load
 
 COLUMNS = (
@@ -46,12 +57,12 @@ def counts(claims: Iterable[str]) -> Counter[str]:
 
 
 def poorer(outcome: Outcome, results: Path = RESULTS) -> bool:
-    """Whether the kept results of such a run compared more numbers."""
+    """Whether the kept results of such a run lack fewer numbers for want of data."""
     path = results / f"{outcome.name}_{outcome.setting.mode}.csv"
     verdicts = [claim.verdict for part in outcome.parts for claim in part.claims]
-    kept = [row["verdict"] for row in read(path)] if path.exists() else []
-    here, there = (sum(v in COMPARED for v in some) for some in (verdicts, kept))
-    return here < there
+    kept = [row["verdict"] for row in read(path)] if path.exists() else verdicts
+    here, there = (sum(v in {NO_DATA, FULL_ONLY} for v in some) for some in (verdicts, kept))
+    return here > there
 
 
 def write(outcome: Outcome, results: Path = RESULTS) -> None:

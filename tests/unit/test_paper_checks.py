@@ -206,7 +206,7 @@ def test_run_with_fewer_data_leaves_the_kept_results(toy, tmp_path, monkeypatch,
     assert len(written) == 1
     missing = [Claim("row 1", "sum", 14.0, missing=check.NO_DATA)]
     toy.claims = lambda _rows, _setting: [Part("Table 1", missing)]
-    assert command.main(["toy", "--quiet"]) == 0
+    assert command.main(["toy", "--quiet"]) == 1
     assert len(written) == 1
     assert "toy: the kept results had more data" in capsys.readouterr().out
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -172,17 +173,17 @@ def _gp_rows(distance):
     ]
 
 
-@pytest.mark.parametrize(("distance", "verdict"), [(0.02, "reproduced"), (0.11, "differs")])
-def test_claim_of_the_nearer_model_is_judged_by_a_paired_test(distance, verdict):
+@pytest.mark.parametrize(("distance", "holds"), [(0.02, True), (0.11, False)])
+def test_claim_of_the_nearer_model_is_judged_by_a_paired_test(distance, holds):
     """GPD at 0.02 from GPC is nearer than scaled GPR at 0.1, split by split; at 0.11 it is not."""
     from paper_checks import dirichlet_gp
 
     claims = dirichlet_gp._figure_4(_gp_rows(distance), Setting())
     found = [claim for claim in claims if "EEG" in claim.where]
     nearer = [claim for claim in found if claim.value == "GPD nearer to GPC than GPR"]
-    assert [claim.verdict for claim in nearer] == 3 * [verdict]
+    assert [claim.holds for claim in nearer] == 3 * [holds]
     between = [claim for claim in found if claim.value == "GPD between GPC and GPR"]
-    assert [claim.verdict for claim in between] == 3 * [verdict]
+    assert [claim.holds for claim in between] == 3 * [holds]
     below = [claim for claim in found if claim.value == "GPC below GPR"]
     assert [claim.verdict for claim in below] == 3 * ["reproduced"]
 
@@ -243,18 +244,20 @@ def test_width_of_average_ranks_is_that_of_independent_data_sets():
 
     steady = [[1.0, 2.0, 3.0]] * 3
     varied = [[1.0, 2.0, 4.0], [1.0, 2.0, 4.0], [9.0, 2.0, 4.0]]  # without the last: 1, 2, 3
-    widths, _ = _rank_widths(_ranked_rows([steady, varied]), "log-loss", ("0", "1", "2"))
+    rows = _ranked_rows([steady, varied])
+    widths, floors, _ = _rank_widths(rows, "log-loss", ("0", "1", "2"))
     ranks = np.array([[3, 1, 2], [3, 1, 2], [1, 2, 3]]) / 2  # means 5, 2, 4 twice; of two sets
     variance = 2 * ranks.var(axis=0)
     expected = student.isf(0.0005, 2) * np.sqrt(variance * (1 + 3 / 5))
     assert widths == pytest.approx(expected)
+    assert floors == pytest.approx(-norm.ppf(0.0005) * np.sqrt(variance * 3 / 5))
 
 
 def test_width_is_unknown_from_one_repetition():
     from paper_checks.dirichlet_ranks import _rank_widths
 
-    widths, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))
-    assert np.isnan(widths).all()
+    widths, floors, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))
+    assert np.isnan([widths, floors]).all()
     assert not reason
 
 
