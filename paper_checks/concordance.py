@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import kendalltau, norm, spearmanr
 from scipy.stats import t as student
 
+AVERAGE = "avg rank"
 LEAST = 3  # columns of a row that has an order, and rows of a table
 
 
@@ -28,6 +29,8 @@ def agreement(claims: Sequence[dict[str, str]]) -> tuple[str, str, str, str]:
     """
     rows: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for claim in claims:
+        if AVERAGE in claim["where"]:  # is made of the other rows
+            continue
         place = claim["where"].rpartition(", ")[0], claim["what"].partition(" (")[0]
         rows.setdefault(place, []).append((float(claim["paper"]), float(claim["ours"])))
     tables = {place: np.array(row).T for place, row in rows.items() if len(row) >= LEAST}

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import binomtest, ttest_1samp
-from scipy.stats import norm
+from scipy.stats import binomtest, norm, ttest_1samp
 from scipy.stats import t as student
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -130,7 +129,7 @@ def test_forest_that_is_grown_again_is_a_forest_of_all_rows():
     """After two batches it is that of both, and a class that has not occurred has probability 0."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.choice([0, 2], size=60)
-    forest = active_learning.GrownForest(seed=1)
+    forest = active_learning.GrownForest(RandomForestClassifier(10, random_state=1))
     for part in (slice(0, 40), slice(40, 60)):
         forest.partial_fit(X[part], y[part], classes=np.arange(4))
     whole = RandomForestClassifier(10, random_state=1).fit(X, y)
