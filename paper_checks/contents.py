@@ -220,9 +220,8 @@ PAPERS = (
         ("gp_calibration",),
         "all that can be had agrees but for Bayesian binning (of forests a fault of the authors' "
         "program) and single cells; Mondrian forests and active learning are the paper's. Rows of "
-        "accuracies are so close that most of their cells are not decidable, with any number of "
-        "our repetitions. On a network with 100 classes, temperature scaling of the logits is as "
-        "good as GP calibration.",
+        "accuracies are so close that most of their cells are not decidable. On a network with "
+        "100 classes, temperature scaling of the logits is as good as GP calibration.",
         (
             Item(
                 "Figure 1",
