@@ -45,13 +45,13 @@ numbers with their notes. Only what stands in a paper or its supplement counts a
 Numbers of other versions (repositories, notebooks) are named as such and not counted.
 
 The second table has for each table how many of its *wrong columns* pass, and how many cells are
-decidable: today, and at best, with any number of repetitions of ours and our means as they are. What
-is left then is the error of the paper's own numbers. Wenger's tables count our folds as independent
-of the paper's, but for AdaBoost, where they are seen to be the same; if they are the same
-throughout, "at best" is too low there. The order of the columns in each row is a claim of its own, with a
-test: Kendall's tau with the paper's order, mean over the rows, with its 95 % interval over them;
-W = (1 + mean of Spearman's rho) / 2; how many rows have the same best column; and the p-value of
-tau against an order that has nothing to do with the paper's.
+decidable: today, and at best, with any number of repetitions of ours and our means as they are.
+What is left then is the error of the paper's own numbers. Wenger's tables count our folds as
+independent of the paper's, but for AdaBoost, where they are seen to be the same; if they are the
+same throughout, "at best" is too low there. The order of the columns in each row is a claim of its
+own, with a test: Kendall's tau with the paper's order, mean over the rows, with its 95 % interval
+over them; W = (1 + mean of Spearman's rho) / 2; how many rows have the same best column; and the
+p-value of tau against an order that has nothing to do with the paper's.
 
 [changes.md](changes.md) lists the verdicts that are not those of the first records, with reasons.
 
@@ -63,9 +63,9 @@ In the root of the repository,
 
 A full run takes hours. `--stored` takes the rows that `results/` holds and computes only what is
 not there: to compare again takes half a minute of CPU time. `--smoke` runs a little of each check
-in 20 s of it without data, in 45 s with them. The exit status is 1 where a check fails to run, and where nothing was compared. The package
-xgboost fits KITTI's boosted trees where it is installed. Seeds are fixed: a rerun writes the same
-pages, but for times, which depend on the machine.
+in 20 s of it without data, in 45 s with them. The exit status is 1 where a check fails to run, and
+where nothing was compared. The package xgboost fits KITTI's boosted trees where it is installed.
+Seeds are fixed: a rerun writes the same pages, but for times, which depend on the machine.
 """
 
 
