@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from paper_checks import pages, report
-from paper_checks.check import AGAIN, VERDICTS, Outcome, Setting
+from paper_checks.check import AGAIN, COMPARED, VERDICTS, Outcome, Setting
 from paper_checks.runner import CHECKS, load, run
 
 EXAMPLES = """\
@@ -23,7 +23,7 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the checks that are named; 0 unless one of them fails to run."""
+    """Run the checks that are named; 0 unless one fails to run, or nothing is compared."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in CHECKS]:
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name}: the kept results had more data, and stay; pass --data and --reference")
         elif not _written(outcome):
             return 1
-    _print_summary(outcomes, failed)
-    return 1 if failed else 0
+    compared = _print_summary(outcomes, failed)
+    return 1 if failed or not compared else 0
 
 
 def _written(outcome: Outcome) -> bool:
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--full", action="store_true", help="as large as the papers' (hours)")
-    size.add_argument("--smoke", action="store_true", help="a few minutes; writes nothing")
+    size.add_argument("--smoke", action="store_true", help="less than a minute; writes nothing")
     add("--jobs", type=int, default=0, help="processes; by default one per core")
     add("--fresh", action="store_true", help="compute again what is kept")
     add("--stored", action="store_true", help="take rows from results/, run only what is not there")
@@ -150,13 +150,21 @@ def _counted(verdicts: Sequence[str]) -> str:
     return ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
 
 
-def _print_summary(outcomes: Sequence[Outcome], failed: Sequence[str]) -> None:
+def _print_summary(outcomes: Sequence[Outcome], failed: Sequence[str]) -> int:
+    """Print the verdicts of each check, and return how many numbers and statements have one."""
+    total = compared = 0
     for outcome in outcomes:
         claims = [claim for part in outcome.parts for claim in part.claims]
         verdicts = [claim.verdict for claim in claims if not claim.where.startswith(AGAIN)]
         print(f"{outcome.name} ({outcome.seconds:.0f} s): {_counted(verdicts) or 'no claims'}")
+        total += len(verdicts)
+        compared += sum(verdict in COMPARED for verdict in verdicts)
     for name in failed:
         print(f"{name}: failed, see the traceback above")
+    print(f"{compared or 'Nothing'} of {total} numbers and statements compared with the papers'.")
+    if compared < total and not outcomes[0].setting.data:
+        print("The others need the data sets: pass --data and --reference.")
+    return compared
 
 
 if __name__ == "__main__":

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 REPRODUCED = "reproduced"
 DIFFERS = "differs"
+NOT_DECIDABLE = "not decidable"
 NO_DATA = "data not available"
 FULL_ONLY = "not run: --full"
 NO_VALUE = "paper's value not at hand"
 NOT_IN_PAPER = "not in the paper"
-VERDICTS = (REPRODUCED, DIFFERS, NO_DATA, FULL_ONLY, NO_VALUE, NOT_IN_PAPER)
+VERDICTS = (REPRODUCED, NOT_DECIDABLE, DIFFERS, NO_DATA, FULL_ONLY, NO_VALUE, NOT_IN_PAPER)
+COMPARED = frozenset({REPRODUCED, NOT_DECIDABLE, DIFFERS})
 EXPLAINED, UNEXPLAINED = f"{DIFFERS}, explained", f"{DIFFERS}, not explained"
 AGAIN = "again: "  # starts the place of a cell that another claim compares, so that it counts once
 
@@ -86,7 +88,8 @@ class Task:
 class Claim:
     """One statement of a paper beside what caltest finds.
 
-    A number is reproduced when `abs(ours - value) <= tolerance`. A statement in words is
+    A number is reproduced when `abs(ours - value) <= tolerance`, and not decidable when more than
+    half of the other numbers of its row in the paper would be too. A statement in words is
     reproduced when `holds` is true.
 
     Attributes
@@ -116,6 +119,11 @@ class Claim:
         Whether that experiment gives the paper's number, so that the note is the reason.
     timed : bool
         Whether `ours` depends on the machine; the page then leaves it out.
+    others : tuple of float
+        The other numbers of the row in the paper, those that are equal to `value` left out: the
+        wrong columns. Of a curve, `ours` plus the largest distance to each of the other curves.
+    floor : float or None
+        Tolerance that would remain with any number of repetitions of ours, where that is smaller.
     """
 
     where: str
@@ -129,6 +137,23 @@ class Claim:
     note: str = ""
     explained: bool = False
     timed: bool = False
+    others: tuple[float, ...] = ()
+    floor: float | None = None
+
+    def passing(self, tolerance: float | None) -> int:
+        """Return how many of the wrong columns are within a tolerance of ours."""
+        if tolerance is None or not isinstance(self.ours, int | float):
+            return 0
+        return sum(self._close(other, tolerance) for other in self.others)
+
+    def decidable(self, tolerance: float | None) -> bool:
+        """Whether at least half of the wrong columns are further away."""
+        return 2 * self.passing(tolerance) <= len(self.others)
+
+    def _close(self, value: float, tolerance: float) -> bool:
+        # A unit in the last place of a printed decimal is no difference.
+        slack = 1e-12 * max(1.0, abs(value))
+        return abs(float(self.ours or 0.0) - value) <= tolerance + slack
 
     @property
     def said(self) -> str:
@@ -150,10 +175,9 @@ class Claim:
             return REPRODUCED if self.holds else DIFFERS
         if self.tolerance is None or not isinstance(self.ours, int | float):
             raise ValueError(f"{self.where}, {self.what}: a number needs ours and a tolerance")
-        # A unit in the last place of a printed decimal is no difference.
-        slack = 1e-12 * max(1.0, abs(self.value))
-        close = abs(self.ours - self.value) <= self.tolerance + slack
-        return REPRODUCED if close and math.isfinite(self.ours) else DIFFERS
+        if not (math.isfinite(self.ours) and self._close(self.value, self.tolerance)):
+            return DIFFERS
+        return REPRODUCED if self.decidable(self.tolerance) else NOT_DECIDABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +250,30 @@ def cells(
     for row, values in table.items():
         for method, value in zip(methods, values, strict=False):
             yield row, method, value
+
+
+def beside(claims: Sequence[Claim]) -> list[Claim]:
+    """Give each number of a table the other numbers of its row in the paper.
+
+    The place of a cell ends with its column: "table 1, KITTI, AdaBoost, Platt".
+    """
+    rows: dict[tuple[str, str], list[float]] = {}
+    for claim in claims:
+        if "table" in claim.where and isinstance(claim.value, float):
+            rows.setdefault(_row(claim), []).append(claim.value)
+    return [
+        claim if claim.others else replace(claim, others=apart(claim.value, rows.get(_row(claim))))
+        for claim in claims
+    ]
+
+
+def _row(claim: Claim) -> tuple[str, str]:
+    return claim.where.rpartition(", ")[0], claim.what.partition(" (")[0]
+
+
+def apart(value: object, row: Sequence[float] | None) -> tuple[float, ...]:
+    """Return the numbers of a row that are not this value."""
+    return tuple(other for other in row or () if other != value)
 
 
 def rounding(digits: int) -> dict[str, Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from paper_checks import dirichlet_ranks
-from paper_checks.check import FULL_ONLY, NO_DATA, Part, Row, Setting, Task
+from paper_checks.check import DIFFERS, FULL_ONLY, NO_DATA, REPRODUCED, Part, Row, Setting, Task
 from paper_checks.dirichlet_ranks import CONTROL, WITH_ZEROS, difference_claim, ranking
 from paper_checks.dirichlet_uci import (
     ALL_CALIBRATORS,
     BUNDLED,
+    BY_CLASS,
     CALIBRATED,
     CALIBRATORS,
     CLASSIFIERS,
@@ -33,6 +37,7 @@ CAPTIONS = {
 NEEDS = tuple(f"uci/{name}.npz" for name in SETS)
 
 QUICK_SETS = ("glass", "vehicle", "balance-scale", "dermatology")
+SMOKE_CLASSIFIERS = ("nbayes", "logistic")
 QUICK_CLASSIFIERS = ("nbayes", "logistic", "forest", "svc-rbf")
 # Repetitions of the sets that come last; the others have five, as the paper.
 SLOW = {"page-blocks": 5, "landsat-satellite": 5, "optdigits": 5, "pendigits": 5, "shuttle": 2}
@@ -49,7 +54,8 @@ def tasks(setting: Setting) -> list[Task]:
     wanted = [key for key in _wanted(setting) if setting.data_file(f"uci/{key[0]}.npz")]
     if not wanted:
         bundled = setting.choose(BUNDLED[:1], BUNDLED, BUNDLED)
-        wanted = [(name, key, 0) for name in bundled for key in QUICK_CLASSIFIERS]
+        keys = setting.choose(SMOKE_CLASSIFIERS, QUICK_CLASSIFIERS, QUICK_CLASSIFIERS)
+        wanted = [(name, key, 0) for name in bundled for key in keys]
     resamples = setting.choose(19, 199, 999)
     methods = setting.choose(CALIBRATORS, CALIBRATORS, ALL_CALIBRATORS)
     found = []
@@ -59,7 +65,7 @@ def tasks(setting: Setting) -> list[Task]:
         origin = "" if path else "of scikit-learn "
         label = f"{name} {origin}{key} {number} B={resamples} {len(methods)} calibrators"
         found.append(Task(label, repetition, given))
-    return found + _clipped_tasks(setting)
+    return found + _clipped_tasks(setting) + _by_class_tasks(setting)
 
 
 def _clipped_tasks(setting: Setting) -> list[Task]:
@@ -76,10 +82,26 @@ def _clipped_tasks(setting: Setting) -> list[Task]:
     ]
 
 
+def _by_class_tasks(setting: Setting) -> list[Task]:
+    """Binning of naive Bayes once more, with the number of bins chosen for each class."""
+    if setting.mode != "full":
+        return []
+    return [
+        Task(
+            f"{name} nbayes {i} B=19 by class",
+            repetition,
+            (name, str(path), "nbayes", i, 19, BY_CLASS),
+        )
+        for name in SETS
+        if (path := setting.data_file(f"uci/{name}.npz"))
+        for i in range(SLOW.get(name, 5))
+    ]
+
+
 def _wanted(setting: Setting) -> list[tuple[str, str, int]]:
     """Data set, classifier and number of the repetition of each task."""
     if setting.mode == "smoke":
-        return [("glass", "nbayes", 0), ("glass", "logistic", 0)]
+        return [("glass", key, 0) for key in SMOKE_CLASSIFIERS]
     if setting.mode == "quick":
         pairs = [(name, key, 0) for name in QUICK_SETS for key in QUICK_CLASSIFIERS]
         again = [(name, key, i) for name, key, times in REPEATED for i in range(times)]
@@ -135,15 +157,39 @@ BETA = (
 
 
 def _naive_bayes(rows: list[Row]) -> Part:
-    found = []
+    found, distances = [], []
     for name, values in NAIVE_BAYES.items():
         for column, value in zip(COLUMNS, values, strict=True):
             key = (name, "nbayes", column)
             place = f"supplement, table 4, {name}, {column}"
             note = (SEPARATED if name == "dermatology" else BETA) if column == "Beta" else ""
-            found.append(difference_claim(rows, key, "log-loss", value, place, 2, note=note))
+            claim = difference_claim(rows, key, "log-loss", value, place, 2, note=note)
+            other = difference_claim(
+                rows, (name, "nbayes", f"{column}, by class"), "log-loss", value, place, 2
+            )
+            if not other.missing:
+                distances.append([abs(c.ours - value) for c in (claim, other)])
+                if claim.verdict == DIFFERS:
+                    note = (
+                        f"{place}: {other.ours:.4f} with the number of bins chosen for each class"
+                    )
+                    known = other.verdict == REPRODUCED
+                    claim = replace(claim, note=note, explained=known)
+            found.append(claim)
     title = "Supplement, table 4: log loss of naive Bayes"
-    return Part(title, found, f"{LOGARITHMS} {WIDE}", fold=True)
+    bins = ""
+    if distances:
+        means = (f"{d:.4f}" for d in np.mean(distances, axis=0))
+        bins = BY_CLASS_TEXT.format(len(distances), *means)
+    return Part(title, found, f"{LOGARITHMS} {WIDE}{bins}", fold=True)
+
+
+BY_CLASS_TEXT = (
+    " The paper's code chooses the number of bins for each class, the fits here one for all "
+    "classes by the log loss of all. With one for each class the mean distance from the paper of "
+    "the {0} losses after binning is {2} in place of {1}; binning was repeated so for naive Bayes "
+    "alone."
+)
 
 
 LOGARITHMS = (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 from scipy.stats import t as student
 
 from caltest.comparison import Ranking, rank_methods
@@ -27,6 +27,7 @@ from paper_checks.report import markdown_table
 CONTROL = "DirL2"
 WITH_ZEROS = ("tree", "knn", "forest")  # classifiers that predict probabilities of 0
 LEVEL = 0.001  # of a difference, two-sided
+NORMAL = float(norm.isf(LEVEL / 2))
 PAPER_REPETITIONS = 5
 NEAR = 0.5  # of a rank
 DIGITS = 9  # beyond which a tie is not broken
@@ -46,7 +47,9 @@ def table(rows: Sequence[Row], measure: str, names: Sequence[str]) -> NDArray[np
     for row in rows:
         methods = found.setdefault((row["set"], row["classifier"]), {})
         methods.setdefault(row["calibrator"], []).append(row[measure])
-    means = [[np.mean(methods[name]) for name in names] for methods in found.values()]
+    means = [
+        [sum(methods[name]) / len(methods[name]) for name in names] for methods in found.values()
+    ]
     return np.asarray(np.round(means, DIGITS))
 
 
@@ -114,9 +117,11 @@ def difference_claim(
     if len(own) < 2:
         return Claim(place, measure, value, missing=FULL_ONLY)
     error = float(np.std(own, ddof=1)) * math.sqrt(1 / len(own) + 1 / PAPER_REPETITIONS)
-    tolerance = float(student.isf(LEVEL / 2, len(own) - 1)) * error + 0.5 * 10.0**-digits
+    half = 0.5 * 10.0**-digits
+    tolerance = float(student.isf(LEVEL / 2, len(own) - 1)) * error + half
     reason = f"t of {len(own)} repetitions at {LEVEL:.1%}, and rounding"
-    claim = Claim(place, measure, value, float(np.mean(own)), tolerance, reason)
+    floor = NORMAL * float(np.std(own, ddof=1)) / math.sqrt(PAPER_REPETITIONS) + half
+    claim = Claim(place, measure, value, float(np.mean(own)), tolerance, reason, floor=floor)
     return replace(claim, note=note) if claim.verdict == DIFFERS else claim
 
 
@@ -157,7 +162,7 @@ def _rank_claims(
     names = tuple(values)
     ranks = ranking(rows, measure, names=names).ranks
     digits = max(len(f"{value:.8g}".partition(".")[2]) for value in values.values())
-    widths, reason = _rank_widths(rows, measure, names)
+    widths, floors, reason = _rank_widths(rows, measure, names)
     return [
         Claim(
             f"{place}, {name}",
@@ -166,15 +171,20 @@ def _rank_claims(
             rank,
             tolerance=width + 0.5 * 10.0**-digits,
             reason=reason,
+            floor=floor + 0.5 * 10.0**-digits,
         )
-        for name, rank, width in zip(names, ranks.tolist(), widths.tolist(), strict=True)
+        for name, rank, width, floor in zip(
+            names, ranks.tolist(), widths.tolist(), floors.tolist(), strict=True
+        )
     ]
 
 
 def _rank_widths(
     rows: Sequence[Row], measure: str, names: Sequence[str]
-) -> tuple[NDArray[np.float64], str]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """Largest difference of the average ranks of two runs, by the jackknife.
+
+    The second is what the paper's repetitions alone leave of it.
 
     The folds of a data set are the same for all classifiers, those of two data sets have nothing
     to do with each other: a repetition is left out of one data set at a time, and the variances
@@ -195,7 +205,7 @@ def _rank_widths(
         values = np.array(list(repetitions.values()))  # repetitions, classifiers, calibrators
         k = len(values)
         if k < 2:
-            return np.full(len(names), np.nan), ""
+            return *2 * (np.full(len(names), np.nan),), ""
         without = (values.sum(axis=0) - values) / (k - 1)
         ranks = rankdata(without, axis=2).sum(axis=1) / count
         variance = (k - 1) * ranks.var(axis=0)
@@ -204,7 +214,11 @@ def _rank_widths(
         squares += variance**2 / (k - 1)
     df = own**2 / np.maximum(squares, np.finfo(float).tiny)
     widths = student.isf(LEVEL / 2, np.maximum(df, 1.0)) * np.sqrt(own + paper)
-    return widths, f"t at {LEVEL:.1%}, jackknife over the repetitions of each set, and rounding"
+    return (
+        widths,
+        NORMAL * np.sqrt(paper),
+        f"t at {LEVEL:.1%}, jackknife over the repetitions of each set, and rounding",
+    )
 
 
 # ----------------------------------------------------------------------------------------- parts
@@ -230,7 +244,8 @@ def main_tables(rows: Sequence[Row], missing: str, tried: Clipped) -> list[Part]
             first = {name for name, v in zip(CALIBRATORS, values, strict=True) if v == min(values)}
             ours = {name for name, v in zip(CALIBRATORS, ranks, strict=True) if v == ranks.min()}
             agreed.append(bool(first & ours))
-        found.append(_friedman(number, measure, pvalue, ranking(rows, measure).pvalue))
+        printed = rank_methods(lines[AVERAGE], n_datasets=pairs(rows)).chi2_pvalue
+        found.append(_friedman(number, measure, pvalue, ranking(rows, measure), printed))
         text = (
             f"{SHUTTLE} Of {cells} cells {near} lie within half a rank of the paper's, and the "
             f"best calibrator is the same in {sum(agreed)} of {len(agreed)} rows. In the paper's "
@@ -246,13 +261,14 @@ def main_tables(rows: Sequence[Row], missing: str, tried: Clipped) -> list[Part]
     return parts
 
 
-def _friedman(where: str, measure: str, value: float, pvalue: float) -> Claim:
+def _friedman(where: str, measure: str, value: float, found: Ranking, printed: float) -> Claim:
+    """Compare the p-values of the chi-squared statistic; `printed` is that of the paper's ranks."""
     return Claim(
         where,
         f"Friedman's p, {measure}",
         f"{value:.2e}: the calibrators differ",
-        f"{pvalue:.2e}",
-        holds=pvalue < LEVEL,
+        f"{found.chi2_pvalue:.2e}; of the paper's average ranks {printed:.2e}",
+        holds=found.chi2_pvalue < LEVEL,
     )
 
 
@@ -292,8 +308,9 @@ def supplement(rows: Sequence[Row], missing: str, tried: Clipped) -> Part:
     found = []
     for (number, measure), lines in RANKS.items():
         found += _table_claims(rows, measure, lines, f"supplement, {number}", COLUMNS, tried)
-        pvalue = ranking(rows, measure, names=COLUMNS).pvalue
-        found.append(_friedman("supplement, figure 6", measure, FRIEDMAN[measure], pvalue))
+        printed = rank_methods(lines[AVERAGE], n_datasets=pairs(rows)).chi2_pvalue
+        order = ranking(rows, measure, names=COLUMNS)
+        found.append(_friedman("supplement, figure 6", measure, FRIEDMAN[measure], order, printed))
     apart = [claim for claim in found if claim.verdict == DIFFERS]
     zeros = sum(any(f", {key}, " in claim.where for key in WITH_ZEROS) for claim in apart)
     averages = sum(f", {AVERAGE}, " in claim.where for claim in apart)

@@ -10,7 +10,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from paper_checks.check import AGAIN, DIFFERS, REPRODUCED, VERDICTS, Claim, Outcome, Part, Row
+from paper_checks.check import (
+    AGAIN,
+    COMPARED,
+    DIFFERS,
+    FULL_ONLY,
+    NO_DATA,
+    VERDICTS,
+    Claim,
+    Outcome,
+    Part,
+    Row,
+)
 from paper_checks.runner import RESULTS, load
 
 COLUMNS = (
@@ -24,6 +35,9 @@ COLUMNS = (
     "verdict",
     "explained",
     "note",
+    "wrong",
+    "passing",
+    "at best",
 )
 
 
@@ -43,12 +57,12 @@ def counts(claims: Iterable[str]) -> Counter[str]:
 
 
 def poorer(outcome: Outcome, results: Path = RESULTS) -> bool:
-    """Whether the kept results of such a run compared more numbers."""
+    """Whether the kept results of such a run lack fewer numbers for want of data."""
     path = results / f"{outcome.name}_{outcome.setting.mode}.csv"
     verdicts = [claim.verdict for part in outcome.parts for claim in part.claims]
-    kept = [row["verdict"] for row in read(path)] if path.exists() else []
-    here, there = (sum(v in {REPRODUCED, DIFFERS} for v in some) for some in (verdicts, kept))
-    return here < there
+    kept = [row["verdict"] for row in read(path)] if path.exists() else verdicts
+    here, there = (sum(v in {NO_DATA, FULL_ONLY} for v in some) for some in (verdicts, kept))
+    return here > there
 
 
 def write(outcome: Outcome, results: Path = RESULTS) -> None:
@@ -63,7 +77,7 @@ def write(outcome: Outcome, results: Path = RESULTS) -> None:
         rows = module.summary(rows, outcome.setting)
     names = list(dict.fromkeys(key for row in rows for key in row))
     _write_csv(results / f"{stem}_rows.csv", names, rows)
-    if rows is outcome.rows:
+    if outcome.tasks and rows is outcome.rows:
         _write_csv(results / f"{stem}_tasks.csv", ("key", "rows"), outcome.tasks)
     pictures = _write_figures(module, outcome, results)
     page = _page(outcome, pictures)
@@ -92,10 +106,20 @@ def _claim_rows(parts: Sequence[Part]) -> list[Row]:
             "verdict": claim.verdict,
             "explained": str(claim.explained) if claim.verdict == DIFFERS else "",
             "note": claim.note,
+            **_wrong_columns(claim),
         }
         for part in parts
         for claim in part.claims
     ]
+
+
+def _wrong_columns(claim: Claim) -> Row:
+    """How many wrong columns a cell has, and how many pass: now, and by its `floor`."""
+    if not claim.others or claim.verdict not in COMPARED:
+        return {}
+    least = claim.tolerance if claim.floor is None else claim.floor
+    now, best = (claim.passing(tolerance) for tolerance in (claim.tolerance, least))
+    return {"wrong": len(claim.others), "passing": now, "at best": best}
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -127,7 +151,8 @@ def _write_figures(module: ModuleType, outcome: Outcome, results: Path) -> dict[
     with mpl.rc_context({"svg.hashsalt": "caltest", "svg.fonttype": "none"}):
         for key, figure in module.figures(outcome.rows, outcome.setting).items():
             name = f"{outcome.name}_{outcome.setting.mode}_{key}.svg"
-            figure.savefig(results / name, metadata={"Date": None}, bbox_inches="tight")
+            if figure is not None:  # of samples that are not stored the old one stays
+                figure.savefig(results / name, metadata={"Date": None}, bbox_inches="tight")
             written[name] = captions.get(key, "")
     return written
 

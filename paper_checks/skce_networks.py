@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from caltest import test_calibration
 from caltest.kernels import Exponential
 from caltest.measures import ece
 from caltest.measures.binning import UNLIMITED, median_variance_bins
-from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from paper_checks.check import NO_DATA, Claim, Part, Row, Setting, Task
 from paper_checks.consistency import consistency_pvalue
@@ -91,7 +91,7 @@ def network(path: str, name: str, resamples: int) -> list[Row]:
     row["D_l, squared"] = squared_bound("ul", math.sqrt(predictions.n / N) * row["SKCE_ul"])
     z = _test(predictions, "skce", "asymptotic", 1, estimator="linear", kernel=kernel).statistic
     pairs = predictions.n // 2
-    row["A_l"] = float(normal_sf(z * np.sqrt(pairs / (pairs - 1))))
+    row["A_l"] = float(norm.sf(z * np.sqrt(pairs / (pairs - 1))))
     for key, null in (("A_uq", "bootstrap"), ("exact, SKCE_uq", "exact")):
         row[key] = _test(predictions, "skce", null, resamples, kernel=kernel).pvalue
     return [row | _undivided(stored, predictions.labels, bandwidth)]
@@ -118,7 +118,7 @@ def _undivided(probs: Probs, labels: NDArray[np.int64], bandwidth: float) -> dic
     terms = np.exp(-distances / bandwidth) * np.sum(errors[::2] * errors[1::2], axis=1)
     found[f"{UNDIVIDED}SKCE_ul"] = float(terms.mean())
     z = np.sqrt(terms.size) * terms.mean() / terms.std()
-    return {**found, f"{UNDIVIDED}A_l": float(normal_sf(z))}
+    return {**found, f"{UNDIVIDED}A_l": float(norm.sf(z))}
 
 
 def median_over_all_pairs(probs: NDArray[np.float64]) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from caltest.kernels import Exponential
-from caltest.kernels.fitted import l1_tile
-from caltest.measures import SKCE, ece, skce
+from caltest.measures import ece, skce
 from caltest.predictions import Predictions
 from paper_checks.check import Row
 from paper_checks.consistency import consistency_pvalue
@@ -35,7 +38,7 @@ def estimates(model: str, m: int, chunk: int, size: int) -> list[Row]:
 def _estimates_of(predictions: Predictions, used: dict[str, Exponential]) -> dict[str, float]:
     found = {name: float(ece(predictions, **options)) for name, options in BINNINGS.items()}
     for rule, kernel in used.items():
-        unbiased = SKCE(kernel=kernel).bind(predictions, 1).value(1)
+        unbiased = float(skce(predictions, estimator="unbiased", kernel=kernel))
         # They differ by the diagonal, where the kernel is 1.
         found[f"SKCEb_{rule}"] = ((N - 1) * unbiased + _mean_square(predictions)) / N
         found[f"SKCEuq_{rule}"] = unbiased
@@ -59,9 +62,7 @@ def median_distance(probs: NDArray[np.float64]) -> float:
 
     The n zeros of the diagonal are among them, which caltest's own rule "median" leaves out.
     """
-    distances = np.empty((len(probs), len(probs)))
-    l1_tile(probs, probs, distances)
-    return float(np.median(distances) / 2)
+    return float(np.median(cdist(probs, probs, "cityblock")) / 2)
 
 
 def pvalues(model: str, m: int, chunk: int, size: int, resamples: int, exact: int) -> list[Row]:
@@ -157,8 +158,49 @@ def _join(values: list[float]) -> str:
     return " ".join(f"{value:.9g}" for value in values)
 
 
-def pooled(rows: list[Row], kind: str) -> dict[tuple[str, int, str], NDArray[np.float64]]:
-    """Values of all chunks by model, number of classes and name."""
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is stored of a sample: its size, its mean and deviation, or its share at each level.
+
+    It answers what the claims ask of a sample.
+    """
+
+    row: Row
+
+    @property
+    def size(self) -> int:
+        """Number of data sets."""
+        return int(self.row["n"])
+
+    def mean(self) -> float:
+        """Mean over the data sets."""
+        return float(self.row["mean"])
+
+    def std(self, *, ddof: int) -> float:
+        """Standard deviation over the data sets, with `ddof` 1."""
+        return float(self.row["sd"])
+
+    def __sub__(self, value: float) -> Summary:
+        return Summary({**self.row, "mean": self.mean() - value})
+
+
+def rejection(values: NDArray[np.float64] | Summary) -> NDArray[np.float64]:
+    """Share of the p-values at or below each level."""
+    if isinstance(values, Summary):
+        return np.array([values.row[f"{level:.2f}"] for level in LEVELS], float)
+    return np.searchsorted(np.sort(values), LEVELS + 1e-12, side="right") / values.size
+
+
+def pooled(rows: list[Row], kind: str) -> dict[tuple[str, int, str], Any]:
+    """Values of all chunks by model, number of classes and name; of stored rows their summary."""
+    stored = "rejection rate" if kind == "pvalue" else kind
+    summed = {
+        (row["model"], row["m"], row["name"]): Summary(row)
+        for row in rows
+        if row.get("kind") == stored and "n" in row
+    }
+    if summed:
+        return summed
     found: dict[tuple[str, int, str], list[str]] = {}
     for row in rows:
         if row.get("kind") == kind:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest, norm, ttest_1samp
 from scipy.stats import t as student
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -129,7 +129,7 @@ def test_forest_that_is_grown_again_is_a_forest_of_all_rows():
     """After two batches it is that of both, and a class that has not occurred has probability 0."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.choice([0, 2], size=60)
-    forest = active_learning.GrownForest(seed=1)
+    forest = active_learning.GrownForest(RandomForestClassifier(10, random_state=1))
     for part in (slice(0, 40), slice(40, 60)):
         forest.partial_fit(X[part], y[part], classes=np.arange(4))
     whole = RandomForestClassifier(10, random_state=1).fit(X, y)
@@ -166,17 +166,17 @@ def _gp_rows(distance):
     ]
 
 
-@pytest.mark.parametrize(("distance", "verdict"), [(0.02, "reproduced"), (0.11, "differs")])
-def test_claim_of_the_nearer_model_is_judged_by_a_paired_test(distance, verdict):
+@pytest.mark.parametrize(("distance", "holds"), [(0.02, True), (0.11, False)])
+def test_claim_of_the_nearer_model_is_judged_by_a_paired_test(distance, holds):
     """GPD at 0.02 from GPC is nearer than scaled GPR at 0.1, split by split; at 0.11 it is not."""
     from paper_checks import dirichlet_gp
 
     claims = dirichlet_gp._figure_4(_gp_rows(distance), Setting())
     found = [claim for claim in claims if "EEG" in claim.where]
     nearer = [claim for claim in found if claim.value == "GPD nearer to GPC than GPR"]
-    assert [claim.verdict for claim in nearer] == 3 * [verdict]
+    assert [claim.holds for claim in nearer] == 3 * [holds]
     between = [claim for claim in found if claim.value == "GPD between GPC and GPR"]
-    assert [claim.verdict for claim in between] == 3 * [verdict]
+    assert [claim.holds for claim in between] == 3 * [holds]
     below = [claim for claim in found if claim.value == "GPC below GPR"]
     assert [claim.verdict for claim in below] == 3 * ["reproduced"]
 
@@ -237,18 +237,20 @@ def test_width_of_average_ranks_is_that_of_independent_data_sets():
 
     steady = [[1.0, 2.0, 3.0]] * 3
     varied = [[1.0, 2.0, 4.0], [1.0, 2.0, 4.0], [9.0, 2.0, 4.0]]  # without the last: 1, 2, 3
-    widths, _ = _rank_widths(_ranked_rows([steady, varied]), "log-loss", ("0", "1", "2"))
+    rows = _ranked_rows([steady, varied])
+    widths, floors, _ = _rank_widths(rows, "log-loss", ("0", "1", "2"))
     ranks = np.array([[3, 1, 2], [3, 1, 2], [1, 2, 3]]) / 2  # means 5, 2, 4 twice; of two sets
     variance = 2 * ranks.var(axis=0)
     expected = student.isf(0.0005, 2) * np.sqrt(variance * (1 + 3 / 5))
     assert widths == pytest.approx(expected)
+    assert floors == pytest.approx(-norm.ppf(0.0005) * np.sqrt(variance * 3 / 5))
 
 
 def test_width_is_unknown_from_one_repetition():
     from paper_checks.dirichlet_ranks import _rank_widths
 
-    widths, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))
-    assert np.isnan(widths).all()
+    widths, floors, reason = _rank_widths(_ranked_rows([[[1.0, 2.0]]]), "log-loss", ("0", "1"))
+    assert np.isnan([widths, floors]).all()
     assert not reason
 
 
@@ -281,3 +283,36 @@ def test_labels_are_bought_above_the_threshold_of_the_text():
     """0.5 of the largest entropy, 1000 rows to start with, 200 to calibrate with."""
     text = active_learning.PROTOCOLS["text"]
     assert (text.threshold, text.start, text.calibration) == (0.5, 1000, 200)
+
+
+def test_mondrian_forest_is_right_on_its_rows_and_unsure_far_away():
+    """Inside of the boxes it has the class of its leaves, far outside the shares of the roots."""
+    from paper_checks.mondrian import MondrianForest
+
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2)).astype(np.float32)
+    y = (X[:, 0] > 0.3).astype(int) + 3
+    forest = MondrianForest(seed=1).fit(X, y)
+    assert forest.classes_[forest.predict_proba(X).argmax(axis=1)].tolist() == y.tolist()
+    assert forest.predict_proba([[1e6, -1e6]])[0] == pytest.approx(
+        [(y == 3).mean(), (y == 4).mean()]
+    )
+
+
+def test_binning_by_class_chooses_the_bins_that_the_class_needs():
+    """Of two classes of which one is a step, both maps are those of their own least log loss."""
+    from paper_checks.dirichlet_uci import BINS, _bin_table, _binned_by_class, _look_up, _normalised
+
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet([1, 1, 1], 300)
+    labels = np.array([rng.choice(3, p=row**2 / (row**2).sum()) for row in probs])
+    fit, other = slice(150), slice(150, None)
+    mapped = _binned_by_class(probs[fit], labels[fit], probs[other], labels[other], quantile=False)
+    columns = []
+    for k in range(3):
+        event = labels[other] == k
+        tables = [_bin_table(probs[fit, k], labels[fit] == k, b, quantile=False) for b in BINS]
+        found = [_look_up(probs[other, k], table) for table in tables]
+        losses = [-np.log(np.where(event, p, 1 - p)).mean() for p in found]
+        columns.append(found[int(np.argmin(losses))])
+    assert mapped(probs[other]) == pytest.approx(_normalised(np.column_stack(columns)), rel=1e-12)

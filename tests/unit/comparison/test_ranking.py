@@ -22,11 +22,12 @@ def test_average_ranks_share_ties_and_give_the_best_1():
 
 
 def test_statistic_is_that_of_friedman_with_ties():
-    """F is the transform of the tie-corrected chi^2 of SciPy, and p its upper tail."""
+    """Chi^2 is the tie-corrected one of SciPy, F its transform, and each p an upper tail."""
     rng = np.random.default_rng(3)
     scores = rng.integers(0, 6, (12, 5)).astype(float)
-    chi2 = stats.friedmanchisquare(*scores.T).statistic
+    chi2, tail = stats.friedmanchisquare(*scores.T)
     ranking = rank_methods(scores)
+    assert (ranking.chi2, ranking.chi2_pvalue) == pytest.approx((chi2, tail), rel=1e-11)
     F = 11 * chi2 / (12 * 4 - chi2)
     assert ranking.statistic == pytest.approx(F, rel=1e-12)
     assert ranking.pvalue == pytest.approx(stats.f.sf(F, 4, 44), rel=1e-12)
