@@ -126,7 +126,7 @@ SOME, RATES = 24, 1  # cases of a test, and of one of rates, in the full tier
 
 
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield two cases of a test, in the full tier twenty-four, of rates one, or as many as `cases` says.
+    """Yield two cases of a test, in the full tier 24, of rates one, or as many as `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
