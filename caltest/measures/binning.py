@@ -16,7 +16,6 @@ from caltest.errors import NotApplicable, invalid
 from caltest.measures.base import Measure
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension
 
@@ -117,7 +116,6 @@ def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int
     return cells
 
 
-@njit()
 def median_variance_bins(
     points: Floats, weight: Floats, min_size: float, max_bins: int
 ) -> tuple[Ints, int]:
@@ -128,10 +126,8 @@ def median_variance_bins(
     """
     n = points.shape[0]
     rows = np.arange(n)
-    cells = np.zeros(n, np.int64)
     start, stop = [0], [n]
-    queue = [(0.0, 0, 0)]
-    queue.pop()  # the list has a type now
+    queue: list[tuple[float, int, int]] = []
     if weight.sum() >= 2 * min_size:
         variance, d = _largest_variance(points, weight, rows)
         heapq.heappush(queue, (-variance, 0, d))
@@ -152,42 +148,31 @@ def median_variance_bins(
                 inside = rows[start[half] : stop[half]]
                 variance, d = _largest_variance(points, weight, inside)
                 heapq.heappush(queue, (-variance, half, d))
-    for c in range(len(start)):
-        cells[rows[start[c] : stop[c]]] = c
+    cells = np.empty(n, np.int64)
+    for c, (low, high) in enumerate(zip(start, stop, strict=True)):
+        cells[rows[low:high]] = c
     return cells, len(start)
 
 
-@njit()
 def _largest_variance(points: Floats, weight: Floats, rows: Ints) -> tuple[float, int]:
     """Return the largest sample variance (ddof = 1) of a component, and the first that has it."""
-    d = points.shape[1]
-    mean, square, total = np.zeros(d), np.zeros(d), 0.0
-    for i in rows:
-        total += weight[i]
-        for k in range(d):
-            step = points[i, k] - mean[k]
-            mean[k] += step * weight[i] / total
-            square[k] += weight[i] * step * (points[i, k] - mean[k])
-    largest = square.max()
-    for k in range(d):
-        if square[k] >= TIED_SHARE * largest:
-            return largest / max(total - 1.0, 1e-300), k
-    return 0.0, 0
+    inside, mass = points[rows] - points[rows[0]], weight[rows]  # equal rows are 0 exactly
+    total = mass.sum()
+    square = mass @ (inside - mass @ inside / total) ** 2
+    d = int(np.argmax(square >= TIED_SHARE * square.max()))
+    return float(square[d]) / max(total - 1.0, 1e-300), d
 
 
-@njit()
 def _median_cut(values: Floats, weight: Floats) -> int:
     """Return how many of the sorted values lie below the median.
 
     Where the two middle values differ the median is between them.
     """
-    half = 0.5 * weight.sum()
-    below, middle = 0.0, 0
-    while below + weight[middle] < half * (1 - 1e-12):
-        below += weight[middle]
-        middle += 1
+    through = np.cumsum(weight)
+    half = 0.5 * through[-1]
+    middle = int(np.searchsorted(through, half * (1 - 1e-12)))
     # Where half of the weight ends with this value, the median is between it and the next one.
-    ends_here = below + weight[middle] <= half * (1 + 1e-12)
+    ends_here = through[middle] <= half * (1 + 1e-12)
     if ends_here and (middle + 1 == values.size or values[middle] < values[middle + 1]):
         return middle + 1
     return int(np.searchsorted(values, values[middle]))

@@ -363,7 +363,10 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     opened = Opened(source, kind or _kind_of(head) or "csv", name, sheet=how.get("sheet"))
     if opened.kind != "excel":
         check_unused("where the file is no spreadsheet", sheet=opened.sheet)
+    if opened.kind not in TYPELESS:
+        check_unused("on this format", sep=how.get("sep"), decimal=how.get("decimal"))
     if opened.kind not in TEXT:
+        check_unused("on this format", encoding=how.get("encoding"))
         return opened
     return _valid(name, opened.kind, lambda: _as_text(opened, how))  # type: ignore[no-any-return]
 

@@ -43,7 +43,7 @@ def blobs(m, n=90):
     return make_blobs(n, centers=m, cluster_std=4, random_state=m)
 
 
-@pytest.mark.cases(40)
+@pytest.mark.cases(20, full=40)
 @parametrize_with_checks(
     [
         DirichletGPClassifier(max_iter=20, n_inducing=10),
@@ -56,7 +56,7 @@ def test_classifier_of_each_base_class_passes_every_check(estimator, check):
 
 
 @pytest.mark.full
-@pytest.mark.cases(0, full=110)
+@pytest.mark.cases(0, full=60)
 @parametrize_with_checks(
     [
         DirichletGPClassifier(max_iter=20),

@@ -132,7 +132,7 @@ def fail_with_logits(estimator):
 
 
 # Logits are read by the base classes: every map has all checks behind naive Bayes, below.
-@pytest.mark.cases(60, full=100)
+@pytest.mark.cases(40, full=60)
 @with_checks(
     [of_logits(key) for key in QUICK],
     [of_logits(key) for key in OTHERS],
@@ -144,7 +144,7 @@ def test_calibrator_of_logits_passes_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.cases(60, full=300)
+@pytest.mark.cases(40, full=150)
 @with_checks(
     [behind_naive_bayes(key) for key in QUICK],
     [behind_naive_bayes(key) for key in OTHERS],
@@ -155,7 +155,7 @@ def test_calibrator_of_probabilities_passes_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.cases(20, full=60)
+@pytest.mark.cases(20, full=30)
 @with_checks(
     [CalibratedClassifier()],
     [

@@ -61,7 +61,7 @@ def contradiction(key, data, seed, level):
     return key, seed, result.pvalue, value, interval.low, interval.high
 
 
-@pytest.mark.cases(2, full=24)
+@pytest.mark.cases(2, full=12)
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize(
     "sets",
@@ -75,7 +75,7 @@ def test_interval_and_exact_pvalue_never_contradict_each_other(key, sets):
     assert [one for one in found if one is not None] == []
 
 
-@pytest.mark.cases(1, full=16)
+@pytest.mark.cases(1, full=8)
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("sets", [3, pytest.param(8, marks=pytest.mark.full)])
 @pytest.mark.parametrize("key", [key for key in REGISTRY if has_interval(key)])

@@ -37,7 +37,7 @@ def same(first, second):
     return first == second and (distributions[0] is None or np.array_equal(*distributions))
 
 
-@pytest.mark.cases(2, full=30)
+@pytest.mark.cases(2, full=10)
 @every_test_and_null
 def test_pvalue_does_not_depend_on_n_jobs(test, null, predictions):
     """None, 1, 2 and -1 jobs, and joblib's configuration, give the same result."""
@@ -49,6 +49,7 @@ def test_pvalue_does_not_depend_on_n_jobs(test, null, predictions):
 
 
 @pytest.mark.full
+@pytest.mark.cases(1, full=10)
 @every_test_and_null
 def test_pvalue_of_all_classes_does_not_depend_on_n_jobs(test, null, predictions):
     """Nor does what a test of all classes at once spreads over threads, but for rounding."""
@@ -76,7 +77,7 @@ def test_pvalue_of_several_classes_does_not_depend_on_n_jobs(n, null):
     assert same(one, two)
 
 
-@pytest.mark.cases(2, full=30)
+@pytest.mark.cases(2, full=10)
 @every_test_and_null
 def test_seed_gives_the_pvalue(test, null, predictions):
     """An integer and the generator's own draw of it repeat; another seed gives other resamples.

@@ -153,7 +153,7 @@ def test_every_result_is_in_the_contract():
     assert found <= {name.partition(",")[0] for name in MAKERS}
 
 
-@pytest.mark.cases(1, full=6)
+@pytest.mark.cases(1, full=3)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.full if name in LARGE else ()) for name in MAKERS]
 )
@@ -166,7 +166,7 @@ def test_result_of_damaged_values_is_refused_or_works(name):
     assert not faults(type(result).from_dict, works, values, under=under)
 
 
-@pytest.mark.cases(1, full=6)
+@pytest.mark.cases(1, full=3)
 @pytest.mark.parametrize(
     "key",
     [pytest.param(key, marks=pytest.mark.full if key in COSTLY else ()) for key in CALIBRATORS],

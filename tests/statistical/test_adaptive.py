@@ -9,6 +9,7 @@ import caltest as ct
 DATASETS = 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["ks", "brier"])
 def test_adaptive_pvalues_are_valid(test):
     """P(p <= a) <= a for calibrated data, one-sided and two-sided, within the binomial band."""

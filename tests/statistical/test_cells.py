@@ -41,6 +41,7 @@ def test_size_is_that_of_the_level(n, rate):
         assert (size >= 0.05 - 4 * np.sqrt(0.05 * 0.95 / DATA_SETS)).all(), size
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 def test_eight_rows_are_enough_for_the_level():
     """Cells of single rows are redrawn exactly."""
@@ -68,6 +69,7 @@ CURVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 @pytest.mark.parametrize(
     ("n", "rate", "sets"),
@@ -97,6 +99,7 @@ def test_size_of_tests_of_curves_and_kernels(n, rate, sets):
 WEIGHTED = ["ks", "ece", "brier", "cox"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
 @pytest.mark.parametrize("n", [300, 6000], ids=["counted", "normal"])
 def test_size_with_weights_is_that_of_the_level(n):

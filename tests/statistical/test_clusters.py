@@ -49,6 +49,7 @@ def test_exact_null_does_not(key):
     assert rejections(key, "exact", 0.2) >= 0.12 * SETS
 
 
+@pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize("key", ["brier", "skce"])
 def test_cluster_null_has_power(key):

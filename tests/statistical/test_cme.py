@@ -44,12 +44,14 @@ def test_chi_squared_limit_rejects_calibrated_models_at_small_n(m, locations, le
     assert count > least * SETS
 
 
+@pytest.mark.slow
 def test_chi_squared_limit_holds_the_level_at_large_n():
     """M1, n = 5000, 3 locations: within the 99.9 % band of 5 %."""
     low, high = binom.interval(0.999, SETS, LEVEL)
     assert low <= rejections("asymptotic", "M1", 5000, 2) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["M2", "M3"])
 @pytest.mark.parametrize("m", [2, 10])
 def test_exact_null_finds_uncalibrated_models(m, model):

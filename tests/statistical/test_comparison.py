@@ -73,12 +73,14 @@ def rejections(kind, sets, cv=3, level=LEVEL, **options):
     return found
 
 
+@pytest.mark.slow
 def test_map_that_no_label_changes_is_tested_exactly():
     """All held-out rows are one sample, whose test reaches its level."""
     found = rejections(Truth, 60)
     assert binom.ppf(0.0005, 60, LEVEL) <= found <= binom.ppf(0.9995, 60, LEVEL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["skce", "ece"])
 def test_calibrated_map_that_hangs_on_labels_is_rejected_no_more_often(test):
     """The p-values of the folds, combined by Fisher's method."""
@@ -122,6 +124,7 @@ def in_standard_errors(values):
     return values.mean() / (values.std(ddof=1) / np.sqrt(values.size))
 
 
+@pytest.mark.slow
 def test_nested_score_is_not_that_of_the_winner():
     """Of ten maps that fit noise, the least score is smaller than what nested folds find."""
     winner, nested = optimism(15)
@@ -164,6 +167,7 @@ def rare_models(seed, n=200):
     return {"low": low, "high": high}, (np.random.default_rng(seed).random(n) < 0.02).astype(int)
 
 
+@pytest.mark.slow
 def test_scores_of_few_events_hold_their_level():
     """By sign flips alone, no event at all in the rows gives the least p-value there is."""
     rejected = 0

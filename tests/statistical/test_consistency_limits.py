@@ -39,6 +39,7 @@ def test_limits_hold_for_calibrated_models(n, data_sets):
     assert points.min() >= least
 
 
+@pytest.mark.slow
 def test_limits_are_not_too_wide_in_large_bins():
     """Where 30 counts lie between the limits, the coverage is the level but for a few per cent."""
     rng = np.random.default_rng(1)

@@ -112,6 +112,7 @@ def test_interval_of_a_calibrated_model_reaches_zero(key):
     assert coverage(draw, 0.0, 60, test=key) >= binom.ppf(0.001, 60, LEVEL)
 
 
+@pytest.mark.slow
 def test_bca_interval_of_the_ece_misses_it():
     """Why it is not the default: the bias of the plug-in ECE enters twice."""
     data = [overconfident(250, seed) for seed in range(20)]

@@ -83,6 +83,7 @@ def test_squeezed_probabilities_are_calibrated():
     assert errors[2] < 0.75 * errors[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "alpha", "n"), [(2, 1.0, 200), (3, 1.0, 200), (10, 0.1, 400)])
 def test_calibrated_inputs_stay_within_the_band_of_the_identity(m, alpha, n):
     """M1: over 20 data sets, at least 80 % of 25 places have log z in their 95 % band.

@@ -100,6 +100,7 @@ def test_internal_freedom_rejects_external_data_too_often(sets):
     assert count > band(sets)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["hosmer-lemeshow", "le-cessie-van-houwelingen"])
 def test_external_limit_rejects_development_samples_too_seldom(test, sets):
     """A model is nearer to the labels that it was fitted to."""

@@ -28,6 +28,7 @@ def rejections(n, m, tests, sets, *, power=1.0):
     return np.sum(found, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m", "sets"), [(8, 3, 400), (50, 3, 400), (50, 100, 60)])
 def test_family_wise_error_rate_is_the_level(n, m, sets):
     """Calibrated predictions: within the binomial band, two-sided at 1 in 10,000."""

@@ -28,6 +28,7 @@ def rejections(sets, tilt=0.0, **options):
     return rejected
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
 @pytest.mark.parametrize("test", ["skce", "binomial"])
 def test_omnibus_of_resamples_has_its_level(test):

@@ -101,6 +101,7 @@ def test_power_grows_with_the_rows_and_with_the_deviation(test):
     assert by_slope[0] < by_slope[-1]
 
 
+@pytest.mark.slow
 def test_more_resamples_change_the_power_little():
     """B = 199 has almost the power of B = 999 (Davidson and MacKinnon 2000)."""
     options = {"n": 200, "slope": 0.5, "n_datasets": 300, "rng": 1, "test": "ece"}
@@ -108,6 +109,7 @@ def test_more_resamples_change_the_power_little():
     assert abs(few.power - many.power) < 0.06
 
 
+@pytest.mark.slow
 def test_mean_estimate_is_the_true_error():
     """The unbiased SKCE has the mean that the truth gives, by a double sum over the risks."""
     n, ratio = 50, 1.5

@@ -25,6 +25,7 @@ def features_of(rng, n):
     return names | {f"x{j}": rng.normal(size=n) for j in range(2)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "risks"), [(50, (2, 5)), (50, (0.3, 3)), (500, (0.3, 3))])
 def test_family_wise_error_is_the_level(n, risks, n_datasets):
     """Some segment of calibrated predictions is rejected in 5 % of the data sets, rare or not."""

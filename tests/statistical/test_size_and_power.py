@@ -85,6 +85,7 @@ TINY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lens", "options"), TINY)
 @pytest.mark.parametrize("alpha", [0.1, 1.0])
 def test_exact_null_is_exact_for_tiny_data(lens, options, alpha):
@@ -121,6 +122,7 @@ def test_distribution_free_bounds_never_reject_calibrated_models(estimator):
     assert rejections("M1", "distribution-free", range(300), **options) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "rate"),
     [("M1", 0.0455), ("M3", 0.1859)],
@@ -136,6 +138,7 @@ def test_linear_asymptotic_test_rejects_m2_always():
     assert rejections("M2", "asymptotic", range(300), estimator="linear") == 300
 
 
+@pytest.mark.slow
 def test_bootstrap_rejects_calibrated_models_as_often_as_in_the_paper(data_sets):
     """SKCE_uq with the median bandwidth on M1: 3.47 %, less than the level of 5 %."""
     assert in_band(rejections("M1", "bootstrap", data_sets), len(data_sets), 0.0347)

@@ -51,6 +51,7 @@ def rejections(key, n, sets, *, equivalence, factor=1.0, shift=SHIFT):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equivalence", [False, True])
 @pytest.mark.parametrize("key", CASES)
 def test_tolerance_holds_its_level_on_the_boundary(key, equivalence):

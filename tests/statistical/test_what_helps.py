@@ -28,6 +28,7 @@ def drawn(world, n, rng):
     return ct.Predictions(p, labels, classes=range(p.shape[1])), q
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("n", [200, pytest.param(600, marks=pytest.mark.slow)])
 def test_named_map_lowers_the_loss_in_nine_of_ten_cases(world, n):
@@ -58,6 +59,7 @@ def test_calibrated_predictions_have_a_map_seldom():
     assert named <= binom.ppf(0.99, 200, 0.025)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["slope", "linear map"])
 def test_number_of_rows_that_is_told_is_enough_in_most_cases(world):
     """At that number a map is named in more than half of the data sets."""

@@ -246,7 +246,7 @@ def test_rows_of_a_test_are_kept(key):
 
 
 @pytest.mark.full
-@pytest.mark.cases(1, full=16)
+@pytest.mark.cases(1, full=12)
 @pytest.mark.parametrize("key", [*REGISTRY, DEFAULT])
 def test_forms_of_a_test_are_kept(key):
     """Also by weights, clusters, groups, cells, chunks, and under every null."""

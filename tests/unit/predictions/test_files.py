@@ -125,6 +125,15 @@ def test_other_formats_are_read(tmp_path, name, write):
     assert read.labels.tolist() == [0, 1, 0]
 
 
+def test_options_of_text_are_refused_where_they_have_no_effect(tmp_path):
+    """A separator of JSON, an encoding of Parquet."""
+    FRAME.write_ndjson(tmp_path / "t.jsonl")
+    FRAME.write_parquet(tmp_path / "t.parquet")
+    for name, option in (("t.jsonl", "sep"), ("t.parquet", "decimal"), ("t.parquet", "encoding")):
+        with pytest.raises(InvalidInput, match=f"{option} has no effect on this format; got ';'"):
+            Predictions.read(tmp_path / name, label="y", **{option: ";"})
+
+
 def test_sheet_is_read_by_its_name(tmp_path):
     """By default the first, which is told where there are several; unknown ones are listed."""
     pytest.importorskip("fastexcel")
