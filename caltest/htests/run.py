@@ -219,7 +219,8 @@ def test_calibration(
         weight = {"sample_weight": given.sample_weight}
         check_for_segments(lens, options, test=test, by=by, **own, **own_rows, **weight)
         return run_segments(engine, replace(given, by=segments), lens, options, **settings)
-    asked = asked_of(given, test, lens, options, **own, **settings)
+    may_count = {"may_count": engine != "rows"}
+    asked = asked_of(given, test, lens, options, **own, **settings, **may_count)
     source, way = choose(engine, asked)
     if way is not None:
         return way.run(asked)

@@ -16,10 +16,11 @@ def class_sums(labels: Labels, table: Floats) -> Floats:
     """Return the sums of what `table` (n, m) has for the labels, by class, (B, m)."""
     size, n = labels.shape
     out = np.zeros((size, table.shape[1]))
-    for b in range(size):
-        for i in range(n):
-            k = labels[b, i]
-            out[b, k] += table[i, k]
+    for start in range(0, n, ROWS):
+        for b in range(size):
+            for i in range(start, min(start + ROWS, n)):
+                k = labels[b, i]
+                out[b, k] += table[i, k]
     return out
 
 
@@ -108,25 +109,24 @@ def confusion_sums(
 def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
     """Return sum_k |sum_i features_i (1[y_i = k] - p_ik)|^2, (B,).
 
-    `features` are (n, J), and `expected` (m, J) is the sum of p_ik times them.
+    `features` are (n, J), and `expected` (m, J) is the sum of p_ik times them. Rows are taken some
+    at a time, so that theirs stay in the cache.
     """
     size, n = labels.shape
     m, width = expected.shape
+    total = np.zeros((size, m, width))
+    for start in range(0, n, ROWS):
+        for b in range(size):
+            own = total[b]
+            for i in range(start, min(start + ROWS, n)):
+                row = own[labels[b, i]]
+                for j in range(width):
+                    row[j] += features[i, j]
     out = np.zeros(size)
-    total = np.empty((m, width))
     for b in range(size):
         for k in range(m):
             for j in range(width):
-                total[k, j] = -expected[k, j]
-        for i in range(n):
-            row = total[labels[b, i]]
-            for j in range(width):
-                row[j] += features[i, j]
-        norm = 0.0
-        for k in range(m):
-            for j in range(width):
-                norm += total[k, j] * total[k, j]
-        out[b] = norm
+                out[b] += (total[b, k, j] - expected[k, j]) ** 2
     return out
 
 
