@@ -126,22 +126,22 @@ def add_in_order(
         i, cell = rows[at], cells[at]
         if step[i] != last[cell]:
             last[cell] = step[i]
-            end_step(rise[cell], fall[cell], up[cell], down[cell])
-        w, wp, event, risen, fallen = weight[i], expected[i], events[i], rise[cell], fall[cell]
-        for lane in range(event.size):
-            gap = w * np.float32(event[lane]) - wp
-            risen[lane] += gap
-            fallen[lane] -= gap
+            end_step(cell, rise, fall, up, down)
+        w, wp = weight[i], expected[i]
+        for lane in range(events.shape[1]):
+            gap = w * np.float32(events[i, lane]) - wp
+            rise[cell, lane] += gap
+            fall[cell, lane] -= gap
 
 
 @njit()
-def end_step(rise: Singles, fall: Singles, up: Singles, down: Singles) -> None:
-    """Take the intervals of a cell that end here among the largest, and let new ones begin."""
-    for lane in range(rise.size):
-        up[lane] = max(up[lane], rise[lane])
-        down[lane] = max(down[lane], fall[lane])
-        rise[lane] = max(rise[lane], np.float32(0.0))
-        fall[lane] = max(fall[lane], np.float32(0.0))
+def end_step(cell: int, rise: Singles, fall: Singles, up: Singles, down: Singles) -> None:
+    """Take the intervals that end here among the largest, and let new ones begin."""
+    for lane in range(rise.shape[1]):
+        up[cell, lane] = max(up[cell, lane], rise[cell, lane])
+        down[cell, lane] = max(down[cell, lane], fall[cell, lane])
+        rise[cell, lane] = max(rise[cell, lane], np.float32(0.0))
+        fall[cell, lane] = max(fall[cell, lane], np.float32(0.0))
 
 
 @njit()

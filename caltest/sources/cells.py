@@ -18,6 +18,7 @@ UNIT = 1 << 20  # of a cell: sums are whole numbers of these, and so the same in
 NEVER = -1  # the place of the probability 0, apart from those above it
 EQUAL = 1e-12  # relative variance of weights that is rounding
 SHARES, A_LOG_ODDS = 4096, 32  # cells of rows in memory; in a unit of log odds
+FARTHEST = 1e3  # log odds, of 0 and 1
 SPLIT = 1 << 8  # parts of a place that uniform numbers tell apart
 ARRAYS = ("place", "n", "events", "expected", "variance", "least", "most")  # of a number a cell
 UNSAID = 1e-4  # of a p-value: what the redrawing may change without a note
@@ -206,15 +207,15 @@ def cells_in_memory(p: Floats, events: Flags, names: tuple[str, str]) -> Cells:
     """
     variance = p * (1.0 - p)
     with np.errstate(divide="ignore"):
-        odds = np.log(p) - np.log1p(-p)
+        odds = np.clip(np.log(p) - np.log1p(-p), -FARTHEST, FARTHEST)
     carried = np.cumsum(variance)
     new = np.diff(np.floor(odds * A_LOG_ODDS)) != 0
     for share in (carried / carried[-1], np.arange(1, p.size + 1) / p.size):
         new |= np.diff(np.floor(share * SHARES)) != 0
     # Equal predictions share a cell: what would split them starts with the next larger one.
-    step = np.flatnonzero(np.diff(p))
-    moved = step[np.minimum(np.searchsorted(step, np.flatnonzero(new)), step.size - 1)]
-    first = np.append(0, np.unique(moved) + 1)
+    step = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
+    moved = step[np.searchsorted(step, np.flatnonzero(new))] + 1
+    first = np.unique(np.append(0, moved[moved < p.size]))
     last = np.append(first[1:], p.size) - 1
     sums = (np.add.reduceat(x, first) for x in (events.astype(np.int64), p, variance))
     return Cells(np.arange(first.size), {}, last - first + 1, *sums, p[first], p[last], *names)

@@ -176,7 +176,7 @@ class CombinedCells(Combining, BoundCells):
         self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn, None)
 
     def error(self) -> float | None:
-        if self.rows is None:
+        if self.rows is None or self.cells.is_point.all():
             return super().error() if self.cells.has_equal_weights else None
         seen = [kind.of(self.rows.source).values(self.rows.observed) for kind in BINARY]
         both = np.column_stack([np.stack(seen), self.statistics(self.observed[None])])
