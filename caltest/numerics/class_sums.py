@@ -90,9 +90,12 @@ def label_sums(table: Floats, labels: Labels) -> Floats:
     size, n = labels.shape
     out = np.zeros(size)
     for start in range(0, n, ROWS):
+        some = table[start : start + ROWS]
         for b in range(size):
-            for i in range(start, min(start + ROWS, n)):
-                out[b] += table[i, labels[b, i]]
+            own, total = labels[b, start : start + ROWS], out[b]
+            for i in range(own.size):
+                total += some[i, own[i]]
+            out[b] = total
     return out
 
 

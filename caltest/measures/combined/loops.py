@@ -7,6 +7,7 @@ from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Ints, Labels
 
 ROWS = 256  # at a time
+CACHED = 1 << 15  # numbers that stay in the cache of the processor
 RESOLUTION = 1e-13  # of a distance, relative
 Parts = NDArray[np.integer]
 
@@ -17,10 +18,11 @@ def class_sums(labels: Labels, table: Floats) -> Floats:
     size, n = labels.shape
     out = np.zeros((size, table.shape[1]))
     for start in range(0, n, ROWS):
+        some = table[start : start + ROWS]
         for b in range(size):
-            for i in range(start, min(start + ROWS, n)):
-                k = labels[b, i]
-                out[b, k] += table[i, k]
+            own, sums = labels[b, start : start + ROWS], out[b]
+            for i in range(own.size):
+                sums[own[i]] += some[i, own[i]]
     return out
 
 
@@ -115,13 +117,16 @@ def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
     size, n = labels.shape
     m, width = expected.shape
     total = np.zeros((size, m, width))
-    for start in range(0, n, ROWS):
-        for b in range(size):
-            own = total[b]
-            for i in range(start, min(start + ROWS, n)):
-                row = own[labels[b, i]]
-                for j in range(width):
-                    row[j] += features[i, j]
+    few = max(1, CACHED // (m * width))  # resamples
+    for first in range(0, size, few):
+        for start in range(0, n, ROWS):
+            some = features[start : start + ROWS]
+            for b in range(first, min(first + few, size)):
+                own, sums = labels[b, start : start + ROWS], total[b]
+                for i in range(own.size):
+                    row, added = sums[own[i]], some[i]
+                    for j in range(width):
+                        row[j] += added[j]
     out = np.zeros(size)
     for b in range(size):
         for k in range(m):
