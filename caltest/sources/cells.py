@@ -217,8 +217,12 @@ def cells_in_memory(p: Floats, events: Flags, names: tuple[str, str]) -> Cells:
     moved = step[np.searchsorted(step, np.flatnonzero(new))] + 1
     first = np.unique(np.append(0, moved[moved < p.size]))
     last = np.append(first[1:], p.size) - 1
-    sums = (np.add.reduceat(x, first) for x in (events.astype(np.int64), p, variance))
-    return Cells(np.arange(first.size), {}, last - first + 1, *sums, p[first], p[last], *names)
+    hits, expected, spread = (
+        np.add.reduceat(x, first) for x in (events.astype(np.int64), p, variance)
+    )
+    event, no_event = names
+    place, n, ends = np.arange(first.size), last - first + 1, (p[first], p[last])
+    return Cells(place, {}, n, hits, expected, spread, *ends, event, no_event)
 
 
 def own_numbers(place: Ints, group: Ints | None = None) -> Ints:
