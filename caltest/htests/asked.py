@@ -54,6 +54,7 @@ class Asked:
     tolerance: Tolerance | None = None
     n_jobs: int | None = None
     level: float | None = None
+    may_count: bool = True  # very many rows in cells, although they are in memory
     on_error: str = "raise"
     progress: Progress | None = None
     note: str = ""
@@ -166,6 +167,7 @@ class Plan:
     note: str = ""  # how it differs from what was asked for
     tolerance: Tolerance | None = None  # H0 is on the size of the error
     clear_at: float | None = None  # the level of the decision that ends an adaptive resampling
+    may_count: bool = False  # rows in cells: no other test is to see the same labels
     among: int = 1  # how many groups or lenses are searched for what is wrong
 
     @property

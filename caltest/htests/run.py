@@ -168,7 +168,8 @@ def test_calibration(
         rows of several classes twice, chunk by chunk or on the workers of Dask and Spark, and tests
         sums over features of their predictions, for the lens "strong" and test="skce"; "auto"
         takes cells or chunks for more than 2 million rows, where all that is asked for has a
-        version for them.
+        version for them. Also of arrays, from 100,000 rows of two classes on, "auto" counts rows in
+        some thousand cells for the default test by itself; "rows" takes each row.
     on_error : {"raise", "skip"}, default "raise"
         Whether files that cannot be read, and rows with missing or impossible values, are an error
         or left out with a note, where cells are counted or chunks read: with "skip" "auto" takes
@@ -219,7 +220,8 @@ def test_calibration(
         weight = {"sample_weight": given.sample_weight}
         check_for_segments(lens, options, test=test, by=by, **own, **own_rows, **weight)
         return run_segments(engine, replace(given, by=segments), lens, options, **settings)
-    asked = asked_of(given, test, lens, options, **own, **settings)
+    may_count = {"may_count": engine != "rows"}
+    asked = asked_of(given, test, lens, options, **own, **settings, **may_count)
     source, way = choose(engine, asked)
     if way is not None:
         return way.run(asked)

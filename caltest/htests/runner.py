@@ -131,6 +131,7 @@ class Answering(ABC):
                 note=asked.note,
                 tolerance=asked.tolerance,
                 clear_at=(asked.level or LEVEL) if asked.n_resamples is None else None,
+                may_count=asked.may_count and len(asked.measures) * len(seen) == 1,
                 among=sum(map(len, parts.values())),
             )
             for seed, (group, seen) in zip(seeds, parts.items(), strict=True)
@@ -426,7 +427,7 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     if plan.tolerance is None:
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)
-        outcome = null.test(plan.measure, seen, **settings)
+        outcome = null.test(plan.measure, seen, **settings, may_count=plan.may_count)
         if seen.has_dependence and plan.null != "cluster":
             outcome = treated_as_independent(outcome, seen)
         return seen, outcome

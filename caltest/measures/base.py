@@ -203,6 +203,10 @@ class Measure(ABC):
             return CellStatistic(self.statistic(CellUnits(cells)), cells)
         raise declines(self, "bind_cells")
 
+    def bind_counted(self, predictions: Predictions) -> BoundCells | None:
+        """Bind to cells of rows in memory, where these are so many that cells are cheaper."""
+        return None
+
     # Of a survey of very many rows and the names of the classes: all that depends on these alone.
     bind_chunks: ClassVar[Callable[..., BoundChunks]] = declining("bind_chunks")
 

@@ -35,11 +35,15 @@ NOT_A_NUMBER = (
 
 
 class Draws(NamedTuple):
-    """How resamples are drawn: how many, from which seed, and in how many threads."""
+    """How resamples are drawn: how many, from which seed, and in how many threads.
+
+    Very many rows `may_count` in cells where no other test is to see the same labels.
+    """
 
     n_resamples: int
     seed: int
     n_jobs: int | None = None
+    may_count: bool = False
 
 
 @dataclass(frozen=True)

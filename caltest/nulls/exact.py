@@ -43,6 +43,9 @@ def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) ->
     section 6 has the consistency resampling that this conditions on the predictions.
     """
     base.check_applicable(measure, "exact")
+    counted = measure.bind_counted(predictions) if draws.may_count else None
+    if counted is not None:
+        return exact_tests([(measure, counted)], draws)[0]
     bound = measure.bind(predictions, draws.n_jobs)
     most = draws.n_resamples + 1
     listed = enumerate_labels(bound, measure.alternative, most, draws.n_jobs)

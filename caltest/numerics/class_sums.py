@@ -11,6 +11,7 @@ from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints, Labels, SmallInts
 
 RESAMPLES = 256  # resamples whose index lists stay in the L2 cache
+ROWS = 256  # of a table, which stay there for all resamples
 
 
 @njit()
@@ -86,10 +87,15 @@ def _gathered(row: Floats, columns: NDArray[np.uint16], first: int, last: int) -
 @njit()
 def label_sums(table: Floats, labels: Labels) -> Floats:
     """Return sum_i table[i, y_i] for each row of `labels` (B, n)."""
-    out = np.zeros(labels.shape[0])
-    for b in range(labels.shape[0]):
-        for i in range(labels.shape[1]):
-            out[b] += table[i, labels[b, i]]
+    size, n = labels.shape
+    out = np.zeros(size)
+    for start in range(0, n, ROWS):
+        some = table[start : start + ROWS]
+        for b in range(size):
+            own, total = labels[b, start : start + ROWS], out[b]
+            for i in range(own.size):
+                total += some[i, own[i]]
+            out[b] = total
     return out
 
 

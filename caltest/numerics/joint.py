@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from caltest.types import Floats, Ints
+from caltest.types import Floats, Ints, Singles
 
+AT_A_TIME = 1024  # rows of scores
 BY_RANK = 10  # from this many values on the rank is the p-value; beyond, it is extrapolated
 FARTHEST = -1e6  # the log of the p-value of an infinite statistic
 ROUNDING = 1e-9  # scores that are no farther apart are ties
@@ -115,12 +116,23 @@ def step_down(scores: Floats) -> Floats:
     step-down maxT); Romano, Wolf (2005), Exact and approximate stepdown methods for multiple
     hypothesis testing, JASA 100.
     """
-    most_extreme_first = np.argsort(-scores[:, 0], kind="stable")
-    ordered = scores[most_extreme_first]
-    largest = np.maximum.accumulate(ordered[::-1], axis=0)[::-1]
-    pvalues = np.mean(largest >= ordered[:, :1] - ROUNDING, axis=1)
-    adjusted = np.empty(len(scores))
-    adjusted[most_extreme_first] = np.maximum.accumulate(pvalues)
+    return stepped_down(scores[:, 0], scores[:, 1:])
+
+
+def stepped_down(first: Floats, redrawn: Floats | Singles) -> Floats:
+    """Return the same from scores for the observed labels (K,) and for redrawn ones (K, B)."""
+    order = np.argsort(-first, kind="stable")
+    size, pvalues = first.size, np.empty(first.size)
+    largest = np.full(redrawn.shape[1], -np.inf, redrawn.dtype)
+    for stop in range(size, 0, -AT_A_TIME):  # the least extreme first, without a copy of all
+        some = order[max(stop - AT_A_TIME, 0) : stop]
+        upto = np.maximum.accumulate(redrawn[some][::-1], axis=0)[::-1]
+        np.maximum(upto, largest, out=upto)
+        beyond = np.count_nonzero(upto >= first[some, None] - ROUNDING, axis=1)
+        pvalues[stop - some.size : stop] = (1 + beyond) / (1 + largest.size)
+        largest = upto[0]
+    adjusted = np.empty(size)
+    adjusted[order] = np.maximum.accumulate(pvalues)
     return adjusted
 
 

@@ -22,6 +22,7 @@ FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 CHUNK = 1 << 15  # uniform numbers that NumPy computes at a time
 COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
 AT_A_TIME = 2048  # rows whose limits stay in the cache of the processor
+SEARCHED = 128  # the same, of many classes
 LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by bisection
 
 
@@ -93,6 +94,13 @@ def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     return out
 
 
+def relabelled(table: Labels, labels: Labels) -> Labels:
+    """Return what a table (n, m) has for the labels, (B, n)."""
+    if compiles(len(table)):
+        return _looked_up(table, labels)
+    return table[np.arange(len(table)), labels]
+
+
 def flipped_signs(numbers: NDArray[np.integer], keys: Hashes) -> Floats:
     """Draw signs (B, n) of +1 and -1 for units with these numbers, (n,)."""
     limits = np.zeros(numbers.size, np.int64), np.full(numbers.size, ALWAYS // 2)
@@ -131,6 +139,17 @@ def hashed(z: np.uint64) -> np.uint64:
 
 
 @njit()
+def _looked_up(table: Labels, labels: Labels) -> Labels:
+    size, n = labels.shape
+    out = np.empty((size, n), table.dtype)
+    for start in range(0, n, AT_A_TIME):
+        for b in range(size):
+            for i in range(start, min(start + AT_A_TIME, n)):
+                out[b, i] = table[i, labels[b, i]]
+    return out
+
+
+@njit()
 def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels) -> None:
     n = low.size
     for start in range(0, n, AT_A_TIME):
@@ -163,14 +182,14 @@ def _count(columns: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
 @njit()
 def _search(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
     n, count = limits.shape
-    for i in range(n):
-        row, limit = rows[i], limits[i]
+    for start in range(0, n, SEARCHED):
         for b in range(keys.size):
-            uniform = np.int64(hashed(keys[b] + row))
-            # Bisection without a branch: the processor cannot guess one.
-            label, size = 0, count
-            while size > 1:
-                half = size // 2
-                label += half * (limit[label + half - 1] <= uniform)
-                size -= half
-            out[b, i] = label + (limit[label] <= uniform)
+            for i in range(start, min(start + SEARCHED, n)):
+                uniform, limit = np.int64(hashed(keys[b] + rows[i])), limits[i]
+                # Bisection without a branch: the processor cannot guess one.
+                label, size = 0, count
+                while size > 1:
+                    half = size // 2
+                    label += half * (limit[label + half - 1] <= uniform)
+                    size -= half
+                out[b, i] = label + (limit[label] <= uniform)

@@ -16,6 +16,7 @@ from caltest.numerics.labels import (
     draw_events,
     draw_labels,
     label_dtype,
+    relabelled,
     row_hashes,
 )
 from caltest.types import Flags, Floats, Hashes, Ints, Labels
@@ -126,7 +127,7 @@ class Relabelled(Redrawing):
     table: Labels
 
     def labels(self, keys: Hashes) -> Labels:
-        return self.table[np.arange(len(self.table)), self.origin.labels(keys)]
+        return relabelled(self.table, self.origin.labels(keys))
 
     def taken(self, rows: Codes) -> Redrawing:
         return Relabelled(self.origin.taken(rows), self.table[rows])

@@ -81,11 +81,13 @@ def add_rows(rows: SmallInts, cells: SmallInts, values: Floats, sums: Floats) ->
 
 @njit()
 def add_events(rows: SmallInts, cells: SmallInts, events: Events, counts: SmallInts) -> None:
-    """Count the events (n, L) of L resamples in each cell, (S, L)."""
+    """Add the events (n, L) of L resamples to those of each cell, (S, L), for n below 2^16."""
+    found = np.zeros(counts.shape, np.uint16)  # twice as many to a vector of the processor
     for at in range(rows.size):
-        i, cell = rows[at], cells[at]
-        for lane in range(events.shape[1]):
-            counts[cell, lane] += events[i, lane]
+        own, event = found[cells[at]], events[rows[at]]
+        for lane in range(event.size):
+            own[lane] += event[lane]
+    counts += found
 
 
 @njit()

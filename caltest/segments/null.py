@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.numerics.joint import step_down
+from caltest.numerics.joint import stepped_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
@@ -24,8 +24,8 @@ from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Singles, Small
 EventsOf = Callable[[int, int], Events]
 
 LANES = 128  # resamples side by side
-FEW_LANES = 8  # where segments are many
-SUMS = 1 << 22  # of segments and resamples that a thread holds at a time
+FEW_LANES = 32  # where segments are many: whole vectors of the processor
+SUMS = 1 << 24  # of segments and resamples that a thread holds at a time
 SCORES = 1 << 25  # of segments and resamples that are kept for the step-down
 AFFORDABLE = 1 << 36  # rows times resamples, over all segments, of cumulative differences
 SHARING = 40  # vectors of labels that are drawn to share the level between depths
@@ -346,8 +346,9 @@ def test_jointly(
     if not kept.size:
         reason = "every probability is 0 or 1 and every outcome the one with 1"
         raise NotApplicable(reason, "none is needed: no segment can be nearer to its predictions")
-    table = np.empty((kept.size, n_resamples), dtype=np.float32)
-    rest = np.full(n_resamples, -np.inf, dtype=np.float32)
+    table = np.empty((kept.size + 1, n_resamples), dtype=np.float32)
+    rest = table[-1]
+    rest[:] = -np.inf
     place = np.full(scores.size, -1)
     place[kept] = np.arange(kept.size)
 
@@ -356,8 +357,8 @@ def test_jointly(
         table[at[at >= 0], some] = values[at >= 0]
         others = values[at < 0].max(axis=0, initial=-np.inf)
         np.maximum(rest[some], others, out=rest[some])
-    adjusted = _adjusted(scores, kept, table, rest)
-    return Joint(tuple(families), observed, scores, adjusted, np.maximum(rest, table.max(axis=0)))
+    adjusted = _adjusted(scores, kept, table)
+    return Joint(tuple(families), observed, scores, adjusted, table.max(axis=0))
 
 
 def _tasks(
@@ -428,9 +429,10 @@ def _largest(scores: Floats, count: int) -> Ints:
     return order[: min(max(count, 1), within)]
 
 
-def _adjusted(scores: Floats, kept: Ints, table: Singles, rest: Singles) -> Floats:
+def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
     """Return the adjusted p-values: step-down among `kept`, then all others in one step.
 
+    The last row of the table is the largest score of the others.
     The others are compared with the largest score over all of them, so their p-values are upper
     bounds of those of the step-down.
     """
@@ -438,10 +440,8 @@ def _adjusted(scores: Floats, kept: Ints, table: Singles, rest: Singles) -> Floa
     others[kept] = False
     others &= scores > -np.inf
     floor = _lowered(scores)
-    last = floor[others].max(initial=-np.inf)
-    rows = np.vstack([table, rest])
-    joined = np.column_stack([np.append(floor[kept], last), rows])
-    stepped = step_down(joined)
+    last, rest = floor[others].max(initial=-np.inf), table[-1]
+    stepped = stepped_down(np.append(floor[kept], last), table)
     adjusted = np.full(scores.size, np.nan)
     adjusted[kept] = stepped[:-1]
     if others.any():

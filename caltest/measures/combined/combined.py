@@ -25,7 +25,7 @@ from caltest.measures.combined.component import (
 )
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.groups import CombinedGroups
-from caltest.measures.combined.one_event import BINARY, EventCells
+from caltest.measures.combined.one_event import BINARY, EventCells, EventRows, OneEvent
 from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import Combining, reference_keys
 from caltest.measures.of_units import BoundGroups
@@ -33,7 +33,7 @@ from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
 from caltest.predictions.options import MeasuredOptions
-from caltest.sources import Cells, ManyCells
+from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Labels, Order
 
@@ -41,6 +41,7 @@ __all__ = ["Combined", "combined"]
 
 Name = str | Measure | tuple[str | Measure, str | Lens]
 
+MANY = 100_000  # rows of two classes from which cells are cheaper
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
 KEYS = {kind.key for kind in (*BINARY, *SEVERAL)}
 
@@ -83,6 +84,17 @@ class Combined(Measure):
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         return super().bind_cells(cells) if self.components else CombinedCells(cells)
+
+    def bind_counted(self, predictions: Predictions) -> BoundCells | None:
+        p = predictions.probs[:, -1]
+        is_simple = self.components is None and predictions.sample_weight is None
+        if predictions.m > 2 or not is_simple or np.count_nonzero((p > 0.0) & (p < 1.0)) < MANY:
+            return None
+        order = np.argsort(p, kind="stable")
+        happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
+        rows = EventRows(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
+        cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
+        return CombinedCells(cells, rows)
 
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
         if self.components is not None:
@@ -148,19 +160,28 @@ class CombinedCells(Combining, BoundCells):
     ----------
     cells : Cells
         Of one event.
+    rows : OneEvent, optional
+        Those that were counted, where they are in memory: how far the statistic is from theirs is
+        computed.
     """
 
     caution = "statistics at the mean prediction of each cell"
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, rows: OneEvent | None = None) -> None:
         BoundCells.__init__(self, cells)
+        self.rows = rows
         if not cells.has_equal_weights:
             self.caution = f"{self.caution}, pairs at its mean weight"
         source = EventCells(cells).source
         self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn, None)
 
     def error(self) -> float | None:
-        return super().error() if self.cells.has_equal_weights else None
+        if self.rows is None or self.cells.is_point.all():
+            return super().error() if self.cells.has_equal_weights else None
+        seen = [kind.of(self.rows.source).values(self.rows.observed) for kind in BINARY]
+        both = np.column_stack([np.stack(seen), self.statistics(self.observed[None])])
+        of_rows, of_cells = self.combine(both)
+        return float(abs(of_rows - of_cells))
 
 
 class OfMeasure(Component):

@@ -115,15 +115,8 @@ class Context:
         """
         # Class 0 is the most probable class of a row, class 1 the second, ...
         sorted_probs = np.take_along_axis(self.probs, self.ranked, axis=1)
-        ranks = Inversion(sorted_probs[self.canonical])
-
-        def redrawn(keys: Hashes) -> Labels:
-            codes = ranks.labels(keys)
-            out = np.empty(codes.shape, self.dtype)
-            out[:, self.canonical] = self.ranked[self.canonical[None], codes]
-            return out
-
-        return redrawn
+        drawn = Inversion(sorted_probs[self.canonical]).taken(np.argsort(self.canonical))
+        return drawn.relabelled(self.ranked, self.m).labels
 
     @cached_property
     def top(self) -> Codes:

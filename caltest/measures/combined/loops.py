@@ -7,6 +7,7 @@ from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Ints, Labels
 
 ROWS = 256  # at a time
+CACHED = 1 << 15  # numbers that stay in the cache of the processor
 RESOLUTION = 1e-13  # of a distance, relative
 Parts = NDArray[np.integer]
 
@@ -16,10 +17,12 @@ def class_sums(labels: Labels, table: Floats) -> Floats:
     """Return the sums of what `table` (n, m) has for the labels, by class, (B, m)."""
     size, n = labels.shape
     out = np.zeros((size, table.shape[1]))
-    for b in range(size):
-        for i in range(n):
-            k = labels[b, i]
-            out[b, k] += table[i, k]
+    for start in range(0, n, ROWS):
+        some = table[start : start + ROWS]
+        for b in range(size):
+            own, sums = labels[b, start : start + ROWS], out[b]
+            for i in range(own.size):
+                sums[own[i]] += some[i, own[i]]
     return out
 
 
@@ -108,25 +111,27 @@ def confusion_sums(
 def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
     """Return sum_k |sum_i features_i (1[y_i = k] - p_ik)|^2, (B,).
 
-    `features` are (n, J), and `expected` (m, J) is the sum of p_ik times them.
+    `features` are (n, J), and `expected` (m, J) is the sum of p_ik times them. Rows are taken some
+    at a time, so that theirs stay in the cache.
     """
     size, n = labels.shape
     m, width = expected.shape
+    total = np.zeros((size, m, width))
+    few = max(1, CACHED // (m * width))  # resamples
+    for first in range(0, size, few):
+        for start in range(0, n, ROWS):
+            some = features[start : start + ROWS]
+            for b in range(first, min(first + few, size)):
+                own, sums = labels[b, start : start + ROWS], total[b]
+                for i in range(own.size):
+                    row, added = sums[own[i]], some[i]
+                    for j in range(width):
+                        row[j] += added[j]
     out = np.zeros(size)
-    total = np.empty((m, width))
     for b in range(size):
         for k in range(m):
             for j in range(width):
-                total[k, j] = -expected[k, j]
-        for i in range(n):
-            row = total[labels[b, i]]
-            for j in range(width):
-                row[j] += features[i, j]
-        norm = 0.0
-        for k in range(m):
-            for j in range(width):
-                norm += total[k, j] * total[k, j]
-        out[b] = norm
+                out[b] += (total[b, k, j] - expected[k, j]) ** 2
     return out
 
 

@@ -227,3 +227,32 @@ def test_components_must_be_names():
     """A number is neither a name nor a list."""
     with pytest.raises(InvalidInput, match="components must be a name or a list of names"):
         REGISTRY["combined"](components=0.5)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shape", [(0.7, 0.7), (0.05, 5.0)], ids=["even", "rare"])
+def test_very_many_rows_of_two_classes_are_counted(shape):
+    """Each component is that of the rows within 2 % of its spread, or 0.1 % of itself."""
+    rng = np.random.default_rng(1)
+    p = np.append(rng.beta(*shape, 120_000), [0.0, 1.0])
+    labels = (rng.random(p.size) < 0.99 * p + 0.001).astype(int)
+    labels[-2:] = 0, 1
+    counted, rows = (
+        ct.test_calibration(p, labels, n_resamples=49, rng=1, engine=engine)
+        for engine in ("auto", "rows")
+    )
+    assert "cells" in counted.parameters
+    assert "cells" not in rows.parameters
+    assert counted.pvalue == rows.pvalue == 0.02
+    every = {row.test: row for row in rows.components}
+    for row in counted.components:
+        spread = np.std(every[row.test].null_distribution)
+        assert row.statistic == pytest.approx(every[row.test].statistic, 1e-3, 0.02 * spread)
+
+
+def test_equal_predictions_of_very_many_rows_share_a_cell():
+    """One cell is the rows themselves."""
+    labels = np.arange(100_000) % 3 == 0
+    one = ct.test_calibration(np.full(labels.size, 0.33), labels, n_resamples=19, rng=1)
+    assert one.parameters["cells"] == 1
+    assert one.parameters["error by cells"] == "none"
