@@ -16,6 +16,7 @@ from caltest.calibrators.linear.full_maps import MatrixScaling, DirichletCalibra
 from caltest.calibrators.linear.structured import StructuredMatrixScaling
 from caltest.calibrators.spline.calibrator import SplineCalibrator
 from caltest.calibrators.gp.calibrator import GPCalibrator
+from caltest.calibrators.kernel import KernelCalibrator
 from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.binary.quadratic import QuadraticScaling
 from caltest.calibrators.binary.parametric import BetaCalibrator

@@ -160,6 +160,7 @@ GROUPS = {
             "StructuredMatrixScaling",
             "SplineCalibrator",
             "GPCalibrator",
+            "KernelCalibrator",
             "Identity",
         ],
         "Two classes": [
