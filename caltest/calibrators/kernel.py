@@ -17,8 +17,8 @@ from caltest.errors import invalid, shown
 from caltest.numerics.loops import njit
 from caltest.types import Codes, Floats, Order
 
-BANDWIDTHS = np.logspace(-5, 1, 25).tolist()
-MOST_LEFT_OUT = 1000  # rows
+BANDWIDTHS = np.logspace(-5, 1, 19).tolist()
+MOST_LEFT_OUT = 500  # rows
 MOST_NUMBERS = 1 << 18  # of a block of kernels, which stay in the cache
 NEGLIGIBLE = -40.0  # logarithm of a share of the largest kernel
 
@@ -40,8 +40,8 @@ class KernelCalibrator(Calibrator):
     Parameters
     ----------
     bandwidth : float, optional
-        b, above 0. By default that of 25 values from 1e-5 to 10 with the least leave-one-out log
-        loss, of at most 1000 rows evenly spaced. (The authors' package ece-kde takes that, up to 1,
+        b, above 0. By default that of 19 values from 1e-5 to 10 with the least leave-one-out log
+        loss, of at most 500 rows evenly spaced. (The authors' package ece-kde takes that, up to 1,
         with the greatest leave-one-out density of the predictions, CalArena a power of n.)
     prior : float, default 1.0
         :math:`w_0`, at least 0; 0 is the estimator of the paper.
