@@ -80,7 +80,7 @@ class KernelCalibrator(Calibrator):
     >>> data = ct.datasets.generative_model("M2", n=300, m=3, rng=1)
     >>> calibrator = ct.calibrators.KernelCalibrator().fit(data)
     >>> calibrator.predict_proba([[0.2, 0.3, 0.5]]).round(2)
-    array([[0.59, 0.12, 0.29]])
+    array([[0.58, 0.11, 0.31]])
     """
 
     key: ClassVar[str] = "kernel"
@@ -94,68 +94,54 @@ class KernelCalibrator(Calibrator):
         if check_finite(self.prior, "prior") < 0:
             raise invalid("prior must not be negative", shown(self.prior), "pass 0 or more")
         weight = np.ones(data.inputs.n) if data.weight is None else data.weight
-        rows = data.rows(weight > 0)
+        rows, self.row_weights_ = data.rows(weight > 0), weight[weight > 0]
         self.probs_, self.codes_ = rows.inputs.probs, rows.codes
-        self.row_weights_ = weight[weight > 0]
+        grid = BANDWIDTHS
         if self.bandwidth is not None:
-            self.bandwidth_ = check_positive(self.bandwidth, "bandwidth")
-            return
-        n = len(self.codes_)
-        own = np.linspace(0, n - 1, min(n, MOST_LEFT_OUT)).astype(np.intp)
-        left, losses = rows.rows(own), []
-        for bandwidth in BANDWIDTHS:
-            probs = self._regression(left.inputs, bandwidth, own)
-            seen = np.maximum(probs[np.arange(own.size), left.codes], SMALLEST_PROBABILITY)
-            losses.append(-self.row_weights_[own] @ np.log(seen))
-        self.bandwidth_ = BANDWIDTHS[int(np.argmin(losses))]
+            grid = [check_positive(self.bandwidth, "bandwidth")]
+        own = np.linspace(0, rows.inputs.n - 1, min(rows.inputs.n, MOST_LEFT_OUT)).astype(np.intp)
+        left = rows.rows(own)
 
-    def _regression(self, inputs: Inputs, b: float, own: Order | None = None) -> Floats:
-        """Return the regression at predictions, without their own rows if these are given."""
+        def loss(b: float) -> float:
+            seen = self._regression(left.inputs, b, own)[np.arange(own.size), left.codes]
+            return -float(self.row_weights_[own] @ np.log(np.maximum(seen, SMALLEST_PROBABILITY)))
+
+        self.bandwidth_ = min(grid, key=loss)
+
+    def _regression(self, inputs: Inputs, b: float, own: Order) -> Floats:
+        """Return the regression at predictions, each without a row of the fit, -1 for none."""
         alpha, m = self.probs_ / b, inputs.m
         beta = gammaln(alpha + 1).sum(axis=1) - math.lgamma(1 / b + m)
-        logs = inputs.clipped(self.clip).log_probs
-        own = np.full(inputs.n, -1) if own is None else own
+        logs, probs = inputs.clipped(self.clip).log_probs, inputs.probs.copy()
         prior = math.log(self.prior) + math.lgamma(m) if self.prior else -math.inf
         codes = np.arange(m)[self.codes_]  # raises where a map that was read has other ones
-        probs, size = np.empty((inputs.n, m)), max(1, MOST_NUMBERS // len(alpha))
+        size = max(1, MOST_NUMBERS // len(alpha))
         for start in range(0, inputs.n, size):
             at = slice(start, start + size)
-            kernels = logs[at] @ alpha.T - beta
-            data = kernels, own[at], codes, self.row_weights_, inputs.probs[at]
-            _average(*data, prior, probs[at])
+            _average(logs[at] @ alpha.T - beta, own[at], codes, self.row_weights_, prior, probs[at])
         return probs
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return self._regression(inputs, self.bandwidth_)
+        return self._regression(inputs, self.bandwidth_, np.full(inputs.n, -1))
 
     def coefficients(self) -> Sequence[Coefficient]:
         return (Coefficient("bandwidth", self.bandwidth_),)
 
 
 @njit()
-def _average(
-    kernels: Floats,
-    own: Order,
-    codes: Codes,
-    weight: Floats,
-    probs: Floats,
-    prior: float,
-    average: Floats,
-) -> None:
-    """Write the mean labels by the logarithms of kernels, with `probs` by that of the prior.
+def _average(K: Floats, own: Order, y: Codes, w: Floats, prior: float, mean: Floats) -> None:
+    """Make mean labels, by the logarithms of kernels, of predictions, by that of the prior.
 
-    Of a row's own kernel one unit of weight is left out. Where nothing counts, `probs` remain.
+    Of a row's own kernel one unit of weight is left out. Where nothing counts, predictions remain.
     """
-    for i in range(len(kernels)):
+    for i in range(len(K)):
         top = prior
-        for j in range(len(codes)):
-            if kernels[i, j] > top and (j != own[i] or weight[j] > 1):
-                top = kernels[i, j]
-        first = np.exp(prior - top) if top > -np.inf else 1.0
-        average[i] = first * probs[i]
-        for j in range(len(codes)):
-            if kernels[i, j] - top > NEGLIGIBLE:
-                left = weight[j] - 1 if j == own[i] else weight[j]
-                if left > 0:
-                    average[i, codes[j]] += left * np.exp(kernels[i, j] - top)
-        average[i] /= average[i].sum()
+        for j in range(len(y)):
+            if K[i, j] > top and (j != own[i] or w[j] > 1):
+                top = K[i, j]
+        if top > -np.inf:
+            mean[i] *= np.exp(prior - top)
+        for j in range(len(y)):
+            if K[i, j] - top > NEGLIGIBLE:
+                mean[i, y[j]] += max(w[j] - (j == own[i]), 0.0) * np.exp(K[i, j] - top)
+        mean[i] /= mean[i].sum()
