@@ -27,6 +27,7 @@ from caltest.calibrators.binary.binning import HistogramBinning
 from caltest.calibrators.binary.scaling_binning import ScalingBinning
 from caltest.calibrators.binary.isotonic import VennAbers
 from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
+from caltest.calibrators.auto import AutoCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
 from caltest.calibrators.output import REGISTRY

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -96,9 +95,6 @@ class KernelCalibrator(Calibrator):
         weight = np.ones(data.inputs.n) if data.weight is None else data.weight
         rows, self.row_weights_ = data.rows(weight > 0), weight[weight > 0]
         self.probs_, self.codes_ = rows.inputs.probs, rows.codes
-        grid = BANDWIDTHS
-        if self.bandwidth is not None:
-            grid = [check_positive(self.bandwidth, "bandwidth")]
         own = np.linspace(0, rows.inputs.n - 1, min(rows.inputs.n, MOST_LEFT_OUT)).astype(np.intp)
         left = rows.rows(own)
 
@@ -106,42 +102,44 @@ class KernelCalibrator(Calibrator):
             seen = self._regression(left.inputs, b, own)[np.arange(own.size), left.codes]
             return -float(self.row_weights_[own] @ np.log(np.maximum(seen, SMALLEST_PROBABILITY)))
 
-        self.bandwidth_ = min(grid, key=loss)
+        given = None if self.bandwidth is None else check_positive(self.bandwidth, "bandwidth")
+        self.bandwidth_ = given or min(BANDWIDTHS, key=loss)
 
-    def _regression(self, inputs: Inputs, b: float, own: Order) -> Floats:
-        """Return the regression at predictions, each without a row of the fit, -1 for none."""
-        alpha, m = self.probs_ / b, inputs.m
-        beta = gammaln(alpha + 1).sum(axis=1) - math.lgamma(1 / b + m)
-        logs, probs = inputs.clipped(self.clip).log_probs, inputs.probs.copy()
-        prior = math.log(self.prior) + math.lgamma(m) if self.prior else -math.inf
+    def _regression(self, inputs: Inputs, b: float, own: Order | None = None) -> Floats:
+        """Return the regression at predictions, less a unit of weight of their own rows."""
+        alpha, w, m = self.probs_ / b, self.row_weights_, inputs.m
+        shift = np.log(w) - gammaln(alpha + 1).sum(axis=1) + gammaln(1 / b + m)
         codes = np.arange(m)[self.codes_]  # raises where a map that was read has other ones
+        logs, probs = inputs.clipped(self.clip).log_probs, inputs.probs.copy()
+        with np.errstate(divide="ignore"):
+            prior, fewer = np.log(self.prior) + gammaln(m), np.log1p(-1 / np.maximum(w, 1))
         size = max(1, MOST_NUMBERS // len(alpha))
         for start in range(0, inputs.n, size):
             at = slice(start, start + size)
-            _average(logs[at] @ alpha.T - beta, own[at], codes, self.row_weights_, prior, probs[at])
+            kernels = logs[at] @ alpha.T + shift
+            if own is not None:
+                kernels[np.arange(len(kernels)), own[at]] += fewer[own[at]]
+            _average(kernels, codes, prior, probs[at])
         return probs
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        return self._regression(inputs, self.bandwidth_, np.full(inputs.n, -1))
+        return self._regression(inputs, self.bandwidth_)
 
     def coefficients(self) -> Sequence[Coefficient]:
         return (Coefficient("bandwidth", self.bandwidth_),)
 
 
 @njit()
-def _average(K: Floats, own: Order, y: Codes, w: Floats, prior: float, mean: Floats) -> None:
+def _average(kernels: Floats, codes: Codes, prior: float, mean: Floats) -> None:
     """Make mean labels, by the logarithms of kernels, of predictions, by that of the prior.
 
-    Of a row's own kernel one unit of weight is left out. Where nothing counts, predictions remain.
+    Where nothing counts, predictions remain.
     """
-    for i in range(len(K)):
-        top = prior
-        for j in range(len(y)):
-            if K[i, j] > top and (j != own[i] or w[j] > 1):
-                top = K[i, j]
+    for i in range(len(kernels)):
+        top = max(prior, kernels[i].max())
         if top > -np.inf:
             mean[i] *= np.exp(prior - top)
-        for j in range(len(y)):
-            if K[i, j] - top > NEGLIGIBLE:
-                mean[i, y[j]] += max(w[j] - (j == own[i]), 0.0) * np.exp(K[i, j] - top)
+        for j in range(len(codes)):
+            if kernels[i, j] - top > NEGLIGIBLE:
+                mean[i, codes[j]] += np.exp(kernels[i, j] - top)
         mean[i] /= mean[i].sum()

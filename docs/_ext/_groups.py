@@ -151,6 +151,7 @@ GROUPS = {
     },
     "caltest.calibrators": {
         "Any number of classes": [
+            "AutoCalibrator",
             "TemperatureScaling",
             "EnsembleTemperatureScaling",
             "VectorScaling",
