@@ -108,10 +108,10 @@ class KernelCalibrator(Calibrator):
     def _regression(self, inputs: Inputs, b: float, own: Order | None = None) -> Floats:
         """Return the regression at predictions, less a unit of weight of their own rows."""
         alpha, w, m = self.probs_ / b, self.row_weights_, inputs.m
-        shift = np.log(w) - gammaln(alpha + 1).sum(axis=1) + gammaln(1 / b + m)
         codes = np.arange(m)[self.codes_]  # raises where a map that was read has other ones
         logs, probs = inputs.clipped(self.clip).log_probs, inputs.probs.copy()
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # by a map that was read
+            shift = np.log(w) - gammaln(alpha + 1).sum(axis=1) + gammaln(1 / b + m)
             prior, fewer = np.log(self.prior) + gammaln(m), np.log1p(-1 / np.maximum(w, 1))
         size = max(1, MOST_NUMBERS // len(alpha))
         for start in range(0, inputs.n, size):
