@@ -16,6 +16,7 @@ from caltest.calibrators.linear.full_maps import MatrixScaling, DirichletCalibra
 from caltest.calibrators.linear.structured import StructuredMatrixScaling
 from caltest.calibrators.spline.calibrator import SplineCalibrator
 from caltest.calibrators.gp.calibrator import GPCalibrator
+from caltest.calibrators.kernel import KernelCalibrator
 from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.binary.quadratic import QuadraticScaling
 from caltest.calibrators.binary.parametric import BetaCalibrator
@@ -26,6 +27,7 @@ from caltest.calibrators.binary.binning import HistogramBinning
 from caltest.calibrators.binary.scaling_binning import ScalingBinning
 from caltest.calibrators.binary.isotonic import VennAbers
 from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
+from caltest.calibrators.auto import AutoCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
 from caltest.calibrators.output import REGISTRY

@@ -198,13 +198,15 @@ def _fit_grid(
     return path
 
 
+def observed(model: Calibrator, data: CalibrationSet) -> Floats:
+    """Return what a map predicts for the labels, raised to 2.2e-16 as in a fit."""
+    own: Floats = model.calibrate(data.inputs)[np.arange(data.inputs.n), data.codes]
+    return np.maximum(own, SMALLEST_PROBABILITY)
+
+
 def held_out_loss(model: Calibrator, data: CalibrationSet) -> float:
-    """Return the weighted mean log loss, probabilities raised to 2.2e-16 as in a fit."""
-    probs = model.calibrate(data.inputs)
-    observed = np.take_along_axis(probs, data.codes[:, None], axis=1)[:, 0]
-    return float(
-        np.average(-np.log(np.maximum(observed, SMALLEST_PROBABILITY)), weights=data.weight)
-    )
+    """Return the weighted mean log loss."""
+    return float(np.average(-np.log(observed(model, data)), weights=data.weight))
 
 
 # ---- Cross-validated options, and the average of the fold models, Kull et al. 2019 --------------

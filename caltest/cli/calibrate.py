@@ -19,7 +19,7 @@ import typer
 
 from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
-from caltest.cli import completion, inputs, options, settings
+from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, PredictionFile
 from caltest.cli.options import grouped, says
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
@@ -36,14 +36,9 @@ if TYPE_CHECKING:
     from caltest.predictions.tables import Table
 
 SCHEMA = "caltest/calibration-map/1"
-AUTO = "auto"
 
 
 # ---- fit -----------------------------------------------------------------------------------------
-
-
-def _complete_method(incomplete: str) -> list[str]:
-    return completion.starting((AUTO, *completion.keys("calibrators")), incomplete)
 
 
 @grouped
@@ -55,8 +50,8 @@ def fit(
         Says(
             "KEY",
             "Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list calibrators`; "
-            "or auto, for the one with the least cross-validated log loss.",
-            _complete_method,
+            "or auto, a mixture of several with the least cross-validated log loss.",
+            "calibrators",
         ),
     ],
     set_: Annotated[
@@ -90,25 +85,15 @@ def fit(
         from caltest.checks import check_jobs, check_seed
 
         seed, jobs = check_seed(rng), check_jobs(n_jobs)
-        parsed = settings.parse(set_)
-        if method == AUTO:
-            settings.check_known_settings(parsed, (), f"--method {AUTO}")
-        else:
-            chosen = settings.calibrator(method, parsed, seed=seed, n_jobs=jobs)
+        chosen = settings.calibrator(method, settings.parse(set_), seed=seed, n_jobs=jobs)
         predictions, values = file.read(file.probs)
-        if method == AUTO:
-            chosen, note, name = _selected(
-                predictions, values, logits=file.from_logits, seed=seed, jobs=jobs
-            )
-        else:
-            name = method
-            chosen, note = _for_classes(chosen, predictions.m, jobs)
+        chosen, note = _for_classes(chosen, predictions.m, jobs)
         fitted = _fitted(clone(chosen), predictions, values, file.from_logits)
         options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
         summary = "" if quiet else str(fitted.summary(**options))
         if not quiet:
             given = values if file.from_logits else None
-            summary += _out_of_fold({name: chosen}, predictions, given, options)
+            summary += _out_of_fold({method: chosen}, predictions, given, options)
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
     write_text(map_json(fitted, _data(predictions, file)), output=output)
@@ -116,35 +101,6 @@ def fit(
         echo(f"caltest: {note}\n", err=True)
     if summary:
         echo(summary, err=to_file(output) is None)
-
-
-def _selected(
-    predictions: Predictions, values: object, *, logits: bool, seed: int, jobs: int | None
-) -> tuple[Calibrator, str, str]:
-    """Return the calibrator with the least cross-validated log loss, a note, and its name."""
-    from sklearn.base import clone
-
-    from caltest import compare_calibrators
-
-    if logits and predictions.sample_weight is not None:
-        rule = "--method auto must not be given with both --logits and --weight"
-        raise invalid(rule, "both", "name a method")
-    compared = compare_calibrators(
-        values if logits else predictions,
-        predictions.classes[predictions.labels] if logits else None,
-        classes=predictions.classes.tolist() if logits else None,
-        from_logits=logits,
-        test="brier",  # the cheapest: no test is looked at here
-        n_resamples=1,
-        rng=seed,
-        n_jobs=jobs,
-    )
-    scores = {row.name: row.scores.get(compared.score) for row in compared.rows[:-1]}
-    shown = ", ".join(f"{name} {value:.4g}" for name, value in scores.items() if value is not None)
-    note = f"--method auto selected {compared.selected} by cross-validated log loss ({shown})"
-    left_out = [text for text in compared.notes if text.startswith("left out")]
-    note = "; ".join([note, *left_out])
-    return clone(compared.best), note, compared.selected
 
 
 def _for_classes(calibrator: Calibrator, m: int, jobs: int | None) -> tuple[Calibrator, str]:

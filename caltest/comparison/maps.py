@@ -32,7 +32,9 @@ OF_SEVERAL = ("temperature", "structured-vector", "structured-matrix", "dirichle
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
 SMALL_MAPS = ("temperature", "structured-vector")
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
-GP_SECONDS = 5e-5  # per row and class: about the longest fit of `GPCalibrator`, on one core
+# Per row and class, on one core: about a fit of `GPCalibrator`; one of saturated probabilities,
+# which fits logarithms too, takes up to five times as long.
+GP_SECONDS = 5e-5
 PROBES = 256  # rows on which the maps of two folds are compared
 AGREEMENT = 1e-10  # of probabilities: rounding is less, other training labels are more
 CLASSES_FOR_SMALL_MAPS = (

@@ -151,6 +151,7 @@ GROUPS = {
     },
     "caltest.calibrators": {
         "Any number of classes": [
+            "AutoCalibrator",
             "TemperatureScaling",
             "EnsembleTemperatureScaling",
             "VectorScaling",
@@ -160,6 +161,7 @@ GROUPS = {
             "StructuredMatrixScaling",
             "SplineCalibrator",
             "GPCalibrator",
+            "KernelCalibrator",
             "Identity",
         ],
         "Two classes": [

@@ -27,6 +27,7 @@ SLOW = {
     "dirichlet",
     "structured-matrix",
     "gp",
+    "auto",
 }  # at m = 1000
 INNER = {"one-vs-rest": "platt", "ensemble": "temperature"}
 EACH_LOGIT = {"vector", "matrix", "gp"}  # not differences alone
@@ -189,7 +190,7 @@ def test_row_of_weight_zero_is_left_out(key, m):
     np.testing.assert_allclose(calibrator.predict_proba(probs), expected, atol=1e-9)
 
 
-VARIANTS = [(key, {}) for key in REGISTRY if key != "ensemble"]
+VARIANTS = [(key, {}) for key in REGISTRY if key not in ("ensemble", "auto")]
 VARIANTS += [("histogram", {"binning": "quantile"}), ("dirichlet", {"lam": "auto"})]
 VARIANTS += [("spline", {"mode": mode}) for mode in ("class-wise", "within-top-1")]
 VARIANTS += [("bbq", {"min_bins": 1, "max_bins": 8}), ("vector", {"from_logits": True})]
@@ -292,7 +293,7 @@ def test_input_is_left_alone(key):
 
 
 @two_or_three_classes
-@pytest.mark.parametrize("key", [key for key in REGISTRY if key != "ensemble"])
+@pytest.mark.parametrize("key", [key for key in REGISTRY if key not in ("ensemble", "auto")])
 def test_fit_does_not_depend_on_the_order_of_rows(key, m):
     """Nor a prediction on the rows beside it; an ensemble deals its folds in the order of rows."""
     probs, codes = data_of(m)

@@ -75,7 +75,7 @@ MAKERS = {
     ),
     "Monitor": lambda: ct.monitor(groups=["x", "y"]).update(predictions()),
 }
-COSTLY = ("ensemble", "gp", "spline", "dirichlet")
+COSTLY = ("ensemble", "gp", "spline", "dirichlet", "auto")
 LARGE = ("HTest, combined", "HTestTable", "ModelComparison")  # of many leaves
 
 

@@ -40,3 +40,10 @@ def test_log_loss_is_that_of_calarena(network, data_dir, reference_dir):
         assert log_loss(REGISTRY[key](), data_dir, network) == pytest.approx(theirs[name], abs=2e-5)
     centered = OneVsRest(REGISTRY["centered-isotonic"](bound="auto"))
     assert log_loss(centered, data_dir, network) < theirs["CIR"]
+
+
+@pytest.mark.full
+def test_log_loss_of_the_kernel_of_calarena(data_dir):
+    """Their bandwidth is 5000^(-2 / 13), and they raise probabilities to 1e-10."""
+    kernel = REGISTRY["kernel"](bandwidth=5000 ** (-2 / 13), prior=0, clip=1e-10)
+    assert log_loss(kernel, data_dir, "densenet40") == pytest.approx(0.391223, abs=2e-6)

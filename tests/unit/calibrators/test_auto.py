@@ -1,0 +1,69 @@
+"""The mixture of maps against SciPy's minimum of its formula."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from caltest.calibrators import (
+    AutoCalibrator,
+    DirichletCalibrator,
+    Identity,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+)
+from caltest.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Overconfident predictions of three classes, labels and weights."""
+    rng = np.random.default_rng(8)
+    z = rng.normal(0, 2, (120, 3))
+    labels = (z / 2 + [0.5, 0, 0] + rng.gumbel(size=z.shape)).argmax(axis=1)
+    return softmax(z, axis=1), labels, rng.uniform(0.5, 2, 120)
+
+
+def test_weights_minimise_the_held_out_log_loss(data):
+    """With 0.3 of a row for each map; a map of two classes is put into `OneVsRest`."""
+    probs, y, weight = data
+    folds = list(KFold(4).split(probs))
+    maps = [Identity(), TemperatureScaling(), PlattScaling(), DirichletCalibrator()]
+    calibrator = AutoCalibrator(calibrators=maps, cv=folds).fit(probs, y, weight)
+    maps[2] = OneVsRest(PlattScaling())
+    seen = np.empty((len(y), 4))
+    for train, test in folds:
+        for j, one in enumerate(maps):
+            fitted = clone(one).fit(probs[train], y[train], weight[train])
+            seen[test, j] = fitted.predict_proba(probs[test])[np.arange(len(test)), y[test]]
+
+    def loss(w):
+        return -weight @ np.log(seen @ w) - 0.3 * np.log(w).sum()
+
+    one = {"type": "eq", "fun": lambda w: w.sum() - 1}
+    start, within = np.full(4, 0.25), [(1e-9, 1)] * 4
+    found = minimize(loss, start, bounds=within, constraints=one, options={"ftol": 1e-13}).x
+    np.testing.assert_allclose(calibrator.weights_, found, atol=1e-5)
+    assert loss(calibrator.weights_) <= loss(found / found.sum()) + 1e-9
+    parts = [clone(one).fit(*data).predict_proba(probs) for one in maps]
+    mixture = np.tensordot(calibrator.weights_, parts, 1)
+    np.testing.assert_allclose(calibrator.predict_proba(probs), mixture, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")
+@pytest.mark.parametrize(("m", "kernel"), [(2, True), (3, True), (50, False)])
+def test_default_maps_depend_on_the_classes(m, kernel):
+    rng = np.random.default_rng(m)
+    probs = rng.dirichlet(np.ones(m), 120)
+    calibrator = AutoCalibrator(cv=2).fit(probs, np.arange(120) % m)
+    keys = [getattr(one, "calibrator", one).key for one in calibrator.calibrators_]
+    assert ("kernel" in keys, "platt" in keys) == (kernel, m == 2)
+    assert calibrator.weights_.sum() == pytest.approx(1)
+
+
+def test_some_map_is_needed():
+    with pytest.raises(InvalidInput, match="calibrators"):
+        AutoCalibrator(calibrators=[]).fit([0.2, 0.7], [0, 1])
