@@ -1,19 +1,32 @@
 """Power of the combined test on errors of equal size, against the best test of a battery.
 
-Errors of calibration in three sets: on the first a portfolio is chosen, on the second it is
+    python -P docs/studies/portfolio.py --logits DIR
+
+prints rows of docs/studies/portfolio.md for the components of the installed caltest.
+
+Errors of calibration are in three sets: on the first a portfolio is chosen, on the second it is
 checked, on the third it is reported. An error is the direction of a tilt: the true probabilities
-are proportional to p exp(s D), and s is such that 2 n KL = 12 on average over the rows; 36 where
-the direction is drawn for each row and hides from the predictions.
+are proportional to p exp(s D), and s is such that 2 n KL = 12 over all rows; 36 where the direction
+is drawn for each row and hides from the predictions.
 """
 
 # All directions have one signature, and their names say what they do.
-# ruff: noqa: ARG001, ARG005
+# ruff: noqa: D103
 
 from __future__ import annotations
 
+import argparse
+import sys
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))  # python -P leaves it out
+from combined import _inside, draw, evaluate, events, network, rivals
+
+from caltest.errors import NotApplicable
 
 Floats = np.ndarray
 Rng = np.random.Generator
@@ -62,7 +75,7 @@ class Rows:
 
 
 def tilted(p: Floats, direction: Floats, goal: float) -> Floats:
-    """Return the true probabilities whose 2 n KL is the goal, or as near as a tilt comes; the other way where it falls short."""
+    """Return the true probabilities whose 2 n KL is the goal, by a tilt back if need be."""
     log = np.log(p)
 
     def at(s: float) -> Floats:
@@ -247,3 +260,98 @@ def truths(p: Floats, number: int, rng: Rng) -> dict[str, Floats]:
         name: tilted(p, direction(rows), HIDDEN if name.startswith("hidden") else NOTICED)
         for name, direction in errors.items()
     }
+
+
+# ---- tests -------------------------------------------------------------------------------------
+
+B, PREDICTIONS, LABELS = 299, 9, 30  # the seed of each set of predictions is its number
+ALSO = "cox cramer-von-mises pigeon-heyse le-cessie-van-houwelingen"
+ALSO_CONFIDENCE = "hosmer-lemeshow calibration-belt calibration-slope calibration-in-the-large"
+
+
+def cells(folder: Path) -> list[tuple[str, int, Floats]]:
+    """Return names, numbers of rows and pools of predictions."""
+    rng = np.random.default_rng(11)
+    beta = events(rng.beta(0.7, 0.7, 20000))
+    rare = events(1 / (1 + np.exp(-rng.normal(-4.4, 1.1, 20000))))
+    three = rng.dirichlet(np.full(3, 0.5), 20000)
+    lenet = network(folder, "netcal_cifar10_lenet5", 1.0)
+    resnet, convnet = (network(folder, f"kull_{k}", 2.0) for k in ("c10_resnet110", "c100_convnet"))
+    some = [("beta(.7, .7)", (200, 1000), beta), ("rare 2 %", (200, 1000), rare)]
+    some += [("LeNet-5, 10 classes", (100, 500), lenet)]
+    some += [("ResNet T = 2, 10 classes", (500, 2000), resnet)]
+    some += [("Dirichlet(.5), 3 classes", (500,), three)]
+    some += [("ConvNet T = 2, 100 classes", (500,), convnet)]
+    return [(name, n, _inside(pool)) for name, sizes, pool in some for n in sizes]
+
+
+def chi2(codes: Floats, probs: Floats, labels: Floats) -> Floats:
+    """Return the chi^2 of how often a code (n, m) of the label occurs, with covariance."""
+    size = int(codes.max()) + 1
+    chance = np.stack([np.where(codes == r, probs, 0).sum(axis=1) for r in range(size)], axis=1)
+    covariance = np.linalg.pinv(np.diag(chance.sum(axis=0)) - chance.T @ chance, rcond=1e-9)
+    seen = codes[np.arange(len(probs)), labels]
+    gaps = np.stack([(seen == r).sum(axis=1) for r in range(size)], axis=1) - chance.sum(axis=0)
+    return np.einsum("bi,ij,bj->b", gaps, covariance, gaps)
+
+
+def power(probs: Floats, labels: Floats) -> dict[str, Floats]:
+    """Return which of the labels after the first B each test rejects."""
+    m, found = probs.shape[1], {}
+    battery = [("combined", "strong"), *rivals(m)]
+    if m == 2:
+        battery += [(key, "strong") for key in ALSO.split()]
+    else:
+        battery += [(key, "confidence") for key in ALSO_CONFIDENCE.split()]
+        ranks = np.argsort(np.argsort(-probs, axis=1, kind="stable"), axis=1)
+        every = np.broadcast_to(np.arange(m), probs.shape)
+        sharp = {
+            "frequencies": every,
+            "ranks": np.minimum(ranks, 4),
+            "more ranks": np.minimum(ranks, 9),
+        }
+        for name, codes in sharp.items():
+            values = chi2(codes, probs, labels)
+            found[name] = 1 + (values[:B] >= values[B:, None] - 1e-9).sum(axis=1) <= 0.05 * (B + 1)
+    for key, lens in battery:
+        try:
+            values, two_sided = evaluate(key, lens, probs, labels)
+        except NotApplicable:
+            continue
+        at_least = 1 + (values[:B] >= values[B:, None] - 1e-12).sum(axis=1)
+        at_most = 1 + (values[:B] <= values[B:, None] + 1e-12).sum(axis=1)
+        count = 2 * np.minimum(at_least, at_most) if two_sided else at_least
+        found[f"{key}, {lens}"] = count <= 0.05 * (B + 1)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--logits", type=Path, required=True)
+    folder = parser.parse_args().logits
+    warnings.simplefilter("ignore")
+    for base, n, pool in cells(folder):
+        rejected: dict[str, list] = {}
+        for number in range(PREDICTIONS):
+            rng = np.random.default_rng([number, n])
+            probs = np.ascontiguousarray(pool[rng.choice(len(pool), n, replace=False)])
+            errors = [(k, q) for k in (1, 2, 3) for q in truths(probs, k, rng).values()]
+            labels = [draw(probs, B, rng), *(draw(q, LABELS, rng) for _, q in errors)]
+            for name, hits in power(probs, np.concatenate(labels)).items():
+                rejected.setdefault(name, []).append(hits.reshape(-1, LABELS).mean(axis=1))
+        sets = np.array([k for k, _ in errors])
+        rates = {name: np.array(r) for name, r in rejected.items() if len(r) == PREDICTIONS}
+        own = rates.pop("combined, strong").mean(axis=0)
+        single = np.array(list(rates.values()))
+        halves = single[:, ::2].mean(axis=1), single[:, 1::2].mean(axis=1)
+        at = np.arange(len(sets))
+        best = sum(b[a.argmax(axis=0), at] for a, b in (halves, halves[::-1])) / 2
+        skce = rates["skce, strong"].mean(axis=0)
+        for k in (1, 2, 3):
+            some = [100 * x[sets == k].mean() for x in (own, best, skce)]
+            rest = f"{some[0]:.0f} | {some[1]:.0f} | {some[2]:.0f} | {some[0] / some[1]:.2f}"
+            print(f"| {k} | {base} | {n} | {rest} |", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
