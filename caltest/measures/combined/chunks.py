@@ -19,37 +19,57 @@ from caltest.measures.combined.component import (
     Function,
     Observed,
     Source,
-    inverse,
     most_extreme_first,
 )
-from caltest.measures.combined.context import LEAST_LOG, RANKS, ranks_of
+from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
 from caltest.measures.combined.loops import add_label_tables
-from caltest.measures.combined.one_event import log_odds
+from caltest.measures.combined.one_event import EventCells
 from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.ends import range_words
 from caltest.numerics.joint import log_mean_exp
+from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Events, Floats, Hashes, Ints, Labels
 
 UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label
 ROOT = 1 << 12  # of p^(-1/2), which is at most 10^6
-FAR = 16.0  # log odds of a confidence, at most
+LINE = 512  # cells of the confidence
+NEAR = 1e-3  # of the end of a cell, as it is written
 MOST = 16 * GIB  # of the counts of pairs, in a call for very many rows
-ABSENT = ("class-curves", "confidence-kuiper", "confidence-kernel", "confidence-narrow")
-NOTE = f"by chunks, without the components that need sorted rows: {', '.join(ABSENT)}"
-CHUNKS = tuple(kind for kind in SEVERAL if kind.key not in ABSENT)
+NOTE = f"by chunks, the components of the confidence at the means of up to {LINE} cells of it"
 
 
 class Block(NamedTuple):
     """What some rows add, by their label."""
 
     features: Any
-    tables: Ints  # (c, m, 5): temperature, p^(-1/2), log odds of the confidence, square, log p
+    tables: Ints  # (c, m, 3): temperature, p^(-1/2), log p
     top: Ints  # (c,)
+    line: Ints  # (c,)
+    cells: Events  # (c, m)
     ranks: Events  # (c, m)
+
+
+class Grid(NamedTuple):
+    """What is known of the predictions before their rows are added up.
+
+    Attributes
+    ----------
+    features : Features
+        Of the kernel.
+    line : (L,) array
+        The largest values of the cells of the confidence but the last.
+    curves : (m, K) array
+        Those of the cells of each class.
+    """
+
+    features: Features
+    line: Floats
+    curves: Floats
 
 
 class PortfolioTotals:
@@ -57,20 +77,22 @@ class PortfolioTotals:
 
     Parameters
     ----------
-    features : Features
-        Of the kernel.
+    grid : Grid
+        Of the predictions.
     m : int
         The number of classes.
     size : int
         Resamples, and the observed labels as number 0.
     """
 
-    def __init__(self, features: Features, m: int, size: int) -> None:
+    def __init__(self, grid: Grid, m: int, size: int) -> None:
         counted = f"counting {size} times the pairs of {m} classes"
-        check_memory(size * m * m, counted, most=MOST)
-        self.kernel = FeatureTotals(features, m, size)
-        self.m, self.ranks = m, min(RANKS, m)
-        widths = {"tables": (4,), "logs": (m,), "confusions": (m, m), "places": (self.ranks,)}
+        check_memory(size * m * max(m, CELLS), counted, most=MOST)
+        self.kernel = FeatureTotals(grid.features, m, size)
+        self.grid, self.m, self.ranks = grid, m, min(RANKS, m)
+        widths: dict[str, tuple[int, ...]] = {"temperatures": (m,), "roots": (), "logs": (m,)}
+        widths |= {"confusions": (m, m), "hits": (grid.line.size + 1,)}
+        widths |= {"curves": (m, CELLS), "places": (self.ranks,)}
         self.by_label = {key: np.zeros((size, *s), np.int64) for key, s in widths.items()}
         self.whole: dict[str, Ints] = {}
 
@@ -83,35 +105,39 @@ class PortfolioTotals:
         logs = np.log(np.maximum(probs, LEAST))
         centred = logs - np.einsum("ik,ik->i", probs, logs)[:, None]
         roots = 1.0 / np.sqrt(np.maximum(probs, LEAST))
-        odds = np.clip(log_odds(confidence), -FAR, FAR)
         v, slopes = probs * (1.0 - probs), np.maximum(logs, LEAST_LOG)
-        tables = np.zeros((*probs.shape, 5))
-        tables[:, :, 0], tables[:, :, 1] = centred * UNIT, roots * ROOT
-        tables[at, top, 2], tables[at, top, 3] = odds * UNIT, np.square(odds) * UNIT
-        tables[:, :, 4] = slopes * UNIT
+        tables = np.stack([centred * UNIT, roots * ROOT, slopes * UNIT], axis=2)
         spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
-        powers = np.stack([odds**j for j in range(5)], axis=1)
-        own = confidence * (1.0 - confidence)
+        line, cells = np.searchsorted(self.grid.line, confidence), np.empty(probs.shape, np.uint8)
+        for k in range(m):
+            cells[:, k] = np.searchsorted(self.grid.curves[k], probs[:, k])
+        flat = (cells + CELLS * np.arange(m)).ravel()
         self._count("p", probs)
         self._count("v", v)
         self._count("p log", probs * slopes)
         self._count("v log", v * slopes)
         self._count("v log^2", v * np.square(slopes))
-        self._count("spread", spread)
+        self._add_at("spread", m, top, spread)
         self._count("root", np.einsum("ik,ik->i", probs, roots))
-        self._count("right", confidence[:, None] * powers[:, :3])
-        self._count("moments", own[:, None] * powers)
+        self._add_at("line", self.grid.line.size + 1, line, confidence)
+        self._add_at("line v", self.grid.line.size + 1, line, confidence * (1.0 - confidence))
+        self._plus("line n", np.bincount(line, minlength=self.grid.line.size + 1))
+        self._add_at("curves", m * CELLS, flat, probs.ravel())
+        self._plus("curves n", np.bincount(flat, minlength=m * CELLS))
         self._count("chance", chance)
         self._count("pairs", (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1))
         for name, values in (("p top", probs), ("v top", v)):
-            sums = np.zeros((m, m), np.int64)
-            np.add.at(sums, top, np.rint(values * WHOLE).astype(np.int64))
-            self._plus(name, sums)
-        fixed = np.rint(tables).astype(np.int64)
-        return Block(self.kernel.block(probs), fixed, top.astype(np.int64), ranks)
+            self._add_at(name, (m, m), top, values)
+        fixed, top = np.rint(tables).astype(np.int64), top.astype(np.int64)
+        return Block(self.kernel.block(probs), fixed, top, line, cells, ranks)
 
     def _count(self, name: str, values: Floats) -> None:
         self._plus(name, np.rint(values * WHOLE).astype(np.int64).sum(axis=0))
+
+    def _add_at(self, name: str, shape: int | tuple[int, ...], at: Ints, values: Floats) -> None:
+        sums = np.zeros(shape, np.int64)
+        np.add.at(sums, at, np.rint(values * WHOLE).astype(np.int64))
+        self._plus(name, sums)
 
     def _plus(self, name: str, sums: Any) -> None:
         self.whole[name] = self.whole.get(name, np.int64(0)) + sums
@@ -119,7 +145,7 @@ class PortfolioTotals:
     def add(self, block: Block, labels: Labels, some: slice) -> None:
         self.kernel.add(block.features, labels, some)
         sums = [sums[some] for sums in self.by_label.values()]
-        add_label_tables(labels, block.tables, block.top, block.ranks, *sums)
+        add_label_tables(labels, *block[1:], *sums)
 
     def __add__(self, other: PortfolioTotals) -> PortfolioTotals:
         self.kernel += other.kernel
@@ -138,12 +164,12 @@ class PortfolioTotals:
 class MakePortfolio:
     """Makes sums over no rows, on a worker."""
 
-    features: Features
+    grid: Grid
     m: int
 
     def __call__(self, size: int) -> PortfolioTotals:
         """Return sums for that many vectors of labels."""
-        return PortfolioTotals(self.features, self.m, size)
+        return PortfolioTotals(self.grid, self.m, size)
 
 
 class Taken:
@@ -172,6 +198,45 @@ class TakenPairs(Taken):
         self.expected = expected
 
 
+class TakenCurves(Taken):
+    """The largest standardised partial sum of each class, (B, m), over cells of its probability."""
+
+    def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
+        expected = totals.expected("curves").reshape(totals.m, CELLS)
+        self.edges, self.counts = totals.grid.curves, totals.whole["curves n"].reshape(-1, CELLS)
+        gaps = totals.by_label["curves"] - expected
+        self.gaps = gaps[0]
+        super().__init__(np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale)
+        self.expected = expected
+
+    def gaps_of(self, k: int) -> Floats:
+        """Return the observed less the expected number of labels of class k in each cell."""
+        return np.asarray(self.gaps[k])
+
+    def range_of(self, k: int, low: int, high: int) -> tuple[float, str]:
+        """Return the number of rows in some cells of class k, and which these are."""
+        ends = np.append(0.0, np.append(self.edges[k], 1.0))[[low, high]]
+        (first, last), (near, far) = ends, NEAR * np.minimum(ends, 1.0 - ends)
+        before, after = first - near if low else None, last + far if high < CELLS else None
+        words = range_words(before, first + near, last - far, after)
+        return float(self.counts[k, low:high].sum()), words
+
+
+class HitCells(EventCells):
+    """Cells of the confidence; the event is that the predicted class is right."""
+
+    def __init__(self, totals: PortfolioTotals) -> None:
+        some = totals.whole["line n"] > 0
+        n, hits = totals.whole["line n"][some], totals.by_label["hits"][:, some]
+        expected, variance = (totals.expected(name)[some] for name in ("line", "line v"))
+        place, mean = np.arange(n.size), expected / n
+        super().__init__(Cells(place, {}, n, hits[0], expected, variance, mean, mean))
+        self.name, self.hits = "the confidence", hits
+
+    def read(self, labels: Observed) -> Observed:
+        return super().read(self.hits if labels is None else labels)
+
+
 class ChunkSums:
     """Sums over the rows of all chunks as what components are functions of.
 
@@ -190,31 +255,30 @@ class ChunkSums:
     steady = STEADY
 
     def __init__(self, totals: PortfolioTotals, names: Sequence[str], n: int) -> None:
-        self.totals, self.names, self.mass = totals, names, n
-        self.of, self.tables = totals.expected, totals.by_label["tables"]
+        self.totals, self.names, self.mass, self.n = totals, names, n, n
+        self.of, self.temperatures = totals.expected, totals.by_label["temperatures"] / UNIT
+        self.hits = HitCells(totals)
         self.confusions_of = totals.by_label["confusions"]
         self.variances = self.of("v")
 
     def source(self, lens: str) -> Source:
-        """Return the sums, whatever they are of."""
-        return self
+        """Return the sums, or the cells of the confidence."""
+        return self.hits if lens == "confidence" else self
 
     def read(self, labels: Any) -> Observed:
         return labels
 
-    @property
-    def rates(self) -> tuple[float, float]:
-        """The mean confidence and the accuracy."""
-        right = float(np.trace(self.confusions_of[0]))
-        return float(self.of("right")[0]) / self.mass, right / self.mass
-
     def temperature(self) -> tuple[Taken, float]:
         """Return the score of the temperature, and its standard deviation."""
-        return Taken(self.tables[:, 0] / UNIT), float(np.sqrt(self.of("spread")))
+        return Taken(self.temperatures.sum(axis=1)), float(np.sqrt(self.of("spread").sum()))
+
+    def top_temperatures(self) -> tuple[Taken, Floats, Ints]:
+        """Return that score of the rows of each predicted class, its variances, and the classes."""
+        return Taken(self.temperatures), self.of("spread"), np.arange(self.totals.m)
 
     def mending_temperature(self) -> tuple[float, str]:
         """Return the first step of Newton's method from 1, and how to call it."""
-        beta = 1.0 + float(self.tables[0, 0]) / UNIT / float(self.of("spread"))
+        beta = 1.0 + float(self.temperatures[0].sum() / self.of("spread").sum())
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
 
     def frequencies(self) -> Taken:
@@ -222,26 +286,23 @@ class ChunkSums:
         return Taken(self.confusions_of.sum(axis=1), self.of("p"))
 
     def slopes(self) -> tuple[Taken, Floats]:
-        """Return the scores of a slope of the log probability of each class, and their errors."""
+        """Return the scores of level and slope on the log of each class, and their errors."""
         mass = np.maximum(self.variances, 1e-12)
         centre = self.of("v log") / mass
         spread = np.maximum(self.of("v log^2") - centre * self.of("v log"), 0.0)
         excess = self.totals.by_label["logs"] / UNIT - self.of("p log")
         sd = np.sqrt(spread * (1.0 + STEADY / mass))
-        return Taken(excess - centre * self.frequencies().sums), sd
+        levels = self.frequencies().sums
+        standard = np.append(np.sqrt(self.variances + self.steady), sd)
+        return Taken(np.hstack([levels, excess - centre * levels])), standard
+
+    def curves(self) -> TakenCurves:
+        """Return the largest partial sum of each class."""
+        return TakenCurves(self.totals, np.sqrt(self.variances + self.steady))
 
     def confusions(self) -> TakenPairs:
         """Return the sums over pairs of the predicted class and the class."""
         return TakenPairs(self.totals)
-
-    def scores(self) -> tuple[Taken, Floats]:
-        """Return those of level, slope and curvature of the confidence, and their precision."""
-        right = np.einsum("baa->b", self.confusions_of)
-        sums = np.column_stack([right, self.tables[:, 2:] / UNIT])
-        covariance = self.of("moments")[np.add.outer(np.arange(3), np.arange(3))]
-        unit = 1.0 / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-        excess = (sums - self.of("right")) * unit
-        return Taken(excess), inverse(covariance * np.outer(unit, unit))
 
     def ranks(self) -> tuple[Taken, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
@@ -252,7 +313,7 @@ class ChunkSums:
     def roots(self) -> tuple[Taken, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         mean = float(self.of("root"))
-        return Taken(self.tables[:, 1] / ROOT, mean), mean
+        return Taken(self.totals.by_label["roots"] / ROOT, mean), mean
 
     def below(self, limits: Floats) -> None:
         """Return None: outcomes less probable than limits are not counted."""
@@ -282,16 +343,19 @@ class CombinedChunks(BoundChunks):
         self, survey: Survey, names: Sequence[str], references: Hashes, scale: float
     ) -> None:
         probs = survey.sample.probs
-        features = Features.of(Exponential(), probs)
+        features, m = Features.of(Exponential(), probs), probs.shape[1]
+        top, v = probs.max(axis=1), probs * (1.0 - probs)
+        curves = np.stack([variance_edges(probs[:, k], v[:, k]) for k in range(m)])
+        line = np.unique(variance_edges(top, np.ones(top.size), LINE))
         self.n, self.names, self.references, self.scale = survey.n, names, references, scale
-        self.make = MakePortfolio(features, probs.shape[1])
+        self.make = MakePortfolio(Grid(features, line, curves), m)
         self.notes = (NOTE,)
-        self.parameters = {**parameters_of(CHUNKS), "features": len(features.landmarks)}
+        self.parameters = {**parameters_of(SEVERAL), "features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         sums = ChunkSums(totals, self.names, self.n)
-        portfolio = [kind.of(sums.source) for kind in CHUNKS]
-        every = np.stack([component.values(None) for component in portfolio])
+        portfolio = [kind.of(sums.source) for kind in SEVERAL]
+        every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
         scores = scores_of(scales_of(portfolio, reference), seen)
         return log_mean_exp(scores), most_extreme_first(portfolio, scores, seen)

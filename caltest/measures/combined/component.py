@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -181,19 +181,6 @@ def belt(source: Source) -> Component:
         return Finding(text, float(scores[j]), f"z of {name}", in_words=False)
 
     return Component(source, sums, squared_length(precision), finding)
-
-
-def confidence(source: Source) -> Component:
-    """The same of the confidence."""
-
-    def finding() -> Finding:
-        mean, accuracy = source.rates
-        gap = accuracy - mean
-        word = "too high" if gap < 0 else "too low"
-        text = f"confidence {percent(mean)}, accuracy {percent(accuracy)}: {points(gap)} {word}"
-        return Finding(text, gap, "accuracy - mean confidence")
-
-    return replace(belt(source), finding=finding)
 
 
 def surprise(source: Source) -> Component:

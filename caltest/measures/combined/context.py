@@ -27,21 +27,23 @@ from caltest.measures.combined.loops import (
     confusion_sums,
     feature_norms,
     rank_totals,
+    top_sums,
 )
 from caltest.measures.combined.one_event import EventRows, HitRows, OneEvent
 from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
 from caltest.measures.residual_sums import Sums as FlippedSums
 from caltest.numerics.class_sums import label_sums
+from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
-from caltest.types import Codes, Events, Floats, Hashes, Labels, Order
+from caltest.types import Codes, Events, Floats, Hashes, Ints, Labels, Order
 
 FIRST = 8  # probabilities of a row, the largest first, that order the rows
 ROUNDING = 1e-24  # of the variance of a log probability
 CELLS = 32  # steps of the partial sums of a class
 LEAST_LOG = -12.0  # of the scores of a class: a probability of 6e-6
-RANKS = 5  # the last of them takes all classes beyond
+RANKS = 3  # the last of them takes all classes beyond
 LANDMARKS = 64  # predictions whose kernel functions are the features
 PAIRS = 300  # rows between which the median distance is taken
 LEAST_WIDTH = 1e-3  # of a bandwidth: predictions that are nearly equal are treated as such
@@ -155,14 +157,39 @@ class Context:
         logs = np.maximum(self.probs, LEAST)
         return np.asarray(np.log(logs, out=logs))
 
-    def temperature(self) -> tuple[Summing, float]:
-        """Return the score of the temperature, and its standard deviation."""
+    @cached_property
+    def centred_logs(self) -> Floats:
+        """The logs of the probabilities less their means in a row, times the weights."""
         table = self.log_probs
         table -= np.einsum("ik,ik->i", self.probs, table)[:, None]
         table *= self.weight[:, None]
-        variance = float(np.einsum("ik,ik,ik->", self.probs, table, table))
-        is_certain = variance <= ROUNDING * float(self.weight @ self.weight)
-        return self.by_label(table), 0.0 if is_certain else float(np.sqrt(variance))
+        return table
+
+    def temperature(self) -> tuple[Summing, float]:
+        """Return the score of the temperature, and its standard deviation."""
+        return self.by_label(self.centred_logs), float(np.sqrt(self.spread.sum()))
+
+    @cached_property
+    def spread(self) -> Floats:
+        """The variance of what a row adds to it; 0 where rows are all but certain."""
+        own = np.einsum("ik,ik,ik->i", self.probs, self.centred_logs, self.centred_logs)
+        is_certain = own.sum() <= ROUNDING * float(self.weight @ self.weight)
+        return np.zeros(self.n) if is_certain else np.asarray(own)
+
+    def top_temperatures(self) -> tuple[Summing, Floats, Ints]:
+        """Return that score of the rows of each predicted class, its variances, and the classes."""
+        predicted, top = np.unique(self.top, return_inverse=True)
+        table, size = self.centred_logs, predicted.size
+
+        def signed(function: Function) -> ResidualStatistic:
+            own = table[np.arange(self.n), self.labels]
+            return CellSums(top, own, size, function)
+
+        return (
+            Summing(lambda labels: top_sums(labels, table, top, size), signed),
+            np.asarray(np.bincount(top, self.spread, size), np.float64),
+            predicted,
+        )
 
     def mending_temperature(self) -> tuple[float, str]:
         """Return the temperature that corrects the probabilities, and how to call it."""
@@ -180,14 +207,17 @@ class Context:
 
         return Summing(lambda labels: label_sums(table, labels) - expected, signed, expected)
 
-    def by_class(self, table: Floats) -> Summing:
-        """Return the same sum over the rows of each label apart, (m,)."""
-        expected = np.einsum("ik,ik->k", self.probs, table)
+    def by_class(self, *tables: Floats) -> Summing:
+        """Return the same sums over the rows of each label apart, (m,) of each table."""
+        expected = np.concatenate([np.einsum("ik,ik->k", self.probs, one) for one in tables])
+
+        def of(labels: Labels) -> Floats:
+            return np.asarray(np.hstack([class_sums(labels, one) for one in tables]) - expected)
 
         def signed(function: Function) -> ResidualStatistic:
-            return FlippedSums(self.gaps * table, function)
+            return FlippedSums(np.hstack([self.gaps * one for one in tables]), function)
 
-        return Summing(lambda labels: class_sums(labels, table) - expected, signed, expected)
+        return Summing(of, signed, expected)
 
     def by_cell(
         self, cells: NDArray[np.integer], size: int, function: Callable[[Floats], Floats]
@@ -197,10 +227,15 @@ class Context:
 
     def frequencies(self) -> Summing:
         """Return the weights of the labels of each class."""
-        return self.by_class(np.broadcast_to(self.weight[:, None], self.probs.shape))
+        return self.by_class(self.class_weight)
+
+    @property
+    def class_weight(self) -> Floats:
+        """The weights of the rows, for each class."""
+        return np.broadcast_to(self.weight[:, None], self.probs.shape)
 
     def slopes(self) -> tuple[Summing, Floats]:
-        """Return the scores of a slope of the log probability of each class, and their errors."""
+        """Return the scores of level and slope on the log of each class, and their errors."""
         table, sd = self.log_probs, np.empty(self.m)
         for k in range(self.m):
             p, logs = self.probs[:, k], np.maximum(table[:, k], LEAST_LOG)
@@ -209,7 +244,8 @@ class Context:
             logs -= float(v @ logs) / mass
             sd[k] = np.sqrt(float(v @ np.square(logs)) * (1.0 + self.steady / mass))
             table[:, k] = self.weight * logs
-        return self.by_class(table), sd
+        levels = np.sqrt(self.variances + self.steady)
+        return self.by_class(self.class_weight, table), np.append(levels, sd)
 
     def ranks(self) -> tuple[Summing, Floats, Floats]:
         """Return how often the label is of each rank, what is expected, and its covariance."""
@@ -306,6 +342,17 @@ class ClassCurves:
         observed = np.bincount(self.cells[own, k], self.rows.weight[own], CELLS)
         return np.asarray(observed - self.expected[k])
 
+    def range_of(self, k: int, low: int, high: int) -> tuple[float, str]:
+        """Return the weight of the rows in some cells of class k, and which these are."""
+        p, cells = self.rows.probs[:, k], self.cells[:, k]
+        inside = (cells >= low) & (cells < high)
+        if not inside.any():
+            return 0.0, ""
+        first, last = p[inside].min(), p[inside].max()
+        before, after = p[p < first].max(initial=-1.0), p[p > last].min(initial=2.0)
+        around = None if before < 0 else before, first, last, None if after > 1 else after
+        return float(self.rows.weight[inside].sum()), range_words(*around)
+
 
 class ConfusionSums:
     """The squared standardised differences of pairs (predicted class, class), added up.
@@ -346,11 +393,15 @@ class ConfusionSums:
 
 def equal_variance_cells(p: Floats, variance: Floats) -> Events:
     """Cut the values of p into at most CELLS cells of about equal variance; ties stay together."""
+    return np.searchsorted(variance_edges(p, variance), p, side="left").astype(np.uint8)
+
+
+def variance_edges(p: Floats, variance: Floats, count: int = CELLS) -> Floats:
+    """Return the largest values of these cells but the last, (count - 1,)."""
     order = np.argsort(p)
     carried = np.cumsum(variance[order])
-    limits = carried[-1] * np.arange(1, CELLS) / CELLS
-    edges = p[order][np.minimum(np.searchsorted(carried, limits), p.size - 1)]
-    return np.searchsorted(edges, p, side="left").astype(np.uint8)
+    limits = carried[-1] * np.arange(1, count) / count
+    return np.asarray(p[order][np.minimum(np.searchsorted(carried, limits), p.size - 1)])
 
 
 def ranks_of(probs: Floats, ranked: NDArray[np.integer], count: int) -> tuple[Events, Floats]:

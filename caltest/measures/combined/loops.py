@@ -27,6 +27,32 @@ def class_sums(labels: Labels, table: Floats) -> Floats:
 
 
 @njit()
+def top_sums(labels: Labels, table: Floats, top: Ints, size: int) -> Floats:
+    """Return the sums of what `table` (n, m) has for the labels, by number `top`, (B, size)."""
+    out = np.zeros((labels.shape[0], size))
+    for b in range(labels.shape[0]):
+        for i in range(labels.shape[1]):
+            out[b, top[i]] += table[i, labels[b, i]]
+    return out
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def bin_sums(observed: Labels, shift: Floats, scale: Floats, limits: Ints) -> Floats:
+    """Return the sums of scale (observed - shift), (B, bins), from each limit to the next."""
+    size = observed.shape[0]
+    out = np.zeros((size, limits.size - 1))
+    for b in range(size):
+        for j in range(limits.size - 1):
+            inside = slice(limits[j], limits[j + 1])
+            seen, less, factor = observed[b, inside], shift[inside], scale[inside]
+            total = 0.0
+            for i in range(seen.size):
+                total += factor[i] * (seen[i] - less[i])
+            out[b, j] = total
+    return out
+
+
+@njit()
 def rank_totals(labels: Labels, table: Parts, weight: Floats, ranks: int) -> Floats:
     """Return the weight of each rank that `table` (n, m) gives the classes of a row, (B, ranks)."""
     size, n = labels.shape
@@ -140,37 +166,43 @@ def add_label_tables(
     labels: Labels,
     tables: Ints,
     top: Ints,
+    line: Ints,
+    cells: Events,
     ranks: Labels,
-    table_sums: Ints,
+    temperatures: Ints,
+    root_sums: Ints,
     log_sums: Ints,
     confusions: Ints,
+    hits: Ints,
+    curves: Ints,
     places: Ints,
 ) -> None:
     """Add what the label of each row adds to sums (B, ...), for the labels (B, c).
 
-    Of `tables` (c, m, 5) the first four go to `table_sums` (B, 4), the last to the class, in
-    `log_sums` (B, m); counted are the label with the predicted class `top` (c,), and its rank
-    (c, m). Rows are taken some at a time, so that theirs stay in the cache.
+    Of `tables` (c, m, 3) the first goes to the predicted class `top` (c,), in `temperatures`
+    (B, m), the second to `root_sums` (B,), the third to the class, in `log_sums` (B, m). Counted
+    are the label with the predicted class, hits by the cell of the confidence, `line` (c,), labels
+    by the cell of their probability, `cells` (c, m), and by their rank (c, m). Rows are taken some
+    at a time, so that theirs stay in the cache.
     """
     for start in range(0, labels.shape[1], ROWS):
         end = min(start + ROWS, labels.shape[1])
         for b in range(labels.shape[0]):
             row, logs, pairs, place = labels[b], log_sums[b], confusions[b], places[b]
-            p = q = r = s = 0
+            warm, hit, curve = temperatures[b], hits[b], curves[b]
+            total = 0
             for i in range(start, end):
-                k = row[i]
+                k, a = row[i], top[i]
                 own = tables[i, k]
-                p += own[0]
-                q += own[1]
-                r += own[2]
-                s += own[3]
-                logs[k] += own[4]
-                pairs[top[i], k] += 1
+                warm[a] += own[0]
+                total += own[1]
+                logs[k] += own[2]
+                pairs[a, k] += 1
+                if k == a:
+                    hit[line[i]] += 1
+                curve[k, cells[i, k]] += 1
                 place[ranks[i, k]] += 1
-            table_sums[b, 0] += p
-            table_sums[b, 1] += q
-            table_sums[b, 2] += r
-            table_sums[b, 3] += s
+            root_sums[b] += total
 
 
 @njit()

@@ -20,14 +20,17 @@ from caltest.measures.combined.component import (
     belt,
     farthest,
     mending_temperature,
+    observed_sums,
     over,
     percent,
     points,
+    squared_length,
     surprise,
     temperature,
 )
-from caltest.measures.combined.loops import median_distance
+from caltest.measures.combined.loops import bin_sums, median_distance
 from caltest.measures.residual_sums import (
+    CellSums,
     LinePairs,
     OrderedSums,
     ResidualStatistic,
@@ -45,6 +48,7 @@ LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
 NO_DECAY_BEYOND = 800.0
+BINS, WAVES = 10, 8
 
 
 class OneEvent(ABC):
@@ -148,7 +152,11 @@ class OneEvent(ABC):
     @property
     def ranks(self) -> Floats:
         """The shares of the variance, or of the rows, that are below; equal ones share a middle."""
-        carried = np.cumsum(self.noise if self.total > 0 else self.rows)
+        return self.shares(self.noise if self.total > 0 else self.rows)
+
+    def shares(self, size: Floats | Ints) -> Floats:
+        """Return the shares of a size that are below; equal probabilities share a middle."""
+        carried = np.cumsum(size)
         upto = np.append(0.0, (carried / carried[-1])[self.ends])
         number: Ints = np.cumsum(self.ends) - self.ends
         return np.asarray(0.5 * (upto[number] + upto[number + 1]))
@@ -171,11 +179,6 @@ class OneEvent(ABC):
         width = bandwidths * (median_distance(near) or 1.0)
         return np.exp(-np.minimum(np.diff(place, prepend=place[0]) / width, NO_DECAY_BEYOND))
 
-    @cached_property
-    def odds_decay(self) -> Floats:
-        """The decay over log odds, median bandwidth."""
-        return self.decay(self.log_odds, 1.0)
-
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
@@ -194,9 +197,27 @@ class OneEvent(ABC):
         logs = np.column_stack([np.zeros_like(x), x])
         return mending_temperature(logs, labels, count[kept]), "temperature"
 
-    def scores(self) -> tuple[Summing, Floats]:
-        """Return those of level, slope and curvature on the log odds, and their precision I."""
-        slopes = orthonormal(self.log_odds, self.noise)
+    def bins(self) -> tuple[Summing, Floats, Ints]:
+        """Return sums over bins of as many rows, their variances, and where bins begin and end."""
+        number = np.minimum((BINS * self.shares(self.rows)).astype(np.int64), BINS - 1)
+        limits = np.searchsorted(number, np.arange(BINS + 1))
+
+        def of(observed: Observed) -> Floats:
+            return bin_sums(observed, self.shift, self.scale, limits)
+
+        def signed(function: Function) -> ResidualStatistic:
+            return CellSums(number, self.scale * self.gaps, BINS, function)
+
+        noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
+        return Summing(of, signed), noise, limits.astype(np.int64)
+
+    def scores(self, functions: Floats | None = None) -> tuple[Summing, Floats]:
+        """Return those of functions (J, U), orthonormal, and their precision I.
+
+        By default they are level, slope and curvature on the log odds.
+        """
+        powers = np.vander(self.log_odds, 3, increasing=True).T
+        slopes = orthonormal(powers if functions is None else functions, self.noise)
         slopes *= self.scale
 
         def of(observed: Observed) -> Floats:
@@ -205,7 +226,7 @@ class OneEvent(ABC):
         def signed(function: Function) -> ResidualStatistic:
             return FlippedSums((slopes * self.gaps).T, function)
 
-        return Summing(of, signed), np.eye(3)
+        return Summing(of, signed), np.eye(len(slopes))
 
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
@@ -226,12 +247,26 @@ class OneEvent(ABC):
         places = np.append(0, np.flatnonzero(self.ends) + 1)
         sums = np.append(0.0, np.cumsum(self.events - self.expected))[places]
         low, high = sorted((int(np.argmin(sums)), int(np.argmax(sums))))
-        if low == high:
+        return self.gap_finding(int(places[low]), int(places[high]))
+
+    @property
+    def level_finding(self) -> Finding:
+        """Describe the mean probability and the share of events."""
+        mean, rate = self.rates
+        word = "too high" if mean > rate else "too low"
+        text = (
+            f"{self.name} {percent(mean)} on average, {percent(rate)} observed: "
+            f"{points(mean - rate)} {word}"
+        )
+        return Finding(text, rate - mean, "event rate - mean prediction")
+
+    def gap_finding(self, first: int, stop: int) -> Finding:
+        """Describe the gap of observed events of some units, `stop` not among them."""
+        if first == stop:
             return NO_GAP
-        first, stop = int(places[low]), int(places[high])
         mass = max(float(self.weight[first:stop].sum()), 1e-300)
         mean = float(self.expected[first:stop].sum()) / mass
-        gap = float(sums[high] - sums[low]) / mass
+        gap = float(self.events[first:stop].sum()) / mass - mean
         before = self.most[first - 1] if first else None
         after = self.least[stop] if stop < self.p.size else None
         where = f"{self.name} {range_words(before, self.least[first], self.most[stop - 1], after)}"
@@ -334,18 +369,32 @@ class EventCells(OneEvent):
 
 def level(units: OneEvent) -> Component:
     """Score of the intercept: calibration in the large."""
+    sums, sd = units.linear(np.ones_like(units.p)), np.sqrt(units.total)
+    return Component(units, sums, over(sd), lambda: units.level_finding, two_sided=True)
+
+
+def tenths(units: OneEvent) -> Component:
+    """Squared standardised differences of ten bins of as many rows, added up."""
+    sums, variance, limits = units.bins()
+    precision = 1.0 / (variance + units.steady)
 
     def finding() -> Finding:
-        mean, rate = units.rates
-        word = "too high" if mean > rate else "too low"
-        text = (
-            f"{units.name} {percent(mean)} on average, {percent(rate)} observed: "
-            f"{points(mean - rate)} {word}"
-        )
-        return Finding(text, rate - mean, "event rate - mean prediction")
+        j = int(np.argmax(np.square(observed_sums(units, sums)) * precision))
+        return units.gap_finding(int(limits[j]), int(limits[j + 1]))
 
-    sums = units.linear(np.ones_like(units.p))
-    return Component(units, sums, over(np.sqrt(units.total)), finding, two_sided=True)
+    return Component(units, sums, lambda sums: np.square(sums) @ precision, finding)
+
+
+def waves(units: OneEvent) -> Component:
+    """Squared scores of a level and of cosines of the probability, up to seven half waves."""
+    place = (units.p - units.p[0]) / max(float(units.p[-1] - units.p[0]), LEAST)
+    sums, precision = units.scores(np.cos(np.pi * np.arange(WAVES)[:, None] * place))
+
+    def finding() -> Finding:
+        is_level = np.argmax(np.abs(observed_sums(units, sums))) == 0
+        return units.level_finding if is_level else units.range_finding
+
+    return Component(units, sums, squared_length(precision), finding)
 
 
 def kuiper(units: OneEvent) -> Component:
@@ -364,21 +413,20 @@ def kuiper(units: OneEvent) -> Component:
     return Component(u, Summing(of, signed), over(np.sqrt(u.total)), lambda: u.range_finding)
 
 
-def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True) -> Component:
-    """The SKCE over log odds, or over ranks with a quarter of the median bandwidth.
+def narrow(units: OneEvent) -> Component:
+    """The SKCE over ranks of variance with a quarter of the median bandwidth, standardised."""
+    unit = float(units.noise @ (1.0 / np.square(units.label_sd)))
+    return line_kernel(units, units.decay(units.ranks, 0.25), units.standard_scale, unit)
 
-    Parameters
-    ----------
-    units : OneEvent
-        What it is a statistic of.
-    by_rank : bool
-        Over ranks.
-    weighted : bool
-        Whether a row is divided by the standard deviation of its label.
-    """
-    decay = units.decay(units.ranks, 0.25) if by_rank else units.odds_decay
-    unit = float(units.noise @ (1.0 / np.square(units.label_sd))) if weighted else units.total
-    scale = units.standard_scale if weighted else units.scale
+
+def fine(units: OneEvent) -> Component:
+    """The SKCE over ranks of rows with a tenth of the median bandwidth."""
+    decay = units.decay(units.shares(units.rows), 0.1)
+    return line_kernel(units, decay, units.scale, units.total)
+
+
+def line_kernel(units: OneEvent, decay: Floats, scale: Floats, unit: float) -> Component:
+    """The sum over pairs of their residuals, times scales and a kernel, in a unit."""
 
     def of(observed: Observed) -> Floats:
         out = np.empty(len(observed))
@@ -391,16 +439,16 @@ def line_kernel(units: OneEvent, *, by_rank: bool = False, weighted: bool = True
     return Component(units, Summing(of, signed), over(unit), lambda: units.range_finding)
 
 
-NARROW = partial(line_kernel, by_rank=True)
 BINARY = (
     Kind("level", "level", level),
     Kind("temperature", "temperature", temperature),
     Kind("belt", "level, slope and curve", belt),
     Kind("kuiper", "Kuiper", kuiper),
     Kind("surprise", "improbable outcomes", surprise),
-    Kind("skce", "SKCE over log odds", partial(line_kernel, weighted=False)),
-    Kind("skce-weighted", "SKCE over log odds and standard deviations", line_kernel),
-    Kind("skce-narrow", "SKCE over ranks, narrow", NARROW),
+    Kind("tenths", "tenths of the rows", tenths),
+    Kind("waves", "waves over the probability", waves),
+    Kind("skce-narrow", "SKCE over ranks, narrow", narrow),
+    Kind("skce-fine", "SKCE over ranks, very narrow", fine),
 )
 
 
@@ -410,14 +458,14 @@ def log_odds(p: Floats) -> Floats:
     return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
-def orthonormal(x: Floats, v: Floats) -> Floats:
-    """Return 1, x and x^2, (3, n), orthonormal under v; 0 where the others determine it."""
-    functions = np.zeros((3, x.size))
-    for j in range(3):
-        f = x**j
+def orthonormal(functions: Floats, v: Floats) -> Floats:
+    """Return the functions (J, n), orthonormal under v; 0 where those before determine one."""
+    out = np.zeros(functions.shape)
+    for j, given in enumerate(functions):
+        f = given
         for _ in range(2):  # twice is enough (Kahan)
-            f = f - (functions @ (v * f)) @ functions
+            f = f - (out @ (v * f)) @ out
         size = float(v @ np.square(f))
-        if size > 1e-10 * max(float(v @ x ** (2 * j)), 1e-300):
-            functions[j] = f / np.sqrt(size)
-    return functions
+        if size > 1e-10 * max(float(v @ np.square(given)), 1e-300):
+            out[j] = f / np.sqrt(size)
+    return out

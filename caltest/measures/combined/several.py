@@ -6,11 +6,12 @@ import numpy as np
 
 from caltest.measures.combined.component import (
     NO_GAP,
+    NO_TEMPERATURE,
+    STEADY,
     Component,
     Finding,
     Kind,
     Source,
-    confidence,
     farthest,
     inverse,
     observed_sums,
@@ -22,9 +23,7 @@ from caltest.measures.combined.component import (
     surprise,
     temperature,
 )
-from caltest.measures.combined.one_event import NARROW, kuiper, line_kernel
-from caltest.numerics.ends import range_words
-from caltest.types import Flags, Floats
+from caltest.measures.combined.one_event import fine, tenths, waves
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -44,17 +43,36 @@ def class_frequencies(source: Source) -> Component:
 
 
 def class_slopes(source: Source) -> Component:
-    """Sum over classes of the squared scores of a slope of the log probability."""
+    """Sum over classes of the squared scores of a level and a slope of the log probability."""
     sums, sd = source.slopes()
 
     def finding() -> Finding:
-        scores = ratio(observed_sums(source, sums), sd)
+        scores = ratio(observed_sums(source, sums), sd)[len(source.names) :]
         k = int(np.argmax(np.abs(scores)))
         name = source.names[k]
         text = f"farthest is class {name}, z = {scores[k]:.3g}; below 0 where it is too extreme"
         return Finding(text, float(scores[k]), f"z of {name}", in_words=False)
 
     return Component(source, sums, lambda sums: np.square(ratio(sums, sd)).sum(axis=1), finding)
+
+
+def top_temperatures(source: Source) -> Component:
+    """Sum over predicted classes of the squared scores of the temperature of their rows."""
+    sums, variance, predicted = source.top_temperatures()
+    precision = ratio(np.ones(variance.size), variance + STEADY * variance.sum() / source.n)
+
+    def finding() -> Finding:
+        scores = observed_sums(source, sums)
+        j = int(np.argmax(np.square(scores) * precision))
+        if variance[j] <= 0.0:
+            return NO_TEMPERATURE
+        found = 1.0 / min(max(1.0 + float(scores[j] / variance[j]), 0.05), 20.0)
+        word = source.too_extreme[found <= 1]
+        where = f"where {source.names[predicted[j]]} is predicted"
+        text = f"farthest are rows {where}: {word}, a temperature of about {found:.3g}"
+        return Finding(text, found, "temperature there", in_words=False)
+
+    return Component(source, sums, lambda sums: np.square(sums) @ precision, finding)
 
 
 def class_curves(source: Source) -> Component:
@@ -65,23 +83,14 @@ def class_curves(source: Source) -> Component:
         k = int(np.argmax(observed_sums(source, curves)))
         gaps = np.append(0.0, np.cumsum(curves.gaps_of(k)))
         low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
-        inside = (curves.cells[:, k] >= low) & (curves.cells[:, k] < high)
-        if not inside.any():
+        mass, ends = curves.range_of(k, low, high)
+        if mass <= 0.0:
             return NO_GAP
-        mass = max(float(source.weight[inside].sum()), 1e-300)
         mean, gap = float(curves.expected[k, low:high].sum()) / mass, gaps[high] - gaps[low]
-        name, ends = source.names[k], _ends_of(source.probs[:, k], inside)
-        return farthest(f"P({name}) {ends}", mean, mean + gap / mass, f"mean gap of {name}")
+        where, name = f"P({source.names[k]}) {ends}", source.names[k]
+        return farthest(where, mean, mean + gap / mass, f"mean gap of {name}")
 
     return Component(source, curves, lambda sums: sums.max(axis=1), finding)
-
-
-def _ends_of(p: Floats, inside: Flags) -> str:
-    """Write the range of the values inside, which others are on both sides of."""
-    first, last = p[inside].min(), p[inside].max()
-    before = p[p < first].max(initial=-1.0)
-    after = p[p > last].min(initial=2.0)
-    return range_words(None if before < 0 else before, first, last, None if after > 1 else after)
 
 
 def confusions(source: Source) -> Component:
@@ -130,13 +139,13 @@ def kernel_error(source: Source) -> Component:
 SEVERAL = (
     Kind("temperature", "temperature", temperature),
     Kind("class-frequencies", "class frequencies", class_frequencies),
-    Kind("class-slopes", "class-wise slopes", class_slopes),
+    Kind("class-slopes", "class-wise levels and slopes", class_slopes),
     Kind("class-curves", "class-wise KS, maximum", class_curves),
     Kind("confusions", "confusions", confusions),
-    Kind("confidence", "confidence, level and slope and curve", confidence, "confidence"),
-    Kind("confidence-kuiper", "confidence, Kuiper", kuiper, "confidence"),
-    Kind("confidence-kernel", "confidence, kernel over log odds", line_kernel, "confidence"),
-    Kind("confidence-narrow", "confidence, narrow kernel over ranks", NARROW, "confidence"),
+    Kind("top-temperatures", "temperatures of predicted classes", top_temperatures),
+    Kind("confidence-tenths", "confidence, tenths of the rows", tenths, "confidence"),
+    Kind("confidence-waves", "confidence, waves", waves, "confidence"),
+    Kind("confidence-fine", "confidence, very narrow kernel over ranks", fine, "confidence"),
     Kind("ranks", "ranks of the label", ranks),
     Kind("surprise", "improbable outcomes", surprise),
     Kind("skce", "SKCE", kernel_error),
