@@ -54,6 +54,8 @@ class ResidualStatistic(ABC):
         Whether small values speak against calibration too.
     scale : float
         Size of the terms: ties are measured by it.
+    weight : float
+        How much it counts among those that a test combines.
     table : (n, m) array, optional
         What each label of a row adds, where the statistic is one sum.
     quadratic : ResidualStatistic, optional
@@ -67,6 +69,7 @@ class ResidualStatistic(ABC):
     symbol: str = ""
     two_sided: bool = False
     scale: float = 1.0
+    weight: float = 1.0
     table: Floats | None = None
     quadratic: ResidualStatistic | None = None
 

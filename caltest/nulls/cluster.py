@@ -173,7 +173,8 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
             "the statistic is not a number for these residuals", "check extreme options"
         )
     scores = component_scores(statistics, values) if combined else values
-    every = log_mean_exp(scores) if combined else values[0]
+    weight = [one.weight for one in statistics]
+    every = log_mean_exp(scores, weight) if combined else values[0]
     alternative = "two-sided" if first.two_sided and not combined else "greater"
     bound = measure.bind(predictions, draws.n_jobs)
     replicates = Replicates(every, 1.0 if combined else first.scale, alternative)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy
 
@@ -151,7 +153,7 @@ def most_extreme_first(scores: Floats) -> tuple[Ints, Floats, Floats]:
     return np.lexsort((-scores[:, 0], adjusted)), pvalues, adjusted
 
 
-def log_mean_exp(scores: Floats) -> Floats:
-    """Return the log of the mean over rows of exp(score), (K, B) -> (B,)."""
+def log_mean_exp(scores: Floats, weight: Sequence[float] | None = None) -> Floats:
+    """Return the log of the weighted mean over rows of exp(score), (K, B) -> (B,)."""
     largest = scores.max(axis=0)
-    return np.asarray(largest + np.log(np.mean(np.exp(scores - largest), axis=0)))
+    return np.asarray(largest + np.log(np.average(np.exp(scores - largest), 0, weight)))

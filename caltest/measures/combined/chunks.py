@@ -19,6 +19,7 @@ from caltest.measures.combined.component import (
     Function,
     Observed,
     Source,
+    combine,
     most_extreme_first,
 )
 from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
@@ -29,7 +30,6 @@ from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
-from caltest.numerics.joint import log_mean_exp
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Events, Floats, Hashes, Ints, Labels
@@ -358,4 +358,4 @@ class CombinedChunks(BoundChunks):
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
         scores = scores_of(scales_of(portfolio, reference), seen)
-        return log_mean_exp(scores), most_extreme_first(portfolio, scores, seen)
+        return combine(portfolio, scores), most_extreme_first(portfolio, scores, seen)

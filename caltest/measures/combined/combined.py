@@ -278,10 +278,10 @@ def combined(
     With :math:`p_k` the tail probability of component k under calibration, estimated from labels
     redrawn from the predictions, it is
 
-    .. math:: C = \log \frac{1}{K} \sum_k \frac{1}{p_k},
+    .. math:: C = \log \frac{\sum_k w_k / p_k}{\sum_k w_k},
 
     minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
-    component, less :math:`\log K`.
+    component, less :math:`\log K`. The weights are 1, of the temperature 2.
 
     Parameters
     ----------

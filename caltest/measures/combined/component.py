@@ -99,6 +99,8 @@ class Component:
         Whether small values speak against calibration too.
     key, title, lens : str
         Its name, and what it looks at relative to the lens of the test; see `Kind`.
+    weight : float
+        How much it counts among the others.
     """
 
     source: Source
@@ -109,6 +111,7 @@ class Component:
     key: str = ""
     title: str = ""
     lens: str = "strong"
+    weight: float = 1.0
 
     def values(self, observed: Observed) -> Floats:
         """Return the statistic for each row of what is observed."""
@@ -120,6 +123,7 @@ class Component:
         if self.source.order is not None:
             found = Reordered(found, self.source.order)
         found.key, found.title, found.two_sided = self.key, self.title, self.two_sided
+        found.weight = self.weight
         return found
 
     def part(self, values: Floats, pvalue: float = 1.0, adjusted: float = 1.0) -> Part:
@@ -213,18 +217,25 @@ def surprise(source: Source) -> Component:
 
 
 class Kind(NamedTuple):
-    """A component of a portfolio: its name, how it is made from a source, and under which lens."""
+    """A component of a portfolio: its name, how it is made, under which lens, and its weight."""
 
     key: str
     title: str
     make: Callable[[Source], Component]
     lens: str = "strong"
+    weight: float = 1.0
 
     def of(self, sources: Callable[[str], Source]) -> Component:
         """Return the component of the source under the lens."""
         component = self.make(sources(self.lens))
         component.key, component.title, component.lens = self.key, self.title, self.lens
+        component.weight = self.weight
         return component
+
+
+def combine(components: Sequence[Component | ResidualStatistic], scores: Floats) -> Floats:
+    """Return the statistic of a portfolio, (B,), from the scores of its components (K, B)."""
+    return joint.log_mean_exp(scores, [one.weight for one in components])
 
 
 def most_extreme_first(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from caltest.measures.base import REGISTRY
+from caltest.measures.combined.component import combine
 from caltest.measures.combined.one_event import BINARY
 from caltest.measures.combined.tails import parameters_of
 from caltest.measures.of_units import BoundGroups
-from caltest.numerics.joint import ROUNDING, log_mean_exp, tail_scores
+from caltest.numerics.joint import ROUNDING, tail_scores
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.sources import ManyCells
@@ -110,5 +111,5 @@ class CombinedGroups(BoundGroups):
             tail_scores(values, bound.scale, two_sided=component.two_sided, by_rank=True)
             for component, values in pairs
         ]
-        joint = log_mean_exp(np.stack(scores))
+        joint = combine(bound.portfolio, np.stack(scores))
         return float(bound.combine(observed)[0]), float(np.mean(joint >= joint[0] - ROUNDING))

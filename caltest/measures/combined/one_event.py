@@ -441,7 +441,7 @@ def line_kernel(units: OneEvent, decay: Floats, scale: Floats, unit: float) -> C
 
 BINARY = (
     Kind("level", "level", level),
-    Kind("temperature", "temperature", temperature),
+    Kind("temperature", "temperature", temperature, weight=2.0),
     Kind("belt", "level, slope and curve", belt),
     Kind("kuiper", "Kuiper", kuiper),
     Kind("surprise", "improbable outcomes", surprise),

@@ -137,7 +137,7 @@ def kernel_error(source: Source) -> Component:
 
 
 SEVERAL = (
-    Kind("temperature", "temperature", temperature),
+    Kind("temperature", "temperature", temperature, weight=2.0),
     Kind("class-frequencies", "class frequencies", class_frequencies),
     Kind("class-slopes", "class-wise levels and slopes", class_slopes),
     Kind("class-curves", "class-wise KS, maximum", class_curves),

@@ -10,9 +10,9 @@ import numpy as np
 import scipy
 
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.combined.component import Component, most_extreme_first
+from caltest.measures.combined.component import Component, combine, most_extreme_first
 from caltest.measures.outcome import Part
-from caltest.numerics.joint import BY_RANK, ROUNDING, log_mean_exp, tie_tolerance
+from caltest.numerics.joint import BY_RANK, ROUNDING, tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes
@@ -132,7 +132,7 @@ class Combining(BoundMeasure):
 
     def combine(self, statistics: Floats) -> Floats:
         """Return the statistic of the portfolio, (B,)."""
-        return log_mean_exp(scores_of(self.scales, statistics))
+        return combine(self.portfolio, scores_of(self.scales, statistics))
 
     def combined_parts(self, statistics: Floats) -> tuple[Part, ...]:
         """Return the components, the most extreme first; column 0 is of the observed labels."""

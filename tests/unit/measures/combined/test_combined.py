@@ -232,7 +232,10 @@ def test_components_must_be_names():
 @pytest.mark.full
 @pytest.mark.parametrize("shape", [(0.7, 0.7), (0.05, 5.0)], ids=["even", "rare"])
 def test_very_many_rows_of_two_classes_are_counted(shape):
-    """Each component is that of the rows within 2 % of its spread, or 0.1 % of itself."""
+    """Each component is that of the rows within 5 % of its spread, or 0.3 % of itself.
+
+    A bin of a tenth of the rows may end within a cell.
+    """
     rng = np.random.default_rng(1)
     p = np.append(rng.beta(*shape, 120_000), [0.0, 1.0])
     labels = (rng.random(p.size) < 0.99 * p + 0.001).astype(int)
@@ -247,7 +250,7 @@ def test_very_many_rows_of_two_classes_are_counted(shape):
     every = {row.test: row for row in rows.components}
     for row in counted.components:
         spread = np.std(every[row.test].null_distribution)
-        assert row.statistic == pytest.approx(every[row.test].statistic, 1e-3, 0.02 * spread)
+        assert row.statistic == pytest.approx(every[row.test].statistic, 3e-3, 0.05 * spread)
 
 
 def test_equal_predictions_of_very_many_rows_share_a_cell():
