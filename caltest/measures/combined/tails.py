@@ -77,7 +77,7 @@ def scores_of(scales: Sequence[TailScale], statistics: Floats) -> Floats:
 
 def parameters_of(portfolio: Sequence[object]) -> dict[str, object]:
     """Return what the print shows of a portfolio."""
-    combined_by = "log mean of 1 / p over the components"
+    combined_by = "log weighted mean of 1 / p over the components"
     return {"components": len(portfolio), "combined by": combined_by}
 
 
