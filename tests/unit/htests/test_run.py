@@ -297,7 +297,10 @@ def test_bad_options_are_refused(options, message, predictions):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"null": "asymptotic"}, "null 'asymptotic' has no meaning for .*; use one of 'exact', "),
+        (
+            {"test": "kce", "null": "asymptotic"},
+            "null 'asymptotic' has no meaning for .*; use one of 'exact', ",
+        ),
         ({"test": "skce-linear", "null": "bootstrap"}, "null 'bootstrap' has no meaning"),
     ],
 )

@@ -187,7 +187,7 @@ def test_faulty_argument_is_refused(options, message):
 
 def test_null_without_a_meaning_is_refused_at_once():
     with pytest.raises(NotApplicable, match="null 'asymptotic' has no meaning"):
-        ct.power(DIRICHLET, null="asymptotic", **QUICK)
+        ct.power(DIRICHLET, test="kce", null="asymptotic", **QUICK)
 
 
 @pytest.mark.parametrize(
