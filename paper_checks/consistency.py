@@ -76,7 +76,6 @@ def _with_cells(
     return values, labels
 
 
-@njit()
 def _with_splits(
     probs: Floats,
     cumulative: Floats,

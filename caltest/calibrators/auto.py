@@ -74,7 +74,7 @@ class AutoCalibrator(Calibrator):
     >>> len(calibrator.calibrators_)
     6
     >>> calibrator.predict_proba([[0.2, 0.3, 0.5]]).round(2)
-    array([[0.64, 0.11, 0.26]])
+    array([[0.62, 0.11, 0.28]])
     """
 
     key: ClassVar[str] = "auto"

@@ -40,8 +40,8 @@ class KernelCalibrator(Calibrator):
     ----------
     bandwidth : float, optional
         b, above 0. By default that of 19 values from 1e-5 to 10 with the least leave-one-out log
-        loss, of at most 500 rows evenly spaced. (The authors' package ece-kde takes that, up to 1,
-        with the greatest leave-one-out density of the predictions, CalArena a power of n.)
+        loss, of at most 500 rows evenly spaced. The authors' package ece-kde takes that, up to 1,
+        with the greatest leave-one-out density of the predictions, CalArena a power of n.
     prior : float, default 1.0
         :math:`w_0`, at least 0; 0 is the estimator of the paper.
     clip : float, default 2.2e-16
