@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_X_y
 
 from caltest import checks
 from caltest.errors import invalid
+from caltest.predictions.models import describe
 from caltest.types import AnyArray, Floats, Ints
 
 QUERIES = ("entropy", "margin", "uncertainty")
@@ -96,7 +97,8 @@ class ActiveLearner:
     Raises
     ------
     InvalidInput
-        If an option breaks its rule, or there are not more rows than `start`.
+        If an option breaks its rule, the model gives no probabilities, or there are not more rows
+        than `start`.
 
     References
     ----------
@@ -119,8 +121,8 @@ class ActiveLearner:
     (True, 1500, True)
     """
 
-    model: Any
-    calibrator: Any = None
+    model: Any = field(kw_only=False)
+    calibrator: Any = field(default=None, kw_only=False)
     query: str = "entropy"
     threshold: float = 0.5
     start: int = 1000
@@ -149,6 +151,9 @@ class ActiveLearner:
         checks.check_level(self.threshold, "threshold")
         for name in ("start", "calibration", "batch", "passes"):
             checks.check_integer(getattr(self, name), name)
+        if isinstance(self.model, type) or not hasattr(self.model, "predict_proba"):
+            rule, got = "model must have predict_proba", describe(self.model)
+            raise invalid(rule, got, "pass a classifier that gives probabilities")
         rows, labels = check_X_y(X, y)
         if len(labels) <= self.start:
             got = f"start={self.start} and {len(labels)} rows"

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import entropy
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 import caltest as ct
 from caltest.active import QUERIES, query_scores
@@ -70,6 +71,13 @@ def test_model_without_partial_fit_is_fitted_to_all_that_was_bought():
     for step in learner.steps(X, Y, classes=[0, 1, 2, 3]):
         assert (step.predict_proba(X[:5])[:, 3] == 0).all()
     assert len(learner.model_.estimators_samples_[0]) == learner.bought_
+
+
+def test_model_without_probabilities_is_refused():
+    """A classifier without them, or its class."""
+    for model in (LinearSVC(), GaussianNB):
+        with pytest.raises(ct.InvalidInput, match="model must have predict_proba; got .*"):
+            list(ct.ActiveLearner(model, **OPTIONS).steps(X, Y))
 
 
 def test_too_few_rows_and_unknown_queries_are_named():
