@@ -76,7 +76,7 @@ def test_model_without_partial_fit_is_fitted_to_all_that_was_bought():
 def test_model_without_probabilities_is_refused():
     """A classifier without them, or its class."""
     for model in (LinearSVC(), GaussianNB):
-        with pytest.raises(ct.InvalidInput, match="model must have predict_proba; got .*"):
+        with pytest.raises(ct.InvalidInput, match="model must have predict_proba; got"):
             list(ct.ActiveLearner(model, **OPTIONS).steps(X, Y))
 
 
