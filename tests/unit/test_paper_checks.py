@@ -323,7 +323,7 @@ def test_compiled_consistency_resampling_is_the_plain_one(m, binning, monkeypatc
     from paper_checks import consistency
 
     # Compiling takes longer than all other tests here: the loops run as they are written.
-    for name in ("_draw", "_error", "_with_cells", "_with_splits"):
+    for name in ("_draw", "_error", "_with_cells"):
         monkeypatch.setattr(consistency, name, getattr(consistency, name).py_func)
     predictions = generative_model("M2", n=100, m=m, rng=0)
     rng = np.random.default_rng(1)
