@@ -12,8 +12,8 @@ from caltest import InvalidInput, NotApplicable
 from caltest.measures import REGISTRY
 from caltest.measures.combined.component import mending_temperature, surprise
 from caltest.measures.combined.context import Context
-from caltest.measures.combined.one_event import log_odds, orthonormal
-from caltest.measures.combined.several import confusions, kernel_error
+from caltest.measures.combined.one_event import BINARY, log_odds, orthonormal
+from caltest.measures.combined.several import SEVERAL, confusions, kernel_error
 from caltest.measures.combined.tails import TailScale
 from caltest.numerics.joint import log_mean_exp
 from caltest.numerics.labels import resample_keys
@@ -106,6 +106,14 @@ def test_scale_of_a_constant_statistic():
 def test_log_mean_exp_does_not_overflow():
     """A score of 1000 is 1000 - log K."""
     assert log_mean_exp(np.array([[1000.0], [0.0]]))[0] == pytest.approx(1000 - np.log(2))
+
+
+@pytest.mark.parametrize(("m", "kinds"), [(2, BINARY), (3, SEVERAL)])
+def test_value_is_the_mean_of_the_components_and_the_temperature_counts_twice(m, kinds):
+    data = ct.datasets.generative_model("M1", n=100, m=m, rng=1)
+    reciprocals = {k.key: np.exp(ct.measures.combined(data, components=k.key)) for k in kinds}
+    every = [*reciprocals.values(), reciprocals["temperature"]]
+    assert ct.measures.combined(data) == pytest.approx(np.log(np.mean(every)), rel=1e-12)
 
 
 def test_confusions_count_pairs_of_classes():
