@@ -23,7 +23,8 @@ class ModelData:
     ----------
     model : object
         A fitted classifier, a pipeline, a calibrator, a function, probabilities, a Predictions,
-        or None where the data hold the probabilities; such a table may stand here alone.
+        or None where the data hold the probabilities; such a table may stand here alone, as may
+        the pair (probabilities, labels).
     data : object
         X, (X, y), labels where model is an array, a data frame with `label`, or a Predictions.
     y : object
@@ -60,6 +61,12 @@ class ModelData:
         if self.y is not None:
             object.__setattr__(self, "data", _paired(self.model, self.data, self.y))
             object.__setattr__(self, "y", None)
+        elif self.data is None and isinstance(self.model, tuple | list) and len(self.model) == 2:
+            first, second = self.model
+            sized = all(hasattr(one, "__len__") and getattr(one, "ndim", 1) for one in self.model)
+            if sized and len(first) == len(second) and not isinstance(first, str):
+                object.__setattr__(self, "model", first)
+                object.__setattr__(self, "data", second)
 
     @property
     def dependence(self) -> Dependence:
