@@ -8,12 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from caltest._version import __version__
-from caltest.errors import (
-    DegenerateDataWarning,
-    InvalidInput,
-    NotApplicable,
-    SuspectInputWarning,
-)
+from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable, SuspectInputWarning
 
 if TYPE_CHECKING:
     from caltest import calibrators, classifiers, htests, kernels, lenses, measures, nulls, plots

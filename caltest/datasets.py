@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import (
-    check_choice,
-    check_generator,
-    check_integer,
-    check_positive,
-    check_seed,
-)
+from caltest.checks import check_choice, check_generator, check_integer, check_positive, check_seed
 from caltest.errors import invalid
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints

@@ -64,8 +64,7 @@ def fit(
     ] = None,
     n_resamples: Annotated[int, says("n_resamples", "Resamples of the test in the summary.")] = 999,
     rng: Annotated[
-        int,
-        says("rng", "Seed of all random numbers; the same file and seed give the same map."),
+        int, says("rng", "Seed of all random numbers; the same file and seed give the same map.")
     ] = 0,
     n_jobs: int | None = None,
     output: Annotated[

@@ -47,8 +47,7 @@ class WatchedFile(PredictionFile):
     label: Annotated[
         str | None,
         options.says(
-            "label",
-            "Column of the true labels; with --ids it may be left out, and the rows wait.",
+            "label", "Column of the true labels; with --ids it may be left out, and the rows wait."
         ),
     ] = None
     ids: Annotated[

@@ -87,9 +87,7 @@ OPTIONS: dict[str, Says] = {
     "fail": Says("", "Exit with status 1 where calibration is rejected at --level (adjusted)."),
     "plan": Says("FILE", "Take the level from the JSON of caltest plan-monitoring."),
     "n_resamples": Says(
-        "B",
-        "Resamples; the smallest p-value is 1/(B + 1).",
-        flag="--n-resamples --resamples",
+        "B", "Resamples; the smallest p-value is 1/(B + 1).", flag="--n-resamples --resamples"
     ),
     "rng": Says("N", "Seed of all random numbers; printed, to repeat it.", flag="--seed"),
     "n_jobs": Says("N", "Threads; the results do not depend on it.", flag="--jobs"),

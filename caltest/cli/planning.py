@@ -35,8 +35,7 @@ File = Annotated[
 ]
 Beta = Annotated[str | None, Says("A,B", "Draw risks from this Beta distribution, not from FILE.")]
 Dirichlet = Annotated[
-    str | None,
-    Says("A,B,C", "Draw predictions from this Dirichlet distribution, not from FILE."),
+    str | None, Says("A,B,C", "Draw predictions from this Dirichlet distribution, not from FILE.")
 ]
 
 
@@ -283,8 +282,7 @@ class Watched:
     ] = 1.0
     models: Annotated[int, Says("N", "Number of models.", flag="--n-models")] = 1
     checks_per_day: Annotated[
-        float,
-        Says("N", "Tests of a fixed number of rows that each model has a day, as by pytest."),
+        float, Says("N", "Tests of a fixed number of rows that each model has a day, as by pytest.")
     ] = 0.0
 
 

@@ -361,8 +361,7 @@ def compare(
         int | None, Says("K", "Folds of the selection in training rows: by default --cv.")
     ] = None,
     reference: Annotated[
-        str | None,
-        Says("PREFIX", "Model that the others are compared with; by default the best."),
+        str | None, Says("PREFIX", "Model that the others are compared with; by default the best.")
     ] = None,
     lens: Keys = None,
     tests: ChosenTests,

@@ -25,7 +25,7 @@ from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import AnyArray, Floats, Order
 
 BY_KEY: Mapping[str, Mapping[str, Any]] = {
-    "isotonic": {"bound": "auto"},  # a 0 in one row would decide a comparison by the log loss
+    "isotonic": {"bound": "auto"}  # a 0 in one row would decide a comparison by the log loss
 }
 OF_TWO = ("temperature", "platt", "beta", "isotonic")
 OF_SEVERAL = ("temperature", "structured-vector", "structured-matrix", "dirichlet", "isotonic")

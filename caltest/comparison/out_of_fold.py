@@ -145,12 +145,7 @@ def out_of_fold(
     data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
     setup = make_setup(
-        predictions,
-        data,
-        folds=(cv, None),
-        score=check_score(score),
-        tests_of=tests_of,
-        seed=seed,
+        predictions, data, folds=(cv, None), score=check_score(score), tests_of=tests_of, seed=seed
     )
     every = range(len(setup.pairs))
     outcomes = {}
@@ -342,10 +337,7 @@ def best_of(
     failed = [row for row in found.rows if row.reason]
     if len(failed) == len(found.rows) - 1:
         why = f"{failed[0].name}: {failed[0].reason}" if failed else "all were left out"
-        raise NotApplicable(
-            f"no map could be fitted: {why}",
-            "pass other maps, or more rows",
-        )
+        raise NotApplicable(f"no map could be fitted: {why}", "pass other maps, or more rows")
     chosen = choose(
         found.maps, found.scores, found.weight, found.units, n_folds=found.n_folds, m=found.m
     )

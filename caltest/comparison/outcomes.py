@@ -358,11 +358,7 @@ def rows_of(
 
 
 def _row(
-    name: str,
-    outcome: CrossValidated,
-    setup: Setup,
-    reference: Floats,
-    **facts: Any,
+    name: str, outcome: CrossValidated, setup: Setup, reference: Floats, **facts: Any
 ) -> ComparedCalibrator:
     difference, stderr = None, None
     if outcome.scores:

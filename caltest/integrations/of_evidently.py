@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from evidently.core.metric_types import (
-    SingleValue,
-    SingleValueCalculation,
-    SingleValueMetric,
-)
+from evidently.core.metric_types import SingleValue, SingleValueCalculation, SingleValueMetric
 
 from caltest import metrics
 from caltest.checks import check_choice

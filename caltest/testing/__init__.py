@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from caltest.testing import strategies as strategies
-    from caltest.testing.assertions import (
-        TooFewRowsWarning,
-        assert_calibrated,
-        assert_within,
-    )
+    from caltest.testing.assertions import TooFewRowsWarning, assert_calibrated, assert_within
     from caltest.testing.calibrator_checks import check_calibrator
     from caltest.testing.htest_checks import check_lens, check_model, check_test
 

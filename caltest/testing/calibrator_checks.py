@@ -316,9 +316,7 @@ def _log_loss(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callabl
     return {"data": fitting_data(context.m)}, is_no_worse_than_the_identity
 
 
-def _near_identity(
-    context: Context,
-) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
+def _near_identity(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
     def hardly_changes_what_is_calibrated(sample: int) -> None:
         rng = np.random.default_rng(sample)
         probs = rng.dirichlet(np.ones(context.m), LARGE)

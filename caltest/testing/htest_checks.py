@@ -189,13 +189,7 @@ def assert_super_uniform(
 
 
 def check_model(
-    model: Any,
-    X: object,
-    y: object,
-    *,
-    examples: int = 50,
-    atol: float = 1e-6,
-    rng: int = 0,
+    model: Any, X: object, y: object, *, examples: int = 50, atol: float = 1e-6, rng: int = 0
 ) -> None:
     """Fail where a fitted classifier's probabilities cannot be taken as such.
 

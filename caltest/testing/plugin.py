@@ -78,8 +78,7 @@ def _seed(text: str) -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and read what the last session rejected."""
     config.addinivalue_line(
-        "markers",
-        "calibration(level=0.01): a test of calibration, and the level of its fixture",
+        "markers", "calibration(level=0.01): a test of calibration, and the level of its fixture"
     )
     config.stash[SESSION_LEVEL] = _session_level(config)
     cache = getattr(config, "cache", None)

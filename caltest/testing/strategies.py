@@ -468,10 +468,7 @@ DEGENERATE: Mapping[str, tuple[Floats, Codes]] = {
         "separable-the-wrong-way": (_regular(2), _regular(2).argmin(axis=1)),
         "certain-and-right": (np.eye(3)[[0, 1, 2] * 5], [0, 1, 2] * 5),
         "certain-and-wrong": (np.eye(3)[[0, 1, 2] * 5], [1, 2, 0] * 5),
-        "unseen-column": (
-            np.column_stack([_regular(2), np.zeros(80)]),
-            _regular(2).argmax(axis=1),
-        ),
+        "unseen-column": (np.column_stack([_regular(2), np.zeros(80)]), _regular(2).argmax(axis=1)),
         "huge-ratios": ([[1e-300, 1.0], [1.0, 1e-300], [0.5, 0.5]], [0, 1, 1]),
     }.items()
 }
