@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 import pickle
@@ -15,7 +14,7 @@ import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
-from hypothesis.strategies import SearchStrategy
+from sklearn.base import clone
 
 from caltest import checks
 from caltest.predictions import Predictions
@@ -56,17 +55,23 @@ class Property:
 
     Attributes
     ----------
-    claim : str
-        What holds, in words.
     check : callable
-        `check(context)` returns the strategies of its arguments, and the function that asserts it.
+        `check(context, **drawn)` asserts it; the names of its arguments say what is drawn.
     declared : bool
         Whether it must be declared.
+    zeros : bool
+        Whether it holds for maps that were fitted to probabilities of 0 as well.
     """
 
-    claim: str
-    check: Callable[[Context], tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]]
+    check: Callable[..., None]
     declared: bool = False
+    zeros: bool = False
+
+    @property
+    def claim(self) -> str:
+        """What holds, in words: those of the docstring."""
+        words = str(self.check.__doc__)
+        return words[0].lower() + words[1:].rstrip(".")
 
 
 def check_calibrator(
@@ -126,29 +131,42 @@ def check_calibrator(
     optional = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
     for name in declares:
         checks.check_choice(name, optional, "declares")
-    asked = CALIBRATOR_PROPERTIES if properties is None else properties
-    for name in asked:
-        checks.check_choice(name, CALIBRATOR_PROPERTIES, "properties")
-    for name in asked:
-        chosen = CALIBRATOR_PROPERTIES[name]
-        if properties is None and not _applies(name, chosen, calibrator, declares):
-            continue
-        for m in n_classes:
-            _check(chosen, Context(calibrator, m, atol, rng), examples)
-
-
-def _applies(name: str, chosen: Property, calibrator: object, declares: Sequence[str]) -> bool:
-    if name == "weights":
+    if properties is None:
         fit = getattr(calibrator, "fit", None)
-        return fit is not None and "sample_weight" in inspect.signature(fit).parameters
-    if name == "json":
-        return hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict")
-    return not chosen.declared or name in declares
+        able = {
+            "weights": fit is not None and "sample_weight" in inspect.signature(fit).parameters,
+            "json": hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict"),
+        }
+        asked = [
+            name
+            for name, one in CALIBRATOR_PROPERTIES.items()
+            if able.get(name, not one.declared or name in declares)
+        ]
+    else:
+        asked = [
+            checks.check_choice(one, CALIBRATOR_PROPERTIES, "properties") for one in properties
+        ]
+    for name in asked:
+        for m in n_classes:
+            _check(CALIBRATOR_PROPERTIES[name], Context(calibrator, m, atol, rng), examples)
 
 
 def _check(chosen: Property, context: Context, examples: int) -> None:
-    arguments, asserted = chosen.check(context)
-    broken = f"broken for {context.m} classes: {chosen.claim}"
+    m = context.m
+    drawn = {
+        "data": fitting_data(m) | fitting_data(m, zeros=True) if chosen.zeros else fitting_data(m),
+        "probs": strategies.probs(m=m),
+        "times": st.lists(st.integers(1, 3), min_size=1, max_size=MOST_FITTED),
+        "order": st.permutations(range(m)),
+        "sample": st.integers(0, 1),
+    }
+    arguments = {name: drawn[name] for name in [*inspect.signature(chosen.check).parameters][1:]}
+
+    def asserted(**values: Any) -> None:
+        chosen.check(context, **values)
+
+    asserted.__name__ = chosen.check.__name__  # that a failure prints
+    broken = f"broken for {m} classes: {chosen.claim}"
     try:
         search(asserted, arguments, examples=examples, rng=context.rng)
     except AssertionError as error:
@@ -156,9 +174,7 @@ def _check(chosen: Property, context: Context, examples: int) -> None:
         raise
     except Unsatisfiable as error:
         told = "fit raised a ValueError for every example: it must take some predictions"
-        raise AssertionError(
-            f"{told} of {context.m} classes with labels 0 to {context.m - 1}"
-        ) from error
+        raise AssertionError(f"{told} of {m} classes with labels 0 to {m - 1}") from error
     except Exception as error:
         failed = AssertionError(f"{type(error).__name__}: {error}")
         for note in (*getattr(error, "__notes__", ()), broken):
@@ -168,10 +184,9 @@ def _check(chosen: Property, context: Context, examples: int) -> None:
 
 def _fitted(calibrator: Any, data: Predictions, weight: Floats | None = None) -> Any:
     """Fit a copy; an example that it refuses with a ValueError is none."""
-    fresh = _copy(calibrator)
+    fresh = clone(calibrator, safe=False)
     options = {} if weight is None else {"sample_weight": weight.copy()}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         try:
             fitted = fresh.fit(data.probs.copy(), data.labels.copy(), **options)
         except ValueError:
@@ -179,18 +194,9 @@ def _fitted(calibrator: Any, data: Predictions, weight: Floats | None = None) ->
     return fresh if fitted is None else fitted
 
 
-def _copy(calibrator: Any) -> Any:
-    if hasattr(calibrator, "get_params"):
-        from sklearn.base import clone
-
-        return clone(calibrator)
-    return copy.deepcopy(calibrator)
-
-
 def _calibrated(fitted: Any, probs: Floats) -> Floats:
     ask = fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.transform
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         out = np.asarray(ask(probs.copy()), dtype=float)
     return np.column_stack([1.0 - out, out]) if out.ndim == 1 else out
 
@@ -204,151 +210,116 @@ def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions
     return strategies.generated(p, y)
 
 
-def _simplex(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def stays_on_the_simplex(data: Predictions, probs: Floats) -> None:
-        out = _calibrated(_fitted(context.subject, data), probs)
-        assert out.shape == probs.shape
-        assert np.isfinite(out).all()
-        assert out.min() >= 0
-        given = np.abs(probs.sum(axis=1) - 1)  # what is rounded may be returned as it came
-        assert (np.abs(out.sum(axis=1) - 1) <= 1e-9 + 2 * given).all()
-
-    m = context.m
-    data = fitting_data(m) | fitting_data(m, zeros=True)
-    return {"data": data, "probs": strategies.probs(m=m)}, stays_on_the_simplex
+def stays_on_the_simplex(context: Context, data: Predictions, probs: Floats) -> None:
+    """Its rows are probabilities, whatever it is given."""
+    out = _calibrated(_fitted(context.subject, data), probs)
+    assert out.shape == probs.shape
+    assert np.isfinite(out).all()
+    assert out.min() >= 0
+    given = np.abs(probs.sum(axis=1) - 1)  # what is rounded may be returned as it came
+    assert (np.abs(out.sum(axis=1) - 1) <= 1e-9 + 2 * given).all()
 
 
-def _inputs(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def leaves_its_inputs_alone(data: Predictions) -> None:
-        probs, labels = data.probs.copy(), data.labels.copy()
-        fitted = _fitted(context.subject, data)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            _copy(context.subject).fit(probs, labels)
-            (fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.transform)(probs)
-        np.testing.assert_array_equal(probs, data.probs)
-        np.testing.assert_array_equal(labels, data.labels)
-
-    return {"data": fitting_data(context.m)}, leaves_its_inputs_alone
+def leaves_its_inputs_alone(context: Context, data: Predictions) -> None:
+    """It changes none of its inputs."""
+    probs, labels = data.probs.copy(), data.labels.copy()
+    fitted = _fitted(context.subject, data)
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        clone(context.subject, safe=False).fit(probs, labels)
+        (fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.transform)(probs)
+    np.testing.assert_array_equal(probs, data.probs)
+    np.testing.assert_array_equal(labels, data.labels)
 
 
-def _repeats(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def fits_the_same_map_again(data: Predictions, probs: Floats) -> None:
-        first, second = (_calibrated(_fitted(context.subject, data), probs) for _ in range(2))
-        np.testing.assert_array_equal(first, second)
-
-    return _data_and_probs(context), fits_the_same_map_again
+def fits_the_same_map_again(context: Context, data: Predictions, probs: Floats) -> None:
+    """Fitted again to the same data it is the same map."""
+    first, second = (_calibrated(_fitted(context.subject, data), probs) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
 
 
-def _pickle(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def is_the_same_after_pickling(data: Predictions, probs: Floats) -> None:
-        fitted = _fitted(context.subject, data)
-        again = pickle.loads(pickle.dumps(fitted))  # noqa: S301, what was written just now
-        np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
-
-    return _data_and_probs(context), is_the_same_after_pickling
+def is_the_same_after_pickling(context: Context, data: Predictions, probs: Floats) -> None:
+    """It is the same to the last bit after pickling."""
+    fitted = _fitted(context.subject, data)
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301, what was written just now
+    np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
 
 
-def _json(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def is_the_same_after_json(data: Predictions, probs: Floats) -> None:
-        fitted = _fitted(context.subject, data)
-        again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict())))
-        np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
-
-    return _data_and_probs(context), is_the_same_after_json
+def is_the_same_after_json(context: Context, data: Predictions, probs: Floats) -> None:
+    """It is the same to the last bit after JSON."""
+    fitted = _fitted(context.subject, data)
+    again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict())))
+    np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
 
 
-def _weights(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def counts_weights_as_repeated_rows(data: Predictions, times: list[int]) -> None:
-        repeats = np.resize(times, data.n)
-        fitted = _fitted(context.subject, data, repeats.astype(float))
-        rows = np.repeat(np.arange(data.n), repeats)
-        again = strategies.generated(data.probs[rows], data.labels[rows])
-        expected = _calibrated(_fitted(context.subject, again), data.probs)
-        assert distance(_calibrated(fitted, data.probs), expected) <= context.atol
-
-    times = st.lists(st.integers(1, 3), min_size=1, max_size=MOST_FITTED)
-    return {"data": fitting_data(context.m), "times": times}, counts_weights_as_repeated_rows
+def counts_weights_as_repeated_rows(context: Context, data: Predictions, times: list[int]) -> None:
+    """An integer weight counts as that many rows."""
+    repeats = np.resize(times, data.n)
+    fitted = _fitted(context.subject, data, repeats.astype(float))
+    rows = np.repeat(np.arange(data.n), repeats)
+    again = strategies.generated(data.probs[rows], data.labels[rows])
+    expected = _calibrated(_fitted(context.subject, again), data.probs)
+    assert distance(_calibrated(fitted, data.probs), expected) <= context.atol
 
 
-def _equivariant(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def does_not_see_the_order_of_classes(data: Predictions, order: list[int]) -> None:
-        columns = np.array(order)
-        moved = strategies.generated(data.probs[:, columns], np.argsort(columns)[data.labels])
-        out = _calibrated(_fitted(context.subject, data), data.probs)
-        again = _calibrated(_fitted(context.subject, moved), moved.probs)
-        assert distance(again, out[:, columns]) <= context.atol
-
-    order = st.permutations(range(context.m))
-    return {"data": fitting_data(context.m), "order": order}, does_not_see_the_order_of_classes
-
-
-def _accuracy(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def keeps_the_class_it_predicts(data: Predictions, probs: Floats) -> None:
-        out = _calibrated(_fitted(context.subject, data), probs)
-        largest = out[np.arange(len(out)), probs.argmax(axis=1)]
-        assert (largest >= out.max(axis=1) - context.atol).all()
-
-    return _data_and_probs(context), keeps_the_class_it_predicts
+def does_not_see_the_order_of_classes(
+    context: Context, data: Predictions, order: list[int]
+) -> None:
+    """Classes in another order give the same map."""
+    columns = np.array(order)
+    moved = strategies.generated(data.probs[:, columns], np.argsort(columns)[data.labels])
+    out = _calibrated(_fitted(context.subject, data), data.probs)
+    again = _calibrated(_fitted(context.subject, moved), moved.probs)
+    assert distance(again, out[:, columns]) <= context.atol
 
 
-def _ranking(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def keeps_the_ranking(data: Predictions, probs: Floats) -> None:
-        out = _calibrated(_fitted(context.subject, data), probs)
-        if context.m == 2:
-            probs, out = probs[:, 1:].T, out[:, 1:].T  # of the rows, where there are two classes
-        order = np.argsort(probs, axis=1, kind="stable")
-        before = np.diff(np.take_along_axis(probs, order, axis=1), axis=1)
-        after = np.diff(np.take_along_axis(out, order, axis=1), axis=1)
-        assert (after[before > 0] >= -context.atol).all()
-
-    return _data_and_probs(context), keeps_the_ranking
+def keeps_the_class_it_predicts(context: Context, data: Predictions, probs: Floats) -> None:
+    """The class it predicts stays."""
+    out = _calibrated(_fitted(context.subject, data), probs)
+    largest = out[np.arange(len(out)), probs.argmax(axis=1)]
+    assert (largest >= out.max(axis=1) - context.atol).all()
 
 
-def _log_loss(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def is_no_worse_than_the_identity(data: Predictions) -> None:
-        out = _calibrated(_fitted(context.subject, data), data.probs)
-        rows = np.arange(data.n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            before, after = (-np.log(p[rows, data.labels]).mean() for p in (data.probs, out))
-        assert after <= before + context.atol
-
-    return {"data": fitting_data(context.m)}, is_no_worse_than_the_identity
-
-
-def _near_identity(context: Context) -> tuple[dict[str, SearchStrategy[Any]], Callable[..., None]]:
-    def hardly_changes_what_is_calibrated(sample: int) -> None:
-        rng = np.random.default_rng(sample)
-        probs = rng.dirichlet(np.ones(context.m), LARGE)
-        labels = (rng.random((LARGE, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        once = _calibrated(_fitted(context.subject, strategies.generated(probs, labels)), probs)
-        assert np.abs(once - probs).mean() <= NEAR
-        twice = _calibrated(_fitted(context.subject, strategies.generated(once, labels)), once)
-        assert np.abs(twice - once).mean() <= NEAR
-
-    return {"sample": st.integers(0, 1)}, hardly_changes_what_is_calibrated
+def keeps_the_ranking(context: Context, data: Predictions, probs: Floats) -> None:
+    """The ranking stays."""
+    out = _calibrated(_fitted(context.subject, data), probs)
+    if context.m == 2:
+        probs, out = probs[:, 1:].T, out[:, 1:].T  # of the rows, where there are two classes
+    order = np.argsort(probs, axis=1, kind="stable")
+    before = np.diff(np.take_along_axis(probs, order, axis=1), axis=1)
+    after = np.diff(np.take_along_axis(out, order, axis=1), axis=1)
+    assert (after[before > 0] >= -context.atol).all()
 
 
-def _data_and_probs(context: Context) -> dict[str, SearchStrategy[Any]]:
-    return {"data": fitting_data(context.m), "probs": strategies.probs(m=context.m)}
+def is_no_worse_than_the_identity(context: Context, data: Predictions) -> None:
+    """On its fitting data the log loss is no worse than that of the identity."""
+    out = _calibrated(_fitted(context.subject, data), data.probs)
+    rows = np.arange(data.n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before, after = (-np.log(p[rows, data.labels]).mean() for p in (data.probs, out))
+    assert after <= before + context.atol
 
 
-CALIBRATOR_PROPERTIES: dict[str, Property] = {
-    "simplex": Property("its rows are probabilities, whatever it is given", _simplex),
-    "inputs": Property("it changes none of its inputs", _inputs),
-    "repeats": Property("fitted again to the same data it is the same map", _repeats),
-    "pickle": Property("it is the same to the last bit after pickling", _pickle),
-    "json": Property("it is the same to the last bit after JSON", _json),
-    "weights": Property("an integer weight counts as that many rows", _weights),
-    "equivariant": Property(
-        "classes in another order give the same map", _equivariant, declared=True
-    ),
-    "accuracy": Property("the class it predicts stays", _accuracy, declared=True),
-    "ranking": Property("the ranking stays", _ranking, declared=True),
-    "log-loss": Property(
-        "on its fitting data the log loss is no worse than that of the identity",
-        _log_loss,
-        declared=True,
-    ),
-    "near-identity": Property("of calibrated predictions it makes about the same", _near_identity),
+def hardly_changes_what_is_calibrated(context: Context, sample: int) -> None:
+    """Of calibrated predictions it makes about the same."""
+    rng = np.random.default_rng(sample)
+    probs = rng.dirichlet(np.ones(context.m), LARGE)
+    labels = (rng.random((LARGE, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    once = _calibrated(_fitted(context.subject, strategies.generated(probs, labels)), probs)
+    assert np.abs(once - probs).mean() <= NEAR
+    twice = _calibrated(_fitted(context.subject, strategies.generated(once, labels)), once)
+    assert np.abs(twice - once).mean() <= NEAR
+
+
+CALIBRATOR_PROPERTIES = {
+    "simplex": Property(stays_on_the_simplex, zeros=True),
+    "inputs": Property(leaves_its_inputs_alone),
+    "repeats": Property(fits_the_same_map_again),
+    "pickle": Property(is_the_same_after_pickling),
+    "json": Property(is_the_same_after_json),
+    "weights": Property(counts_weights_as_repeated_rows),
+    "equivariant": Property(does_not_see_the_order_of_classes, declared=True),
+    "accuracy": Property(keeps_the_class_it_predicts, declared=True),
+    "ranking": Property(keeps_the_ranking, declared=True),
+    "log-loss": Property(is_no_worse_than_the_identity, declared=True),
+    "near-identity": Property(hardly_changes_what_is_calibrated),
 }
