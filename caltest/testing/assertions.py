@@ -258,8 +258,12 @@ def check_calibrated(
     level, seed = checks.check_level(level), _seed(rng)
     given = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, y, level=level, rng=seed, **given)
-    repeat = _repeat("assert_calibrated", {**arguments, "level": level, "rng": seed})
-    checked = checked_result(found, level=level, seed=seed, repeat=repeat, asked=_asked(arguments))
+    again = {**arguments, "level": level, "rng": seed}
+    repeat = f"ct.testing.assert_calibrated(model, data{_told(again)})"
+    # The arguments but those that change no question, in an order, and without addresses.
+    others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
+    asked = re.sub(r" at 0x[0-9a-f]+", "", _told(others))
+    checked = checked_result(found, level=level, seed=seed, repeat=repeat, asked=asked)
     if checked.least > level:
         got = f"{given['n_resamples']}, whose least p-value is {checked.least:.2g}"
         remedy = f"pass {resamples_for(level)} or more, or leave it out"
@@ -288,11 +292,8 @@ def check_within(
     """Test the tolerance as `assert_within` does, and raise nothing."""
     level, seed = checks.check_level(level), _seed(rng)
     if arguments.get("segments") is not None:
-        raise invalid(
-            "segments must not be given for a tolerance",
-            shown(arguments["segments"]),
-            "use by=, which tests each group",
-        )
+        rule = "segments must not be given for a tolerance"
+        raise invalid(rule, shown(arguments["segments"]), "use by=, which tests each group")
     given: dict[str, Any] = {"tolerance": tolerance, **arguments}
     asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **given}
     if "test" in arguments:
@@ -304,7 +305,8 @@ def check_within(
         asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
-    repeat = _repeat("assert_within", {**given, "level": level, "rng": seed})
+    told = _told({**given, "level": level, "rng": seed})
+    repeat = f"ct.testing.assert_within(model, data{told})"
     return checked_result(found, level=level, seed=seed, repeat=repeat)
 
 
@@ -368,23 +370,10 @@ def _seed(rng: object) -> int:
     return checks.check_seed(rng)
 
 
-def _repeat(name: str, arguments: Mapping[str, Any]) -> str:
-    return f"ct.testing.{name}(model, data{_told(arguments)})"
-
-
-def _asked(arguments: Mapping[str, Any]) -> str:
-    """Tell the arguments but those that change no question, in an order, and without addresses."""
-    others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
-    return re.sub(r" at 0x[0-9a-f]+", "", _told(others))
-
-
 def _told(arguments: Mapping[str, Any]) -> str:
-    return "".join(f", {key}={_named(value)}" for key, value in arguments.items())
-
-
-def _named(value: object) -> str:
-    return name_of(value) if isinstance(value, FunctionType) else shown(_plain(value))
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, np.generic) else value
+    told = ""
+    for key, value in arguments.items():
+        plain = value.tolist() if isinstance(value, np.generic) else value
+        named = name_of(value) if isinstance(value, FunctionType) else shown(plain)
+        told += f", {key}={named}"
+    return told

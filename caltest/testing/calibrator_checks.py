@@ -303,7 +303,7 @@ def hardly_changes_what_is_calibrated(context: Context, sample: int) -> None:
     """Of calibrated predictions it makes about the same."""
     rng = np.random.default_rng(sample)
     probs = rng.dirichlet(np.ones(context.m), LARGE)
-    labels = (rng.random((LARGE, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    labels = strategies.redrawn(probs, rng)
     once = _calibrated(_fitted(context.subject, strategies.generated(probs, labels)), probs)
     assert np.abs(once - probs).mean() <= NEAR
     twice = _calibrated(_fitted(context.subject, strategies.generated(once, labels)), once)

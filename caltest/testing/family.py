@@ -18,9 +18,7 @@ from caltest.testing.assertions import Checked, Tested
 from caltest.types import Floats
 
 if TYPE_CHECKING:
-    from caltest.nulls.base import Replicates
     from caltest.predictions import Predictions
-    from caltest.testing.assertions import Checked, Tested
 
 MOST = 100_000  # scores that travel to the process that decides
 
@@ -101,9 +99,8 @@ class Record:
             return ""
         told = f"p = {self.adjusted:.2g} adjusted for {self.family} tests of the session"
         if self.is_coarse:
-            told += (
-                f": no p-value of its resamples is below {self.least:.2g}, give n_resamples= more"
-            )
+            told += f": no p-value of its resamples is below {self.least:.2g}"
+            told += ", give n_resamples= more"
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,6 +112,14 @@ def record_of(checked: Checked, where: str) -> Record:
     """Return the record of an assertion that stands in the line `where`, "test_model.py:7"."""
     first = checked.result.tests[0] if checked.result.tests else cast("Any", checked.result)
     block, scores = _joint(checked.result)
+    if checked.result.tests:
+        about: list[object] = [
+            (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group)
+            for row in checked.result.tests
+        ]
+        question = _hash([*about, checked.asked])
+    else:
+        question = _hash([checked.result.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
     return Record(
         within=checked.claims_within,
         name=first.data_name,
@@ -128,7 +133,7 @@ def record_of(checked: Checked, where: str) -> Record:
         message="" if checked.holds else checked.message,
         html=checked.result.to_html(),
         where=where,
-        question=_question(checked),
+        question=question,
         block=block,
         scores=scores,
         adjusted=checked.pvalue,
@@ -235,26 +240,12 @@ def _joint(found: Tested) -> tuple[str, list[float] | None]:
     rows = found.tests
     if isinstance(found, HTestTable) and (found.correction != "joint" or found.omnibus):
         return "", None
-    replicates = [row.replicates for row in rows if row.null in JOINT]
+    asked = [row.replicates for row in rows if row.null in JOINT]
+    few = [one for one in asked if one is not None and one.values.size <= MOST]
     shared = {(_hash_of_data(row), row.null, row.seed) for row in rows}
-    if not rows or len(shared) > 1 or not all(map(_travels, replicates)) or not replicates:
+    if len(shared) > 1 or not few or len(few) < len(asked):
         return "", None
-    largest = np.max([one.scores() for one in replicates if one is not None], axis=0)
-    return _hash([*shared]), largest.tolist()
-
-
-def _travels(replicates: Replicates | None) -> bool:
-    return replicates is not None and replicates.values.size <= MOST
-
-
-def _question(checked: Checked) -> str:
-    found, rows = checked.result, checked.result.tests
-    if not rows:
-        return _hash([found.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
-    about = [
-        (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows
-    ]
-    return _hash([*about, checked.asked])
+    return _hash([*shared]), np.max([one.scores() for one in few], axis=0).tolist()
 
 
 def _hash_of_data(row: HTest) -> str:
@@ -443,10 +434,8 @@ class Calibration:
     def _kept(self, checked: Checked) -> Tested:
         __tracebackhide__ = True
         caller = sys._getframe(2)  # noqa: SLF001, the line of the assertion
-        self._keep(record_of(checked, f"{_short(caller.f_code.co_filename)}:{caller.f_lineno}"))
+        path = caller.f_code.co_filename
+        near = os.path.relpath(path) if os.path.splitdrive(path)[0] == "" else path
+        path = path if near.startswith("..") else near
+        self._keep(record_of(checked, f"{path}:{caller.f_lineno}"))
         return checked.result
-
-
-def _short(path: str) -> str:
-    near = os.path.relpath(path) if os.path.splitdrive(path)[0] == "" else path
-    return path if near.startswith("..") else near

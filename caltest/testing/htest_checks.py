@@ -88,87 +88,65 @@ def check_test(
     ask = _asker(test)
     for name in declares:
         checks.check_choice(name, ("rows", "classes"), "declares")
-    tried = _where_applicable(ask)
-    for m in n_classes:
-        ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
-        search(_gives_pvalues(tried), {"data": _samples(m)}, examples=examples, rng=rng)
-        if "rows" in declares:
-            moved = {"data": _samples(m), "sample": strategies.SEEDS}
-            search(_ignores_row_order(tried, atol), moved, examples=examples, rng=rng)
-        if "classes" in declares:
-            moved = {"data": _samples(m), "order": st.permutations(range(m))}
-            search(_ignores_class_order(tried, atol), moved, examples=examples, rng=rng)
-        assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
 
-
-def _asker(test: str | Callable[..., float]) -> Callable[[Floats, Ints, int], float]:
-    if isinstance(test, str):
-
-        def named(probs: Floats, labels: Ints, rng: int) -> float:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
-                found = test_calibration(data, test=test, n_resamples=199, rng=rng)
-            return found.pvalue
-
-        return named
-    if not callable(test):
-        raise invalid("test must be a key or a function", shown(test), "pass test(probs, labels)")
-    seeded = "rng" in inspect.signature(test).parameters
-
-    def own(probs: Floats, labels: Ints, rng: int) -> float:
-        return float(test(probs, labels, rng=rng) if seeded else test(probs, labels))
-
-    return own
-
-
-def _where_applicable(ask: Callable[..., float]) -> Callable[..., float]:
-    """Leave out the examples for which the test has no meaning."""
-
-    def tried(*arguments: object) -> float:
+    def tried(probs: Floats, labels: Ints) -> float:
         try:
-            return ask(*arguments)
-        except NotApplicable:
+            return ask(probs, labels, 0)
+        except NotApplicable:  # an example for which the test has no meaning is none
             reject()
 
-    return tried
-
-
-def _samples(m: int) -> SearchStrategy[Predictions]:
-    return strategies.predictions((2, 12), m, calibrated=True, weighted=False)
-
-
-def _gives_pvalues(ask: Callable[..., float]) -> Callable[..., None]:
     def gives_the_same_pvalue_twice(data: Predictions) -> None:
-        first, second = (ask(data.probs, data.labels, 0) for _ in range(2))
+        first, second = (tried(data.probs, data.labels) for _ in range(2))
         assert 0 < first <= 1
         assert first == second
 
-    return gives_the_same_pvalue_twice
-
-
-def _ignores_row_order(ask: Callable[..., float], atol: float) -> Callable[..., None]:
     def does_not_see_the_order_of_rows(data: Predictions, sample: int) -> None:
         rows = np.random.default_rng(sample).permutation(data.n)
-        moved = ask(data.probs[rows], data.labels[rows], 0)
-        assert abs(moved - ask(data.probs, data.labels, 0)) <= atol
+        moved = tried(data.probs[rows], data.labels[rows])
+        assert abs(moved - tried(data.probs, data.labels)) <= atol
 
-    return does_not_see_the_order_of_rows
-
-
-def _ignores_class_order(ask: Callable[..., float], atol: float) -> Callable[..., None]:
     def does_not_see_the_order_of_classes(data: Predictions, order: list[int]) -> None:
         columns = np.array(order)
-        moved = ask(data.probs[:, columns], np.argsort(columns)[data.labels], 0)
-        assert abs(moved - ask(data.probs, data.labels, 0)) <= atol
+        moved = tried(data.probs[:, columns], np.argsort(columns)[data.labels])
+        assert abs(moved - tried(data.probs, data.labels)) <= atol
 
-    return does_not_see_the_order_of_classes
+    for m in n_classes:
+        ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
+        drawn: dict[str, SearchStrategy[Any]] = {
+            "data": strategies.predictions((2, 12), m, calibrated=True, weighted=False)
+        }
+        search(gives_the_same_pvalue_twice, drawn, examples=examples, rng=rng)
+        if "rows" in declares:
+            moved = drawn | {"sample": strategies.SEEDS}
+            search(does_not_see_the_order_of_rows, moved, examples=examples, rng=rng)
+        if "classes" in declares:
+            moved = drawn | {"order": st.permutations(range(m))}
+            search(does_not_see_the_order_of_classes, moved, examples=examples, rng=rng)
+        assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
+
+
+def _asker(
+    test: str | Callable[..., float], *, lens: str | Lens = "strong", n_resamples: int = 199
+) -> Callable[[Floats, Ints, int], float]:
+    if not isinstance(test, str) and not callable(test):
+        raise invalid("test must be a key or a function", shown(test), "pass test(probs, labels)")
+    seeded = callable(test) and "rng" in inspect.signature(test).parameters
+
+    def ask(probs: Floats, labels: Ints, rng: int) -> float:
+        if callable(test):
+            return float(test(probs, labels, rng=rng) if seeded else test(probs, labels))
+        with warnings.catch_warnings(action="ignore"):
+            data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
+            asked: dict[str, Any] = {"test": test, "lens": lens, "n_resamples": n_resamples}
+            return test_calibration(data, rng=rng, **asked).pvalue
+
+    return ask
 
 
 def calibrated(rng: np.random.Generator, m: int, n: int) -> tuple[Floats, Ints]:
     """Draw predictions (n, m), and labels from them."""
     probs = rng.dirichlet(np.ones(m), n)
-    return probs, (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return probs, strategies.redrawn(probs, rng)
 
 
 def assert_super_uniform(
@@ -343,21 +321,12 @@ def check_lens(
         generator = np.random.default_rng([rng, m])
         data = Predictions(*calibrated(generator, m, n), classes=list(range(m)))
         for member in family.members(data):
-            with warnings.catch_warnings():  # labels that are far off look like a mistake
-                warnings.simplefilter("ignore", SuspectInputWarning)
+            # Labels that are far off look like a mistake.
+            with warnings.catch_warnings(action="ignore", category=SuspectInputWarning):
                 _assert_in_law(member, data, generator)
-                ask = _asker_of_lens(member)
+                ask = _asker("brier", lens=member, n_resamples=99)
                 assert_super_uniform(ask, m=m, n=n, n_datasets=n_datasets, rng=rng)
                 _assert_power(member, ask, m=m, n=n, rng=generator)
-
-
-def _asker_of_lens(lens: Lens) -> Callable[[Floats, Ints, int], float]:
-    def ask(probs: Floats, labels: Ints, rng: int) -> float:
-        data = Predictions(probs, labels, classes=list(range(probs.shape[1])))
-        found = test_calibration(data, test="brier", lens=lens, n_resamples=99, rng=rng)
-        return found.pvalue
-
-    return ask
 
 
 def _assert_in_law(lens: Lens, data: Predictions, rng: np.random.Generator) -> None:

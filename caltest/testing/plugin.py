@@ -80,27 +80,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "calibration(level=0.01): a test of calibration, and the level of its fixture"
     )
-    config.stash[SESSION_LEVEL] = _session_level(config)
+    level, plan = config.getoption("calibration_level"), config.getoption("calibration_plan")
+    if plan is not None:
+        if level is not None:
+            raise pytest.UsageError("--calibration-plan has a level: leave --calibration-level out")
+        from caltest.errors import InvalidInput, NotApplicable
+        from caltest.monitoring import MonitoringPlan
+
+        try:
+            level = MonitoringPlan.read(plan).level_of_checks()
+        except (InvalidInput, NotApplicable) as error:
+            raise pytest.UsageError(f"--calibration-plan: {error}") from error
+    config.stash[SESSION_LEVEL] = LEVEL if level is None else float(level)
     cache = getattr(config, "cache", None)
     config.stash[REJECTED] = {} if cache is None else cache.get(CACHE, {})
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Decisions(config), "caltest-decisions")
-
-
-def _session_level(config: pytest.Config) -> float:
-    """Return the level of the session: as given, or that of a plan."""
-    level, plan = config.getoption("calibration_level"), config.getoption("calibration_plan")
-    if plan is None:
-        return LEVEL if level is None else float(level)
-    if level is not None:
-        raise pytest.UsageError("--calibration-plan has a level: leave --calibration-level out")
-    from caltest.errors import InvalidInput, NotApplicable
-    from caltest.monitoring import MonitoringPlan
-
-    try:
-        return MonitoringPlan.read(plan).level_of_checks()
-    except (InvalidInput, NotApplicable) as error:
-        raise pytest.UsageError(f"--calibration-plan: {error}") from error
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -123,7 +118,12 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
         __tracebackhide__ = True
         before = rejected.get(record.question)
         if before not in {None, record.seed}:
-            raise AssertionError(_refused(record, before))
+            raise AssertionError(
+                f"Seed {record.seed} is refused: this test rejected the same data with seed "
+                f"{before}, and another seed is another chance to pass.\nUse rng={before} or "
+                f"--calibration-seed={before}; new data or another model may have any seed, and "
+                "--cache-clear forgets what was rejected."
+            )
         number = f"_{len(records) + 1}" if records else ""
         records.append(record)
         for name in PROPERTIES:
@@ -131,27 +131,15 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
         if record.failed and not record.within:
             rejected[record.question] = record.seed
 
-    tests = sum("calibration" in getattr(one, "fixturenames", ()) for one in item.session.items)
-    seed = item.config.getoption("calibration_seed")
-    return Calibration(_level_of(item), seed, keep, tests=tests)
-
-
-def _level_of(item: pytest.Item) -> float:
+    levels = []
     for marker in item.iter_markers("calibration"):
         if marker.args or set(marker.kwargs) - {"level"}:
             pytest.fail("the marker calibration takes level= and nothing else", pytrace=False)
-        if "level" in marker.kwargs:
-            return float(marker.kwargs["level"])
-    return item.config.stash[SESSION_LEVEL]
-
-
-def _refused(record: Record, before: object) -> str:
-    return (
-        f"Seed {record.seed} is refused: this test rejected the same data with seed {before}, and "
-        "another seed is another chance to pass.\n"
-        f"Use rng={before} or --calibration-seed={before}; new data or another model may have any "
-        "seed, and --cache-clear forgets what was rejected."
-    )
+        levels += [float(level) for level in marker.kwargs.values()]
+    level = next(iter(levels), item.config.stash[SESSION_LEVEL])
+    tests = sum("calibration" in getattr(one, "fixturenames", ()) for one in item.session.items)
+    seed = item.config.getoption("calibration_seed")
+    return Calibration(level, seed, keep, tests=tests)
 
 
 # ---- reports ------------------------------------------------------------------------------------
@@ -214,11 +202,10 @@ class Decisions:
         try:
             return (yield)
         finally:
-            self._decide()
+            if self.records:
+                self._decide()
 
     def _decide(self) -> None:
-        if not self.records:
-            return
         from caltest.testing.family import decide
 
         decide(record for records in self.records.values() for record in records)
@@ -227,18 +214,16 @@ class Decisions:
             for report in reports:
                 if report.when == "call":
                     _outcome(report, self.records[nodeid])
-                    self._log_start(report)
+                    # One process: the terminal names the file before the dots.
+                    if not hasattr(report, "node"):
+                        place = {"nodeid": report.nodeid, "location": report.location}
+                        self.config.hook.pytest_runtest_logstart(**place)
                 else:
-                    report.user_properties = [
-                        *report.user_properties,
-                        *_adjusted(self.records[nodeid]),
-                    ]
+                    for k, record in enumerate(self.records[nodeid], start=1):
+                        name = f"calibration_adjusted{f'_{k}' if k > 1 else ''}"
+                        report.user_properties = [*report.user_properties, (name, record.adjusted)]
                 self.config.hook.pytest_runtest_logreport(report=report)
         self._remember()
-
-    def _log_start(self, report: pytest.TestReport) -> None:
-        if not hasattr(report, "node"):  # one process: the terminal names the file before the dots
-            self.config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
 
     def _remember(self) -> None:
         """Keep in pytest's cache with which seed each question was rejected."""
@@ -278,9 +263,9 @@ def _rejected(records: list[Record]) -> list[Record]:
 def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
     """Give a report that was held back its outcome, in place."""
     rejected = _rejected(records)
-    strict = report.outcome == "failed"  # of a test that was expected to fail, and must
     if not rejected:
         return
+    strict = report.outcome == "failed"  # of a test that was expected to fail, and must
     if strict or hasattr(report, "wasxfail"):
         report.wasxfail = getattr(report, "wasxfail", str(report.longrepr).removeprefix(STRICT))
         report.outcome, report.longrepr = "skipped", None
@@ -291,10 +276,3 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
     report.longrepr = "\n\n".join(
         f"{text}\n\n{line}" for text, line in zip(told, where, strict=True)
     )
-
-
-def _adjusted(records: list[Record]) -> list[tuple[str, object]]:
-    return [
-        (f"calibration_adjusted{f'_{k}' if k > 1 else ''}", record.adjusted)
-        for k, record in enumerate(records, start=1)
-    ]

@@ -110,8 +110,16 @@ def _title(records: Records) -> str:
 
 def _cells(records: Records) -> Iterator[tuple[str, ...]]:
     for nodeid, record in _each(records):
+        if record.within:
+            found = "not shown within" if record.failed else "within"
+        elif record.failed:
+            found = "too few resamples" if record.is_coarse else "rejected"
+        elif record.pvalue <= record.level:
+            found = "not after adjustment"
+        else:
+            found = "too few rows" if record.few else "not rejected"
         yield (
-            _answer(record),
+            f"{found}, as expected" if record.failed and record.expected else found,
             wording.short(record.pvalue).removeprefix("= "),
             "-" if record.within else wording.short(record.adjusted).removeprefix("= "),
             f"{record.level:g}",
@@ -119,21 +127,6 @@ def _cells(records: Records) -> Iterator[tuple[str, ...]]:
             f"{record.n:,}",
             nodeid,
         )
-
-
-def _answer(record: Record) -> str:
-    told = _found(record)
-    return f"{told}, as expected" if record.failed and record.expected else told
-
-
-def _found(record: Record) -> str:
-    if record.within:
-        return "not shown within" if record.failed else "within"
-    if record.failed:
-        return "too few resamples" if record.is_coarse else "rejected"
-    if record.pvalue <= record.level:
-        return "not after adjustment"
-    return "too few rows" if record.few else "not rejected"
 
 
 def _notes(records: Records) -> list[str]:

@@ -93,13 +93,11 @@ def probs(
     """
     n, m = _drawn(draw, n), _drawn(draw, m)
     counts = st.integers(0 if zeros else 1, 4)
-    whole = st.tuples(*[counts] * m).map(_normal)
-    kinds = [whole, st.tuples(*[st.floats(1e-3, 1)] * m).map(_normal)]
+    if not ties:
+        return np.random.default_rng(draw(SEEDS)).dirichlet(np.ones(m), n)
+    kinds = [st.tuples(*[some] * m).map(_normal) for some in (counts, st.floats(1e-3, 1))]
     if zeros:
         kinds += [st.integers(0, m - 1).map(lambda k: np.eye(m)[k]), _extreme(m)]
-    if not ties:
-        seed = draw(SEEDS)
-        return np.random.default_rng(seed).dirichlet(np.ones(m), n)
     rows = np.array(draw(st.lists(st.one_of(kinds), min_size=n, max_size=n)))
     return rows.astype(np.float32).astype(float) if rounded and draw(st.booleans()) else rows
 
@@ -107,9 +105,8 @@ def probs(
 @st.composite
 def _extreme(draw: st.DrawFn, m: int) -> Floats:
     """A tiny probability beside a large one."""
-    tiny, first, beside = draw(
-        st.tuples(st.sampled_from(TINY), st.integers(0, m - 1), st.integers(1, m - 1))
-    )
+    places = st.tuples(st.sampled_from(TINY), st.integers(0, m - 1), st.integers(1, m - 1))
+    tiny, first, beside = draw(places)
     row = np.zeros(m)
     row[first], row[(first + beside) % m] = tiny, 1.0 - tiny
     return row
@@ -168,11 +165,11 @@ def labels(draw: st.DrawFn, n: Size = ROWS, m: Size = CLASSES, *, every: bool = 
     [0, 1, 2, 0]
     """
     n, m = _drawn(draw, n), _drawn(draw, m)
+    if every and n < m:
+        remedy = "draw more rows, or every=False"
+        raise invalid("n must be at least m for labels of every class", f"{n} of {m}", remedy)
     some = draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))
     if every:
-        if n < m:
-            remedy = "draw more rows, or every=False"
-            raise invalid("n must be at least m for labels of every class", f"{n} of {m}", remedy)
         some[:m] = draw(st.permutations(range(m)))
     return np.array(some, dtype=np.int64)
 
@@ -233,8 +230,7 @@ def weights(n: int, values: Sequence[float] = (1.0, 0.5, 2.0)) -> SearchStrategy
     >>> find(strategies.weights(3), lambda w: w.sum() > 3).tolist()
     [1.0, 1.0, 2.0]
     """
-    one = st.sampled_from(list(values))
-    return st.lists(one, min_size=n, max_size=n).filter(any).map(np.array)
+    return st.lists(st.sampled_from(list(values)), min_size=n, max_size=n).filter(any).map(np.array)
 
 
 # ---- predictions --------------------------------------------------------------------------------
@@ -269,19 +265,11 @@ class Recalibration:
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def _sharper(slope: float) -> Callable[[Floats], Floats]:
-    return lambda p: Recalibration(slope, (0.0,) * p.shape[1])(p)
-
-
-def _shifted(p: Floats) -> Floats:
-    return Recalibration(1.0, (1.0, *[0.0] * (p.shape[1] - 1)))(p)
-
-
 # The true probabilities, from those that are predicted.
 ALTERNATIVES: Mapping[str, Callable[[Floats], Floats]] = {
-    "overconfident": _sharper(0.5),
-    "underconfident": _sharper(2.0),
-    "shifted": _shifted,
+    "overconfident": lambda p: Recalibration(0.5, (0.0,) * p.shape[1])(p),
+    "underconfident": lambda p: Recalibration(2.0, (0.0,) * p.shape[1])(p),
+    "shifted": lambda p: Recalibration(1.0, (1.0, *[0.0] * (p.shape[1] - 1)))(p),
 }
 
 
@@ -333,8 +321,16 @@ def predictions(
     if calibrated is False:
         y = draw(labels(len(p), p.shape[1]))
     else:
-        truth = p if calibrated is True else _alternative(calibrated)(p)
-        y = _redrawn(truth, draw(SEEDS))
+        if calibrated is True:
+            truth = p
+        elif callable(calibrated):
+            truth = calibrated(p)
+        elif calibrated in ALTERNATIVES:
+            truth = ALTERNATIVES[calibrated](p)
+        else:
+            rule = f"calibrated must be True, False, {', '.join(map(repr, ALTERNATIVES))} or a map"
+            raise invalid(rule, shown(calibrated), "use one")
+        y = redrawn(truth, np.random.default_rng(draw(SEEDS)))
     values = (1.0, 0.5, 2.0) if isinstance(weighted, bool) else weighted
     weight = draw(st.none() | weights(len(p), values)) if weighted is not False else None
     return generated(p, y, sample_weight=weight)
@@ -342,8 +338,7 @@ def predictions(
 
 def generated(probs: Floats, labels: Codes, **options: Any) -> Predictions:
     """Return predictions that no user made: what looks like a mistake is none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SuspectInputWarning)
+    with warnings.catch_warnings(action="ignore", category=SuspectInputWarning):
         return Predictions(probs, labels, classes=list(range(probs.shape[1])), **options)
 
 
@@ -353,11 +348,10 @@ def _print_whole(obj: object, printer: pretty.RepresentationPrinter, _cycle: obj
     if data.probs.size > MOST_PRINTED:
         printer.text(repr(data))
         return
-    arguments = [data.probs.tolist(), data.classes[data.labels].tolist()]
-    options = {"classes": data.classes.tolist()}
+    told = [repr(data.probs.tolist()), repr(data.classes[data.labels].tolist())]
+    told.append(f"classes={data.classes.tolist()!r}")
     if data.sample_weight is not None:
-        options["sample_weight"] = data.sample_weight.tolist()
-    told = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in options.items())]
+        told.append(f"sample_weight={data.sample_weight.tolist()!r}")
     with printer.group(indent=4, open="Predictions(", close=""):
         for one in told:
             printer.break_()
@@ -369,17 +363,9 @@ def _print_whole(obj: object, printer: pretty.RepresentationPrinter, _cycle: obj
 pretty.for_type_by_name(Predictions.__module__, Predictions.__name__, _print_whole)
 
 
-def _alternative(kind: object) -> Callable[[Floats], Floats]:
-    if callable(kind):
-        return cast("Callable[[Floats], Floats]", kind)
-    if kind not in ALTERNATIVES:
-        names = ", ".join(map(repr, ALTERNATIVES))
-        raise invalid(f"calibrated must be True, False, {names} or a map", shown(kind), "use one")
-    return ALTERNATIVES[str(kind)]
-
-
-def _redrawn(truth: Floats, seed: int) -> Codes:
-    uniform = np.random.default_rng(seed).random((len(truth), 1))
+def redrawn(truth: Floats, rng: np.random.Generator) -> Codes:
+    """Draw labels from their probabilities (n, m)."""
+    uniform = rng.random((len(truth), 1))
     return np.asarray((uniform > truth.cumsum(axis=1)[:, :-1]).sum(axis=1), dtype=np.int64)
 
 
