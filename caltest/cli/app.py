@@ -64,22 +64,16 @@ for command in (fit, apply):
     calibrate.command(epilog=epilog(f"calibrate {command.__name__}"))(command)
 
 
-def _show_version(value: bool) -> None:
-    if value:
-        typer.echo(f"caltest {__version__}")
-        raise typer.Exit
-
-
 @app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version.", is_eager=True, callback=_show_version),
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Are a model's probabilities calibrated? Answers with a p-value."""
-    if context.invoked_subcommand is None and not version:
+    if version:
+        typer.echo(f"caltest {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
@@ -138,8 +132,13 @@ def _ended_by(error: BaseException) -> int:
         words = _words_on_usage(error)
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
         words, status = "interrupted", INTERRUPTED
-    else:
-        words, status = _words_on_unexpected(error), UNEXPECTED
+    else:  # a mistake of caltest; the traceback only where it is wanted
+        if os.environ.get(TRACEBACK):
+            with contextlib.suppress(OSError, ValueError, OutputClosed):
+                echo("".join(traceback.format_exception(error)), err=True)
+        name = ": ".join(filter(None, [type(error).__name__, str(error)]))
+        words = f"unexpected {name}; please report it, with what {TRACEBACK}=1 prints"
+        status = UNEXPECTED
     return _print_error(words, status)
 
 
@@ -148,15 +147,6 @@ def _but_not_rejected(status: object) -> int:
     if not isinstance(status, int):
         return BAD_INPUT if status else 0
     return BAD_INPUT if status == REJECTED else status
-
-
-def _words_on_unexpected(error: BaseException) -> str:
-    """Name an exception that is a mistake of caltest; the traceback only where it is wanted."""
-    if os.environ.get(TRACEBACK):
-        with contextlib.suppress(OSError, ValueError, OutputClosed):
-            echo("".join(traceback.format_exception(error)), err=True)
-    words = ": ".join(filter(None, [type(error).__name__, str(error)]))
-    return f"unexpected {words}; please report it, with what {TRACEBACK}=1 prints"
 
 
 def _words_on_usage(error: typer.BadParameter) -> str:

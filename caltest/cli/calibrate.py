@@ -81,13 +81,24 @@ def fit(
     with progress_bar("fitting", quiet=quiet):
         from sklearn.base import clone
 
-        from caltest.checks import check_jobs, check_seed
+        from caltest.calibrators import BinaryCalibrator, OneVsRest
+        from caltest.reporting.about import data_hash
 
-        seed, jobs = check_seed(rng), check_jobs(n_jobs)
+        seed, jobs = checks.check_seed(rng), checks.check_jobs(n_jobs)
         chosen = settings.calibrator(method, settings.parse(set_), seed=seed, n_jobs=jobs)
         predictions, values = file.read(file.probs)
-        chosen, note = _for_classes(chosen, predictions.m, jobs)
-        fitted = _fitted(clone(chosen), predictions, values, file.from_logits)
+        note = ""
+        if predictions.m > 2 and isinstance(chosen, BinaryCalibrator):
+            note = f"--method {chosen.key} is for two classes: fitted for each class against the "
+            note += "others"
+            chosen = OneVsRest(chosen, n_jobs=jobs)
+        fitted = clone(chosen)
+        if file.from_logits:  # as they stand: not every map sees only the probabilities in them
+            fitted.set_params(from_logits=True, classes=predictions.classes.tolist())
+            labels = predictions.classes[predictions.labels]
+            fitted.fit(values, labels, predictions.sample_weight)
+        else:
+            fitted.fit(predictions)
         options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
         summary = "" if quiet else str(fitted.summary(**options))
         if not quiet:
@@ -95,32 +106,18 @@ def fit(
             summary += _out_of_fold({method: chosen}, predictions, given, options)
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
-    write_text(map_json(fitted, _data(predictions, file)), output=output)
+    about = {  # what it was fitted on, so that it can be told again
+        "source": predictions.source,
+        "n": predictions.n,
+        "label": file.observed,
+        "columns": file.columns,
+        "sha256": data_hash(predictions),
+    }
+    write_text(map_json(fitted, about), output=output)
     if note and not quiet:
         echo(f"caltest: {note}\n", err=True)
     if summary:
         echo(summary, err=to_file(output) is None)
-
-
-def _for_classes(calibrator: Calibrator, m: int, jobs: int | None) -> tuple[Calibrator, str]:
-    """Return the map itself, or one for each class where it is a map of two, and a note on it."""
-    from caltest.calibrators import BinaryCalibrator, OneVsRest
-
-    if m == 2 or not isinstance(calibrator, BinaryCalibrator):
-        return calibrator, ""
-    note = f"--method {calibrator.key} is for two classes: fitted for each class against the others"
-    return OneVsRest(calibrator, n_jobs=jobs), note
-
-
-def _fitted(
-    calibrator: Calibrator, predictions: Predictions, values: object, logits: bool
-) -> Calibrator:
-    """Fit to the logits as they stand: not every map sees only the probabilities in them."""
-    if not logits:
-        return calibrator.fit(predictions)
-    calibrator.set_params(from_logits=True, classes=predictions.classes.tolist())
-    labels = predictions.classes[predictions.labels]
-    return calibrator.fit(values, labels, predictions.sample_weight)
 
 
 def _out_of_fold(
@@ -137,19 +134,6 @@ def _out_of_fold(
     data = set_of(predictions, None if logits is None else checks.check_logits(logits))
     found = out_of_fold(predictions, maps, data=data, correction=None, **options)
     return render.text(found.sheet())
-
-
-def _data(predictions: Predictions, file: PredictionFile) -> dict[str, Any]:
-    """Describe what the map was fitted on, so that it can be told again."""
-    from caltest.reporting.about import data_hash
-
-    return {
-        "source": predictions.source,
-        "n": predictions.n,
-        "label": file.observed,
-        "columns": file.columns,
-        "sha256": data_hash(predictions),
-    }
 
 
 # ---- apply ---------------------------------------------------------------------------------------
@@ -204,27 +188,34 @@ def apply(
     with progress_bar("calibrating", quiet=quiet):
         fitted = read_map(map_)
         opened, how = inputs.opened(file), form_of.how
-        write_as = _format(form, path, how["file_format"] or files.format_of(file))
+        if form is not None:
+            write_as = checks.check_choice(form, files.FORMATS, "--format")
+        elif path is None or not path.suffix:
+            write_as = how["file_format"] or files.format_of(file) or "csv"
+        else:
+            write_as = files.format_of(path) or ""
+            if not write_as:
+                rule = f"--output must end in {', '.join(files.SUFFIXES)}, .csv.gz or .tsv.gz"
+                raise invalid(rule, repr(path.name), "name the format by --format")
         table = files.table_of_file(opened, **how)
         columns = _columns(fitted, table, probs)
         with rows_named(table.place):
             values = _values(fitted, table, columns, renormalize=renormalize)
-        as_text = write_as in files.TYPELESS
-        raw = files.raw_table(opened, as_text=as_text, **how)
+        raw: Any = files.raw_table(opened, as_text=write_as in files.TYPELESS, **how)
         added = _added(fitted, table, columns, values, prefix)
-        _write(_with(raw, added), path, write_as)
+        if isinstance(raw, dict):
+            raw |= added
+        else:
+            import polars as pl
 
-
-def _format(name: str | None, output: Path | None, read_as: str | None) -> str:
-    if name is not None:
-        return checks.check_choice(name, files.FORMATS, "--format")
-    if output is None or not output.suffix:
-        return read_as or "csv"
-    found = files.format_of(output)
-    if found is None:
-        rule = f"--output must end in {', '.join(files.SUFFIXES)}, .csv.gz or .tsv.gz"
-        raise invalid(rule, repr(output.name), "name the format by --format")
-    return found
+            raw = raw.with_columns([pl.Series(name, values) for name, values in added.items()])
+        content = io.BytesIO()
+        files.write_table(raw, path or content, file_format=write_as)
+        if path is None:
+            if write_as not in files.TEXT and sys.stdout.isatty():
+                rule = f"--output must be a file for {write_as}, which is not text"
+                raise invalid(rule, "a terminal", "add -o FILE")
+            echo(content.getvalue())
 
 
 def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
@@ -262,11 +253,10 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
         raise invalid(rule, f"{width}", remedy)
     logits = bool(calibrator.from_logits)
     try:
-        checked = (
-            checks.check_logits(raw)
-            if logits
-            else checks.check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
-        )
+        if logits:
+            checked = checks.check_logits(raw)
+        else:
+            checked = checks.check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
         raise InvalidInput(error.rule, error.got, remedy) from error
@@ -277,40 +267,16 @@ def _added(
     fitted: Map, table: Table, columns: list[str], values: Floats, prefix: str
 ) -> dict[str, Floats]:
     """Name the new columns: one where the file has one, of the second of two classes."""
-    is_matrix = len(columns) == 1 and table.column(columns[0]).ndim == 2
-    if is_matrix:
+    if len(columns) == 1 and table.column(columns[0]).ndim == 2:
         added = {prefix.rstrip("_"): values}
     else:
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
-    names = list(added)
-    twice = [name for name in names if name in table.names]
-    twice = twice or [name for name in names if names.count(name) > 1]
+    twice = [name for name in added if name in table.names]
     if twice:
         rule = "columns that are added must have new names"
         raise invalid(rule, checks.listing(twice[:3]), "choose another --prefix")
     return added
-
-
-def _with(raw: Any, added: dict[str, Floats]) -> Any:
-    """Return the table with the new columns at its end."""
-    if isinstance(raw, dict):
-        return raw | added
-    import polars as pl
-
-    return raw.with_columns([pl.Series(name, values) for name, values in added.items()])
-
-
-def _write(table: Any, path: Path | None, file_format: str) -> None:
-    if path is not None:
-        files.write_table(table, path, file_format=file_format)
-        return
-    content = io.BytesIO()
-    files.write_table(table, content, file_format=file_format)
-    if file_format not in files.TEXT and sys.stdout.isatty():
-        rule = f"--output must be a file for {file_format}, which is not text"
-        raise invalid(rule, "a terminal", "add -o FILE")
-    echo(content.getvalue())
 
 
 # ---- the file of a map ---------------------------------------------------------------------------
@@ -352,7 +318,6 @@ def map_json(calibrator: Calibrator, data: dict[str, Any]) -> str:
     str
         JSON that depends on the data, the options and the version only.
     """
-    saved = calibrator.to_dict()
     values = {
         "schema": SCHEMA,
         "caltest": __version__,
@@ -360,7 +325,7 @@ def map_json(calibrator: Calibrator, data: dict[str, Any]) -> str:
         "classes": plain(np.asarray(calibrator.classes_)),
         "from_logits": bool(calibrator.from_logits),
         "data": data,
-        **saved,
+        **calibrator.to_dict(),
     }
     return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

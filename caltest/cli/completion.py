@@ -12,7 +12,7 @@ import gzip
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +38,14 @@ def keys(kind: str) -> list[str]:
     """Return the keys of a registry in alphabetical order."""
     paths = (PACKAGE / FOLDERS[kind]).rglob("*.py")
     texts = [path.read_text(encoding="utf-8") for path in paths]
-    if kind == "tests":
-        return sorted(key for text in texts for key in _declared_tests(text))
-    return sorted(key for text in texts for key in (NULL if kind == "nulls" else KEY).findall(text))
-
-
-def _declared_tests(text: str) -> Iterator[str]:
-    """Yield the tests that the measures of a file declare; by default a measure is one itself."""
-    for measure in text.split("\nclass ")[1:]:
-        declared = TESTS.search(measure)
-        yield from KEY.findall(measure) if declared is None else TEST.findall(declared[1])
+    if kind != "tests":
+        pattern = NULL if kind == "nulls" else KEY
+        return sorted(key for text in texts for key in pattern.findall(text))
+    found: list[str] = []
+    for measure in (part for text in texts for part in text.split("\nclass ")[1:]):
+        declared = TESTS.search(measure)  # by default a measure is one test itself
+        found += KEY.findall(measure) if declared is None else TEST.findall(declared[1])
+    return sorted(found)
 
 
 def starting(choices: Iterable[str], incomplete: str) -> list[str]:
@@ -83,17 +81,11 @@ def of_columns(context: typer.Context, incomplete: str) -> list[str]:
 def of_settings(context: typer.Context, incomplete: str) -> list[str]:
     """Complete the names of the options of the tests, or of the method, that were typed before."""
     method = context.params.get("method")
-    chosen = [method] if method else _tests(context.params.get("test"))
-    found = _options("calibrators" if method or "method" in context.params else "tests", chosen)
+    tests = context.params.get("test") or ("combined", "skce")
+    chosen = [method] if method else [key for value in tests for key in value.split(",")]
+    kind = "calibrators" if "method" in context.params else "tests"
+    found = sorted({name for key in chosen for name in options_of(kind, key)})
     return [f"{name}=" for name in found if name.startswith(incomplete)]
-
-
-def _tests(values: Sequence[str] | None) -> list[str]:
-    return [key for value in values or ("combined", "skce") for key in value.split(",")]
-
-
-def _options(kind: str, chosen: Sequence[str]) -> list[str]:
-    return sorted({name for key in chosen for name in options_of(kind, key)})
 
 
 def _header(path: Path) -> list[str]:
@@ -151,27 +143,23 @@ def options_of(kind: str, key: str) -> dict[str, str]:
     if entry is None or kind in ("nulls", "lenses"):
         return {}
     source = entry.measure if kind == "tests" else entry
-    defaults = _defaults(kind, entry, source)
-    documented = _documented(source)
-    return {name: _shown(name, documented.get(name, ""), value) for name, value in defaults.items()}
-
-
-def _shown(name: str, documented: str, default: object) -> str:
-    """Say what may follow `--set NAME=`, in words of the command line."""
-    if name in KEYS_OF:
-        return f"a key of `caltest list {KEYS_OF[name]}`"
-    text = re.sub(r"(,| or) (callable|splitter or iterable)$", "", documented.partition(", def")[0])
-    default = "none" if default is None else str(default)
-    return ", ".join(filter(None, (text, f"default {default}")))
-
-
-def _defaults(kind: str, entry: Any, source: Any) -> dict[str, object]:
+    defaults: dict[str, object]
     if kind == "calibrators":
         parameters = inspect.signature(source).parameters.values()
-        return {p.name: p.default for p in parameters if p.name not in OF_THE_COMMAND}
-    named = entry.options if kind == "tests" else [f.name for f in dataclasses.fields(source)]
-    defaults = {f.name: f.default for f in dataclasses.fields(source)}
-    return {name: defaults[name] for name in named}
+        defaults = {p.name: p.default for p in parameters if p.name not in OF_THE_COMMAND}
+    else:
+        defaults = {f.name: f.default for f in dataclasses.fields(source)}
+        if kind == "tests":
+            defaults = {name: defaults[name] for name in entry.options}
+    documented, told = _documented(source), {}
+    for name, default in defaults.items():
+        text = documented.get(name, "").partition(", def")[0]
+        text = re.sub(r"(,| or) (callable|splitter or iterable)$", "", text)
+        shown = f"default {'none' if default is None else default}"
+        told[name] = ", ".join(filter(None, (text, shown)))
+        if name in KEYS_OF:
+            told[name] = f"a key of `caltest list {KEYS_OF[name]}`"
+    return told
 
 
 def _documented(source: type) -> dict[str, str]:

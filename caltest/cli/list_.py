@@ -59,13 +59,11 @@ def list_(
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
-    sheets = [_sheet_of_kind(name) for name in kinds] if key is None else [_sheet(kinds[0], key)]
+    sheets = [] if key is None else [_sheet(kinds[0], key)]
+    for name in kinds if key is None else ():
+        facts = tuple((one, _title(entry)) for one, entry in completion.registry(name).items())
+        sheets.append(render.Sheet(title=TITLES[name], facts=facts, listing=True))
     write_text("".join(render.text(sheet) for sheet in sheets), output=output)
-
-
-def _sheet_of_kind(kind: str) -> render.Sheet:
-    facts = tuple((key, _title(entry)) for key, entry in completion.registry(kind).items())
-    return render.Sheet(title=TITLES[kind], facts=facts, listing=True)
 
 
 def _sheet(kind: str, key: str) -> render.Sheet:
@@ -96,10 +94,6 @@ def _files() -> list[str]:
     return sorted(file.name.removesuffix(".json") for file in FOLDER.iterdir())
 
 
-def _complete_kind(incomplete: str) -> list[str]:
-    return completion.starting(kinds(), incomplete)
-
-
 @grouped
 def schema(
     kind: Annotated[
@@ -107,7 +101,7 @@ def schema(
         typer.Argument(
             metavar="KIND",
             help="Kind of JSON; without it the kinds are listed.",
-            autocompletion=_complete_kind,
+            autocompletion=lambda incomplete: completion.starting(kinds(), incomplete),
         ),
     ] = None,
     *,
@@ -195,21 +189,15 @@ def demo(
             rows.append((name, f"{accuracy:.3f}", *_cells(*tests[-1])))
             progress(len(rows), len(digits.models))
     strong, _, classwise = tests[0]
-    sheet = _sheet_of_demo(strong, len(classwise), rows)
-    write_text(f"{render.text(sheet)}\n{READING}\n{strong}\n{NEXT}", output=output)
-
-
-def _sheet_of_demo(first: HTest, n_classwise: int, rows: list[tuple[str, ...]]) -> render.Sheet:
-    """One line per model: the p-values under the three lenses."""
-    return render.Sheet(
+    sheet = render.Sheet(
         title="Are these models calibrated? P-values under three lenses",
         facts=(
-            ("data", f"scikit-learn's digits, {first.n} held out, {first.m} classes"),
-            ("test", first.method),
-            ("null", f"{first.null_text}, B = {first.n_resamples}"),
+            ("data", f"scikit-learn's digits, {strong.n} held out, {strong.m} classes"),
+            ("test", strong.method),
+            ("null", f"{strong.null_text}, B = {strong.n_resamples}"),
             ("strong", "all probabilities of a prediction at once"),
             ("confidence", "the probability of the predicted class"),
-            ("classwise", f"each class by itself; least of {n_classwise} adjusted p-values"),
+            ("classwise", f"each class by itself; least of {len(classwise)} adjusted p-values"),
             ("temperature", "what fits the labels best; above 1 the model is too sure"),
         ),
         header=("model", "accuracy", *LENSES, "temperature"),
@@ -217,6 +205,7 @@ def _sheet_of_demo(first: HTest, n_classwise: int, rows: list[tuple[str, ...]]) 
         legend=render.LEGEND,
         listing=True,
     )
+    write_text(f"{render.text(sheet)}\n{READING}\n{strong}\n{NEXT}", output=output)
 
 
 def _cells(strong: HTest, confidence: HTest, classwise: HTestTable) -> list[str]:

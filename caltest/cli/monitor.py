@@ -60,13 +60,12 @@ class WatchedFile(PredictionFile):
 
     def names(self) -> list[str] | None:
         """Return the names of the rows, as text; the file is read here at the latest."""
-        columns = self._opened[0].names
         if self.ids is not None:
             return [str(value) for value in self.values(self.ids, "--ids").tolist()]
         if self.label is None:
             rule = "--label must name the column of the labels, without --ids"
             raise invalid(rule, "none", "pass it, or --ids for outcomes that come later")
-        check_choice(self.label, columns, "--label")
+        check_choice(self.label, self._opened[0].names, "--label")
         return None
 
     def rows(self, by: str | None, known: Sequence[object] | None) -> Rows:
@@ -135,9 +134,9 @@ def monitor(
 
     names = file.names()
     with locked(state):
-        watch = _read(state) if state.exists() else None
-        if watch is not None:
-            _check_fixed(watch, by, level, restart=restart or None, memory=memory, plan=plan)
+        watch = None
+        if state.exists():
+            watch = _read(state, by, level, restart=restart or None, memory=memory, plan=plan)
         if names is not None and file.label is not None and file.probs is None:  # outcomes alone
             check_unused("on outcomes", **{"--batch-id": batch_id, "--again": again or None})
             watch = (watch or Monitor()).resolve(names, file.values(file.label, "--label"))
@@ -164,23 +163,21 @@ def monitor(
         raise typer.Exit(1)
 
 
-def _read(state: Path) -> Monitor:
+def _read(state: Path, by: str | None, level: float | None, **others: object) -> Monitor:
+    """Read a monitor, of which nothing may be asked that its first call has fixed otherwise."""
     from caltest.monitoring import Monitor
 
     try:
-        return Monitor.from_json(state.read_text(encoding="utf-8"))
+        watch = Monitor.from_json(state.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         rule = "STATE must be a file that caltest monitor wrote"
         raise invalid(rule, repr(str(state)), "go on from an earlier state") from error
-
-
-def _check_fixed(watch: Monitor, by: str | None, level: float | None, **others: object) -> None:
-    """Check that nothing is asked for that the first call has fixed otherwise."""
     check_unused("on a monitor that exists: its first call has fixed them", **others)
     if not watch.groups:
         check_unused("on a monitor whose first call had none", **{"--by": by})
     if level is not None and level != watch.level:
         raise invalid("--level is fixed by the first call", f"{level:g}", "leave it out")
+    return watch
 
 
 def _begun(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -156,45 +156,34 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**made, **given)
 
-    parameters = [
-        one
-        for name, parameter in own.items()
-        for one in (
-            _options_of(groups[name])
-            if name in groups
-            else [_option(name, hints[name], parameter.default)]
-        )
-    ]
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in own.items():
+        if name not in groups:
+            parameters.append(_option(name, hints[name], parameter.default))
+            continue
+        of_fields = get_type_hints(groups[name], include_extras=True)
+        for field in sorted(fields(groups[name]), key=lambda f: f.name in names_of(FileOptions)):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            parameters.append(_option(field.name, of_fields[field.name], default))
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     call.__annotations__ = {one.name: one.annotation for one in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
 
 
-def _options_of(group: Any) -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    own = sorted(fields(group), key=lambda one: one.name in names_of(FileOptions))
-    for field in own:
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        yield _option(field.name, hints[field.name], default)
-
-
 def _option(name: str, hint: Any, default: Any) -> inspect.Parameter:
     kind, about = get_args(hint) if get_origin(hint) is Annotated else (hint, OPTIONS.get(name))
-    annotation = Annotated[kind, _typer_option(name, about)] if isinstance(about, Says) else hint
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
-
-
-def _typer_option(name: str, about: Says) -> Any:
-    return typer.Option(
-        *_flags(name, about),
-        metavar=about.metavar or None,
-        help=about.text,
-        autocompletion=completion.of(about.offers) if about.offers else None,
-        show_default=about.show_default or True,
-    )
+    if isinstance(about, Says):
+        option = typer.Option(
+            *_flags(name, about),
+            metavar=about.metavar or None,
+            help=about.text,
+            autocompletion=completion.of(about.offers) if about.offers else None,
+            show_default=about.show_default or True,
+        )
+        hint = Annotated[kind, option]
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, only, default=default, annotation=hint)
 
 
 # ---- values -------------------------------------------------------------------------------------
@@ -224,11 +213,6 @@ def one_or_many(values: list[str] | None) -> str | list[str] | None:
 def parse_probs(value: str | None) -> str | list[str] | None:
     """A prefix, also p_*, or one column as it stands, names joined by commas as a list."""
     return split(value) if value is not None and "," in value else value and value.rstrip("*")
-
-
-def parse_resamples(value: str) -> int | str:
-    """A number, or "adaptive"; what is neither stays as it is, to be refused."""
-    return int(value) if re.fullmatch(r"-?[0-9]+", value) else value
 
 
 def parse_classes(value: str | None) -> list[str] | list[int] | None:

@@ -154,8 +154,8 @@ def write_text(content: str | bytes, *, output: Path | None) -> None:
     path = to_file(output)
     if path is None:
         if isinstance(content, bytes) and sys.stdout.isatty():
-            rule = "a terminal cannot show this format"
-            raise invalid(rule, "no --output", "name a file by --output")
+            remedy = "name a file by --output"
+            raise invalid("a terminal cannot show this format", "no --output", remedy)
         echo(content)
     else:
         write_whole(path, content)
@@ -163,27 +163,16 @@ def write_text(content: str | bytes, *, output: Path | None) -> None:
 
 def echo(content: str | bytes, *, err: bool = False) -> None:
     """Write to standard output, or to standard error, as it is where its encoding has that."""
-    if isinstance(content, str):
-        content = encodable(content, getattr(sys.stderr if err else sys.stdout, "encoding", None))
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    if isinstance(content, str) and content.encode(encoding, "ignore").decode(encoding) != content:
+        # What the encoding lacks is written as \\uXXXX, which JSON reads as the same.
+        content = "".join(
+            one if one.encode(encoding, "ignore") else json.dumps(one)[1:-1] for one in content
+        )
     try:
         typer.echo(content, nl=False, err=err)
     except BrokenPipeError as error:  # Typer would exit with 1, which --fail has a meaning for
         raise OutputClosed from error
-
-
-def encodable(content: str, encoding: str | None) -> str:
-    r"""Write characters that an encoding lacks as \uXXXX, which JSON reads as the same."""
-    encoding = encoding or "utf-8"
-    try:
-        content.encode(encoding)
-    except UnicodeEncodeError:
-        return "".join(_escaped(character, encoding) for character in content)
-    return content
-
-
-def _escaped(character: str, encoding: str) -> str:
-    has = character.encode(encoding, errors="ignore")
-    return character if has else json.dumps(character)[1:-1]
 
 
 # ---- progress ------------------------------------------------------------------------------------
@@ -212,32 +201,28 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., No
             warnings.simplefilter("ignore")
         if quiet or not sys.stderr.isatty():
             yield lambda *_done, **_told: None
-        else:
-            with _bar(what) as update:
-                yield update
+            return
+        from rich.console import Console
+        from rich.progress import Progress, TextColumn
 
+        columns = (*Progress.get_default_columns(), TextColumn("{task.fields[speed]}"))
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        task = bar.add_task(what, total=None, speed="")
 
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[..., None]]:
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn
+        def update(
+            done: int | None = None, total: int | None = None, what: str | None = None
+        ) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+            speed = bar.tasks[0].speed
+            if speed and (total or 0) >= ROWS:
+                bar.update(task, speed=f"{speed:,.0f} rows/s")
 
-    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[speed]}"))
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(what, total=None, speed="")
-
-    def update(done: int | None = None, total: int | None = None, what: str | None = None) -> None:
-        bar.update(task, completed=done, total=total, description=what)
-        speed = bar.tasks[0].speed
-        if speed and (total or 0) >= ROWS:
-            bar.update(task, speed=f"{speed:,.0f} rows/s")
-
-    timer = Timer(DELAY, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield update
-    finally:
-        timer.cancel()
-        timer.join()
-        bar.stop()
+        timer = Timer(DELAY, bar.start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield update
+        finally:
+            timer.cancel()
+            timer.join()
+            bar.stop()

@@ -18,8 +18,6 @@ from caltest.errors import invalid, rows_named, shown
 from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from caltest.planning.truths import PredictionDistribution
 
 LEVEL = 0.05
@@ -67,14 +65,18 @@ class StudyFile(inputs.FileForm):
         from caltest.planning.truths import as_distribution, distribution_of_table
         from caltest.predictions import ModelData
 
-        _check_one_of({"FILE": self.file, **{f"--{name}": text for name, text in drawn.items()}})
+        given = {"FILE": self.file, **{f"--{name}": text for name, text in drawn.items()}}
+        places = [name for name, value in given.items() if value is not None]
+        if len(places) != 1:
+            rule = f"one of {', '.join(given)} must be given"
+            raise invalid(rule, " and ".join(places) or "none", "pass one, such as --beta 2,5")
         named = options.parse_classes(classes)
         if self.file is None:
             own = {options.flag_of(n): value or None for n, value in vars(self).items()}
             check_unused("without FILE", **own)
             return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
         table, name = inputs.table(self.file, self.how)
-        given = ModelData(
+        read = ModelData(
             None,
             label=self.label,
             probs=options.parse_probs(self.probs),
@@ -84,7 +86,7 @@ class StudyFile(inputs.FileForm):
             sample_weight=self.sample_weight,
         )
         with rows_named(table.place):
-            return distribution_of_table(table, given, name=name)
+            return distribution_of_table(table, read, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +103,14 @@ class StatedTruth:
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `power` that it stands for."""
         fitted = None if self.truth is None else calibrate.read_map(self.truth).calibrator
-        given = self.intercept
-        values = None if given is None else numbers(given, "--intercept", "0,0.5,1")
+        if self.intercept is None:
+            return vars(self) | {"truth": fitted}
+        values = numbers(self.intercept, "--intercept", "0,0.5,1")
         # One number by itself, for two classes; several for several.
-        intercept = values[0] if values is not None and len(values) == 1 else values
-        return vars(self) | {"intercept": intercept, "truth": fitted}
+        return vars(self) | {
+            "intercept": values[0] if len(values) == 1 else values,
+            "truth": fitted,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,16 +139,13 @@ class StudyTests(ChosenTests):
     def asked(self) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
         own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
-        return {**own, "level": self._level(), **super().asked()}
+        own["level"] = LEVEL if self.level is None else self.level
+        if self.plan is not None:
+            from caltest.monitoring import MonitoringPlan
 
-    def _level(self) -> float:
-        """Return the level of the tests, which a plan of monitoring may have."""
-        if self.plan is None:
-            return LEVEL if self.level is None else self.level
-        from caltest.monitoring import MonitoringPlan
-
-        check_unused("where --plan has it", level=self.level)
-        return MonitoringPlan.read(self.plan).level_of_checks()
+            check_unused("where --plan has it", level=self.level)
+            own["level"] = MonitoringPlan.read(self.plan).level_of_checks()
+        return {**own, **super().asked()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,9 +189,13 @@ def power(
     with progress_bar("simulating", quiet=out.quiet) as progress:
         from caltest import power as power_of
 
+        distribution = file.distribution(classes, beta=beta, dirichlet=dirichlet)
+        sizes = numbers(n, "--n", "100,200,500")
+        if any(value != int(value) for value in sizes):
+            raise invalid("--n must be whole numbers", shown(sizes), "write 100,200,500")
         result = power_of(
-            file.distribution(classes, beta=beta, dirichlet=dirichlet),
-            n=_sizes(n),
+            distribution,
+            n=[int(value) for value in sizes],
             progress=progress,
             **truth.stated(),
             **tests.asked(),
@@ -370,18 +376,3 @@ def numbers(text: str, option: str, example: str, kind: str = "numbers") -> list
     if not all(least < value < math.inf for value in values):
         raise invalid(f"{option} must be {kind} joined by commas", shown(text), f"write {example}")
     return values
-
-
-def _sizes(text: str) -> list[int]:
-    values = numbers(text, "--n", "100,200,500")
-    if any(value != int(value) for value in values):
-        raise invalid("--n must be whole numbers", shown(values), "write 100,200,500")
-    return [int(value) for value in values]
-
-
-def _check_one_of(given: Mapping[str, object]) -> None:
-    """Check that predictions come from one place."""
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        rule = f"one of {', '.join(given)} must be given"
-        raise invalid(rule, " and ".join(named) or "none", "pass one, such as --beta 2,5")

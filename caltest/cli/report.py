@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +40,8 @@ ANY_RESAMPLES = options.says(
     "Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at --level "
     "needs, and up to 10^6 for a small p-value.",
 )
+
+NUMBER = re.compile(r"-?[0-9]+")
 
 
 def _test(
@@ -103,7 +105,8 @@ def _test(
             tolerance=tolerance,
             equivalence=equivalence,
             correction=correction,
-            n_resamples=options.parse_resamples(n_resamples),
+            # What is neither a number nor "adaptive" stays as it is, to be refused.
+            n_resamples=int(n_resamples) if NUMBER.fullmatch(n_resamples) else n_resamples,
             rng=rng,
             n_jobs=n_jobs,
             level=level,
@@ -126,19 +129,15 @@ def _verdict(rng: int | None = None, **given: Any) -> None:
     """Say in a few sentences what a test of the probabilities in a file found, and what helps."""
     from caltest.checks import check_seed
 
-    seed = check_seed(rng)
+    seed, rejected = check_seed(rng), None
     try:
         _test(rng=seed, **given)
-    except typer.Exit:  # --fail
-        _say_seed(rng, seed, quiet=given["out"].quiet)
-        raise
-    _say_seed(rng, seed, quiet=given["out"].quiet)
-
-
-def _say_seed(rng: int | None, seed: int, *, quiet: bool) -> None:
-    """Say the seed that was drawn, since the sentences of a verdict have none."""
-    if rng is None and not quiet:
+    except typer.Exit as error:  # --fail
+        rejected = error
+    if rng is None and not given["out"].quiet:  # the sentences of a verdict have no seed
         echo(f"caltest: --seed {seed} repeats this\n", err=True)
+    if rejected is not None:
+        raise rejected
 
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
@@ -264,6 +263,9 @@ def report(
             beside = file.from_logits and bool(recalibrate)
             given = {"model": values, "data": predictions} if beside else {"model": predictions}
             given |= {"from_logits": beside, "by": True if by else None}
+        words = list(context.obj or ())  # the command line as it was given, with its seed
+        if not any(word.partition("=")[0] == "--seed" for word in words):
+            words += ["--seed", str(seed)]
         made: Report = make(
             **given,
             test=_keys(test),
@@ -279,7 +281,7 @@ def report(
             level=level,
             correction=correction,
             **vars(draws) | {"rng": seed},
-            command=_command(context.obj, seed),
+            command=shlex.join(["caltest", *words]),
             data_file=None if file.file == STREAM else file.file,
             progress=lambda step: progress(what=f"report: {step}"),
         )
@@ -316,14 +318,6 @@ def _meta(values: list[str] | None) -> dict[str, str] | None:
 
 def _keys(values: list[str] | None) -> list[str] | None:
     return split_keys(values) if values else None
-
-
-def _command(arguments: Sequence[str] | None, seed: int) -> str:
-    """Return the command line as it was given, with its seed."""
-    given = list(arguments or ())
-    if not any(word.partition("=")[0] == "--seed" for word in given):
-        given += ["--seed", str(seed)]
-    return shlex.join(["caltest", *given])
 
 
 # ---- `caltest compare FILE`: calibrators by cross-validation, or models on the same rows --------
@@ -393,23 +387,17 @@ def compare(
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
-            result = _of_calibrators(file, calibrators, **common)
+            from caltest.comparison import compare_calibrators
+
+            predictions, values = file.read(file.probs)
+            result = compare_calibrators(
+                values if file.from_logits else predictions,
+                predictions if file.from_logits else None,
+                from_logits=file.from_logits,
+                calibrators=_keys(calibrators),
+                **common,
+            )
     write(result)
-
-
-def _of_calibrators(
-    file: PredictionFile, calibrators: list[str] | None, **common: Any
-) -> CalibratorComparison:
-    from caltest.comparison import compare_calibrators
-
-    predictions, values = file.read(file.probs)
-    return compare_calibrators(
-        values if file.from_logits else predictions,
-        predictions if file.from_logits else None,
-        from_logits=file.from_logits,
-        calibrators=split_keys(calibrators) if calibrators else None,
-        **common,
-    )
 
 
 def _of_models(
