@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -43,7 +43,6 @@ from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.comparison import SELECTED
-from caltest.types import AnyArray
 
 FEWEST_ROWS = 10  # rows of which parts are held out
 FOLDS = 5  # by default, and inside where those outside are a splitter's
@@ -237,12 +236,25 @@ def make_setup(
     nested: bool = False,
 ) -> Setup:
     """Deal the rows to folds, outside and, to select there, inside of each training set."""
-    check_enough_rows(predictions.n, FEWEST_ROWS)
-    split_seed, test_seed = _seeds(seed)
+    if predictions.n < FEWEST_ROWS:
+        rule = f"data must have at least {FEWEST_ROWS} rows, of which parts are held out"
+        raise invalid(rule, f"{predictions.n}", "pass more")
+    split_seed, test_seed = _seeds(seed, 2)
     cv, inner_cv = folds
-    check_inner_folds(inner_cv)
+    if isinstance(inner_cv, int | np.integer):
+        check_integer(inner_cv, "inner_cv", minimum=2)
+    elif inner_cv is not None and not hasattr(inner_cv, "split"):
+        # Training sets have no rows in common that pairs could name.
+        rule = "inner_cv must be a number of folds or a splitter"
+        remedy = "pass 5, or a splitter of scikit-learn, which splits each training set"
+        raise invalid(rule, shown(inner_cv), remedy)
     pairs = split(predictions, cv, split_seed, by_label=False)
-    check_held_out_at_most_once([rows for _, rows in pairs], predictions.n)
+    counts = np.bincount(np.concatenate([rows for _, rows in pairs]), minlength=predictions.n)
+    if counts.max() > 1:
+        row = int(counts.argmax())
+        rule = "cv must hold out each row at most once, so that rows count alike"
+        remedy = "pass a splitter such as KFold, or a number of folds"
+        raise invalid(rule, f"row {row} held out {counts[row]} times", remedy)
     outside = cv if isinstance(cv, int | np.integer) else FOLDS
     inside = outside if inner_cv is None else inner_cv
     inner = (
@@ -258,7 +270,7 @@ def make_setup(
         tests_of=tests_of,
         measures=functions or {},
         seed=seed,
-        fold_seeds=_fold_seeds(test_seed, len(pairs)),
+        fold_seeds=_seeds(test_seed, len(pairs)),
     )
 
 
@@ -266,33 +278,20 @@ def _cross_validated(
     maps: Mapping[str, Calibrator], setup: Setup, progress: Callable[[int, int], None] | None
 ) -> tuple[dict[str, CrossValidated], tuple[str, ...]]:
     """Return the outcome of each calibrator, and what the training rows of each fold select."""
-    done = 0
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, 2 * len(maps))
-
-    inner = {}
-    for name, calibrator in maps.items():
+    tell = progress or (lambda _done, _total: None)
+    inner, outcomes = {}, {}
+    for done, (name, calibrator) in enumerate(maps.items(), start=1):
         inner[name] = inner_scores(calibrator, setup)
-        one_more()
+        tell(done, 2 * len(maps))
     winners = selection(inner)
-    outcomes = {}
-    for name, calibrator in maps.items():
+    for done, (name, calibrator) in enumerate(maps.items(), start=len(maps) + 1):
         keep = [k for k, winner in enumerate(winners) if winner == name]
         outcomes[name] = evaluate(calibrator, setup, keep)
-        one_more()
+        tell(done, 2 * len(maps))
     return outcomes, winners
 
 
-def _seeds(seed: int) -> tuple[int, int]:
-    first, second = np.random.SeedSequence(seed).spawn(2)
-    return int(first.generate_state(1)[0]), int(second.generate_state(1)[0])
-
-
-def _fold_seeds(seed: int, count: int) -> tuple[int, ...]:
+def _seeds(seed: int, count: int) -> tuple[int, ...]:
     children = np.random.SeedSequence(seed).spawn(count)
     return tuple(int(child.generate_state(1)[0]) for child in children)
 
@@ -321,10 +320,19 @@ def fit_to_all(
 def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -> dict[str, Any]:
     """Return what a result says of the data, the folds and the tests."""
     predictions, tests_of = setup.predictions, setup.tests_of
+    tests = (test for outcome in outcomes.values() for part in outcome.tests for test in part.tests)
+    notes = []
+    if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
+        # The labels decide which rows are held out, which the null does not know.
+        notes.append("folds by label make the p-values of fitted maps too large; take KFold")
+    for name, outcome in outcomes.items():
+        for text, count in Counter(outcome.notes).items():
+            notes.append(f"{name}: {count} of {len(setup.pairs)} folds: {text}")
+        notes += [f"{name}: {text}" for text in outcome.remarks]
     return {
         "score": setup.score.title,
         "lens_of_measures": lens_of_measures(predictions.m),
-        "method": method_of(outcomes),
+        "method": "; ".join(dict.fromkeys(test.method for test in tests)),
         "data_name": predictions.source,
         "n": predictions.n,
         "m": predictions.m,
@@ -335,56 +343,5 @@ def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -
         "seed": setup.seed,
         "correction": tests_of.correction,
         "level": tests_of.level,
-        "notes": (*note_of_folds(cv), *notes_of(outcomes, len(setup.pairs))),
+        "notes": tuple(notes),
     }
-
-
-def method_of(outcomes: Mapping[str, CrossValidated]) -> str:
-    """Return the tests that were run, in words, each once."""
-    tests = (test for outcome in outcomes.values() for part in outcome.tests for test in part.tests)
-    return "; ".join(dict.fromkeys(test.method for test in tests))
-
-
-def note_of_folds(cv: object) -> list[str]:
-    """Say where the labels decide which rows are held out, which the null does not know."""
-    if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
-        return ["folds by label make the p-values of fitted maps too large; take KFold"]
-    return []
-
-
-def notes_of(outcomes: Mapping[str, CrossValidated], n_folds: int) -> list[str]:
-    """Say once, with the number of folds, what maps and tests left undefined."""
-    lines = []
-    for name, outcome in outcomes.items():
-        for text, count in Counter(outcome.notes).items():
-            lines.append(f"{name}: {count} of {n_folds} folds: {text}")
-        lines += [f"{name}: {text}" for text in outcome.remarks]
-    return lines
-
-
-def check_inner_folds(inner_cv: object, name: str = "inner_cv") -> None:
-    """Check folds inside of training sets, which have no rows in common that pairs could name."""
-    if isinstance(inner_cv, int | np.integer) or inner_cv is None:
-        if inner_cv is not None:
-            check_integer(inner_cv, name, minimum=2)
-    elif not hasattr(inner_cv, "split"):
-        rule = f"{name} must be a number of folds or a splitter"
-        remedy = "pass 5, or a splitter of scikit-learn, which splits each training set"
-        raise invalid(rule, shown(inner_cv), remedy)
-
-
-def check_enough_rows(n: int, fewest: int) -> None:
-    """Check that there are rows enough to hold parts of them out."""
-    if n < fewest:
-        rule = f"data must have at least {fewest} rows, of which parts are held out"
-        raise invalid(rule, f"{n}", "pass more")
-
-
-def check_held_out_at_most_once(tests: Sequence[AnyArray], n: int) -> None:
-    """Check that no row is held out twice."""
-    counts = np.bincount(np.concatenate(tests), minlength=n)
-    if counts.max() > 1:
-        row = int(counts.argmax())
-        rule = "cv must hold out each row at most once, so that rows count alike"
-        remedy = "pass a splitter such as KFold, or a number of folds"
-        raise invalid(rule, f"row {row} held out {counts[row]} times", remedy)

@@ -22,7 +22,7 @@ from caltest.comparison.scores import ProperScore, mean_score, units_of, weights
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
-from caltest.types import AnyArray, Floats, Order
+from caltest.types import Floats, Order
 
 BY_KEY: Mapping[str, Mapping[str, Any]] = {
     "isotonic": {"bound": "auto"}  # a 0 in one row would decide a comparison by the log loss
@@ -37,9 +37,8 @@ TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by 
 GP_SECONDS = 5e-5
 PROBES = 256  # rows on which the maps of two folds are compared
 AGREEMENT = 1e-10  # of probabilities: rounding is less, other training labels are more
-CLASSES_FOR_SMALL_MAPS = (
-    50  # classes from which the m (m + 1) parameters of a full map are too many by default
-)
+# Classes from which the m (m + 1) parameters of a full map are too many by default.
+CLASSES_FOR_SMALL_MAPS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +82,25 @@ def resolve_calibrators(
     calibrators: object, m: int, *, from_logits: bool = False
 ) -> dict[str, Calibrator]:
     """Return the calibrators by name, the uncalibrated model first."""
-    pairs = _named(_default(m) if calibrators is None else calibrators)
-    pairs = [(name, one) for name, one in pairs if name != REFERENCE or not _is_reference(one)]
-    check_methods(pairs, (REFERENCE, SELECTED), "calibrators")
-    every = [(REFERENCE, REFERENCE), *pairs]
+    given = _default(m) if calibrators is None else calibrators
+    if isinstance(given, Mapping):
+        pairs = [(str(name), value) for name, value in given.items()]
+    else:  # one without a name has that of its key
+        several: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
+        pairs = [(str(getattr(one, "key", one)), one) for one in several]
+    every: list[tuple[str, object]] = [(REFERENCE, REFERENCE)]
+    names = [REFERENCE, SELECTED]
+    for name, one in checks.check_not_empty(pairs, "calibrators"):
+        same = one == REFERENCE if isinstance(one, str) else isinstance(one, Identity)
+        if name == REFERENCE and same:
+            continue
+        if name in names:
+            reserved = (REFERENCE, SELECTED)
+            got = f"the name {name!r}" if name in reserved else f"{name!r} twice"
+            rule = f"calibrators must have different names, and none of {listing(reserved)}"
+            raise invalid(rule, got, "pass a dict of names and calibrators")
+        names.append(name)
+        every.append((name, one))
     made = {name: _made(name, value, m, from_logits=from_logits) for name, value in every}
     return {name: each.set_params(from_logits=from_logits) for name, each in made.items()}
 
@@ -118,10 +132,6 @@ def compared_by_default(
     size = f"{n_fits} fits to {n} rows of {m} classes take about {seconds:.0f} s"
     notes.append(f"left out: gp, whose {size}, the limit is {time_limit:g} s; to have it, name it")
     return names, notes
-
-
-def _is_reference(value: object) -> bool:
-    return value == REFERENCE if isinstance(value, str) else isinstance(value, Identity)
 
 
 def _default(m: int) -> tuple[str, ...]:
@@ -162,7 +172,9 @@ def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
     if not given.from_logits:
         return predictions, set_of(predictions)
     values = checks.check_logits(_logits(given))
-    check_shape_of_logits(values, predictions.probs)
+    if values.shape != predictions.probs.shape:
+        rule = f"logits must have the rows and classes of data, shape {predictions.probs.shape}"
+        raise invalid(rule, f"shape {values.shape}", "take both from the same rows")
     return predictions, set_of(predictions, values)
 
 
@@ -178,33 +190,12 @@ def _logits(given: ModelData) -> object:
         return models.predict(model, checks.check_pair(data)[0])[0]
     if model is None or data is None:
         columns = tables.table_of_frame(table)
-        named = tables.choose_columns(
-            columns, label=given.label, probs=given.probs, classes=given.classes
-        )
-        return named["probs"]
+        asked: dict[str, Any] = {"probs": given.probs, "classes": given.classes}
+        return tables.choose_columns(columns, label=given.label, **asked)["probs"]
     if not models.is_model(model):
         return model
     X = tables.features_of_frame(table, given.features, [given.label])
     return models.predict(model, X)[0]
-
-
-def check_shape_of_logits(logits: AnyArray, probs: AnyArray, name: str = "logits") -> None:
-    """Check that logits have a row for each label and a column for each class."""
-    if logits.shape != probs.shape:
-        rule = f"{name} must have the rows and classes of data, shape {probs.shape}"
-        raise invalid(rule, f"shape {logits.shape}", "take both from the same rows")
-
-
-def _named(calibrators: object) -> list[tuple[str, object]]:
-    """Pair names and calibrators; one without a name has that of its key."""
-    if isinstance(calibrators, Mapping):
-        values = [(str(name), value) for name, value in calibrators.items()]
-    else:
-        several: Sequence[Any] = (
-            calibrators if isinstance(calibrators, list | tuple) else [calibrators]
-        )
-        values = [(str(getattr(one, "key", one)), one) for one in several]
-    return checks.check_not_empty(values, "calibrators")
 
 
 def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
@@ -213,8 +204,10 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
         key = checks.check_choice(value, keys(), "calibrators")
         value = REGISTRY[key](**BY_KEY.get(key, {}))
     calibrator: Calibrator = clone(checks.check_calibrator(value, Calibrator, "calibrators"))
-    if not from_logits:
-        check_takes_probs(calibrator.from_logits, name)
+    if calibrator.from_logits and not from_logits:
+        rule = "calibrators must take probabilities where model gives them"
+        remedy = "leave it out there, or pass logits with compare_calibrators(from_logits=True)"
+        raise invalid(rule, f"from_logits=True of {name!r}", remedy)
     if isinstance(calibrator, BinaryCalibrator) and m > 2:
         calibrator = OneVsRest(calibrator)
     return calibrator
@@ -253,18 +246,15 @@ def fit_map(
 ) -> FittedMap:
     """Fit a clone to the training rows of a fold and predict the others."""
     train, test = fold
+    n = len(data.inputs.values)
+    shared = np.unique(np.linspace(0, n - 1, min(n, PROBES)).astype(np.intp))
     try:
         fitted: Calibrator = clone(calibrator).fit_set(data.rows(train), classes)
         probs = fitted.calibrate(data.inputs.rows(test))
-        probe = fitted.calibrate(data.inputs.rows(_probes(len(data.inputs.values))))
+        probe = fitted.calibrate(data.inputs.rows(shared))
     except (NotApplicable, InvalidInput) as error:
         return FittedMap(None, reason=str(error))
     return FittedMap(probs, notes=tuple(fitted.notes()), probe=probe)
-
-
-def _probes(n: int) -> Order:
-    """Return up to `PROBES` rows, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, PROBES)).astype(np.intp))
 
 
 def inner_score(
@@ -290,26 +280,6 @@ def held_out(predictions: Predictions, rows: Order, probs: Floats) -> Prediction
     """Return held-out rows with what a map predicts for them."""
     part = predictions.subset(rows)
     return Predictions.trusted(probs, part.labels, part.classes, like=part)
-
-
-def check_methods(
-    values: Sequence[tuple[str, object]], reserved: Collection[str], name: str
-) -> None:
-    """Check that methods have different names, and none that the comparison itself uses."""
-    names = [key for key, _ in values]
-    for key in names:
-        if key in reserved or names.count(key) > 1:
-            got = f"{key!r} twice" if names.count(key) > 1 else f"the name {key!r}"
-            rule = f"{name} must have different names, and none of {listing(reserved)}"
-            raise invalid(rule, got, "pass a dict of names and calibrators")
-
-
-def check_takes_probs(from_logits: bool, called: str) -> None:  # noqa: FBT001, a value
-    """Check that a calibrator takes probabilities."""
-    if from_logits:
-        rule = "calibrators must take probabilities where model gives them"
-        remedy = "leave it out there, or pass logits with compare_calibrators(from_logits=True)"
-        raise invalid(rule, f"from_logits=True of {called!r}", remedy)
 
 
 def check_functions(functions: object, reserved: Collection[str], name: str) -> dict[str, Any]:

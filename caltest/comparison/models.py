@@ -36,7 +36,6 @@ from caltest.predictions import ModelData, Predictions, tables
 from caltest.predictions.models import is_model
 from caltest.predictions.options import ColumnOptions, parted
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
-from caltest.types import AnyArray
 
 CONFIDENCE = 0.95
 
@@ -165,10 +164,52 @@ def compare_models(
         check_control(reference, list(named), "reference")
     seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
     functions = check_functions(measures, COLUMNS, "measures")
+    first, names = next(iter(seen.values())), list(seen)
+    weight, confidence = weights_of(first), CONFIDENCE
+    if tests_of.level is not None:
+        confidence = 1 - tests_of.level
+    scores = {name: row_scores(each, chosen) for name, each in seen.items()}
+    optimised = {name: own[chosen.title] for name, own in scores.items()}
+    best = min(optimised, key=lambda name: mean_score(optimised[name], weight))
+    against = best if reference is None else str(reference)
+    asked = [(name, against) for name in names if name != against]
+    pairs, notes = compared_pairs(
+        seen,
+        chosen,
+        optimised,
+        list(combinations(names, 2)) if reference is None else asked,
+        confidence=confidence,
+        tests_of=tests_of,
+        seed=seed,
+    )
+    # The score whose parts are defined for so many classes.
+    decomposed = next(
+        (one for one in (chosen, SCORES["brier"]) if first.m <= one.parts_up_to), None
+    )
+    rows = tuple(
+        ComparedModel(
+            name=name,
+            scores={key: mean_score(values, weight) for key, values in scores[name].items()},
+            measures=reported(each, functions),
+            parts=_parts(each, decomposed),
+            difference=_difference(name, against, pairs),
+        )
+        for name, each in seen.items()
+    )
     return ModelComparison(
-        **_compared(
-            seen, chosen, reference=reference, functions=functions, tests_of=tests_of, seed=seed
-        ),
+        rows=rows,
+        score=chosen.title,
+        best=best,
+        reference=against,
+        pairs=pairs,
+        decomposed=decomposed.title if decomposed else "",
+        lens_of_measures=lens_of_measures(first.m),
+        confidence=confidence,
+        n=first.n,
+        m=first.m,
+        library=first.library,
+        seed=seed,
+        notes=notes,
         tests=_tested(seen, tests_of, seed, progress),
         n_resamples=tests_of.n_resamples,
         correction=tests_of.correction,
@@ -181,9 +222,10 @@ def _predictions(model: Any, given: ModelData) -> Predictions:
     if isinstance(model, Predictions):
         return model
     data = given.data
-    if tables.is_table(data) and _names_columns(model):
-        return replace(given, probs=model, features=None).predictions()
     if tables.is_table(data):
+        several = isinstance(model, list | tuple) and all(isinstance(one, str) for one in model)
+        if isinstance(model, str) or several:
+            return replace(given, probs=model, features=None).predictions()
         features = given.features if is_model(model) else None
         return replace(given, model=model, features=features).predictions()
     if not is_model(model) and isinstance(data, tuple) and len(data) == 2:
@@ -191,75 +233,29 @@ def _predictions(model: Any, given: ModelData) -> Predictions:
     return replace(given, model=model, data=data).predictions()
 
 
-def _compared(
-    seen: Mapping[str, Predictions],
-    chosen: ProperScore,
-    *,
-    reference: str | None,
-    functions: Mapping[str, object],
-    tests_of: outcomes.CalibrationTests,
-    seed: int,
-) -> dict[str, Any]:
-    """Return all fields of the result but the tests of calibration."""
-    first = next(iter(seen.values()))
-    weight, confidence = (
-        weights_of(first),
-        CONFIDENCE if tests_of.level is None else 1 - tests_of.level,
-    )
-    scores = {name: row_scores(each, chosen) for name, each in seen.items()}
-    optimised = {name: own[chosen.title] for name, own in scores.items()}
-    best = min(optimised, key=lambda name: mean_score(optimised[name], weight))
-    against = best if reference is None else str(reference)
-    pairs, notes = compared_pairs(
-        seen,
-        chosen,
-        optimised,
-        _asked_for(list(seen), reference),
-        confidence=confidence,
-        tests_of=tests_of,
-        seed=seed,
-    )
-    decomposed = _decomposed(first, chosen)
-    rows = tuple(
-        ComparedModel(
-            name=name,
-            scores={key: mean_score(values, weight) for key, values in scores[name].items()},
-            measures=reported(each, functions),
-            parts=_parts(each, decomposed),
-            difference=_difference(name, against, pairs),
-        )
-        for name, each in seen.items()
-    )
-    return {
-        "rows": rows,
-        "score": chosen.title,
-        "best": best,
-        "reference": against,
-        "pairs": pairs,
-        "decomposed": decomposed.title if decomposed else "",
-        "lens_of_measures": lens_of_measures(first.m),
-        "confidence": confidence,
-        "n": first.n,
-        "m": first.m,
-        "library": first.library,
-        "seed": seed,
-        "notes": notes,
-    }
-
-
-def _names_columns(model: object) -> bool:
-    several = isinstance(model, list | tuple) and all(isinstance(name, str) for name in model)
-    return isinstance(model, str) or several
-
-
 def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
     """Check that all models have the rows, the labels, the classes and the weights of the first."""
     first, *others = seen
+    one = seen[first]
     for name in others:
-        one, model = seen[first], seen[name]
-        check_same_classes(name, model.classes, first, one.classes)
-        check_same_rows(name, model.labels, first, one.labels)
-        check_same_weights(name, model.sample_weight, one.sample_weight)
+        model = seen[name]
+        if not np.array_equal(model.classes, one.classes):
+            rule = f"models must have the same classes in the same order, as {first!r} has"
+            got = f"{listing(model.classes.tolist())} in {name!r}"
+            remedy = f"reorder its columns to {listing(one.classes.tolist())}, or pass classes="
+            raise invalid(rule, got, remedy)
+        remedy = "predict the same rows with every model"
+        if model.n != one.n:
+            rule = f"models must have the same rows, {one.n} as {first!r} has"
+            raise invalid(rule, f"{model.n} in {name!r}", remedy)
+        if not np.array_equal(model.labels, one.labels):
+            row = int(np.argmax(model.labels != one.labels))
+            rule = f"models must have the same labels as {first!r}"
+            raise invalid(rule, f"another at row {row} of {name!r}", remedy)
+        same = (model.sample_weight is None) == (one.sample_weight is None)
+        if not same or not np.array_equal(weights_of(model), weights_of(one)):
+            rule = "models must have the same sample weights"
+            raise invalid(rule, f"others in {name!r}", "give all of them the same")
     return seen
 
 
@@ -280,13 +276,6 @@ def _tested(
     return HTestTable(tuple(rows), method, adjusted, level=tests_of.level, library=library)
 
 
-def _asked_for(names: Sequence[str], reference: str | None) -> list[tuple[str, str]]:
-    """Return the pairs of models that are compared: with the reference, or all."""
-    if reference is None:
-        return list(combinations(names, 2))
-    return [(name, str(reference)) for name in names if name != str(reference)]
-
-
 def _difference(
     name: str, reference: str, pairs: Sequence[ScoreDifference]
 ) -> ScoreDifference | None:
@@ -299,19 +288,12 @@ def _difference(
     return None
 
 
-def _decomposed(predictions: Predictions, score: ProperScore) -> ProperScore | None:
-    """Return the score whose parts are defined for so many classes."""
-    both = score, SCORES["brier"]
-    return next((one for one in both if predictions.m <= one.parts_up_to), None)
-
-
 def _parts(predictions: Predictions, score: ProperScore | None) -> dict[str, float]:
     """Return miscalibration, discrimination and uncertainty, summed over more than two classes."""
     if score is None:
         return {}
     lens = "strong" if predictions.m == 2 else "classwise"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # the infinity shows
+    with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):  # it shows
         found = all_measures.score_decomposition(predictions, lens=lens, score=score.key)
     own = [found] if isinstance(found, ScoreDecomposition) else found
     names = ("miscalibration", "discrimination", "uncertainty")
@@ -327,32 +309,3 @@ def check_models(models: object, name: str = "models") -> dict[str, object]:
     named = {str(key): model for key, model in models.items()}
     check_names(list(named), len(models), name)
     return named
-
-
-def check_same_classes(name: str, classes: AnyArray, first: str, others: AnyArray) -> None:
-    """Check that two models have the same classes in the same order."""
-    if not np.array_equal(classes, others):
-        rule = f"models must have the same classes in the same order, as {first!r} has"
-        got = f"{listing(classes.tolist())} in {name!r}"
-        remedy = f"reorder its columns to {listing(others.tolist())}, or pass classes="
-        raise invalid(rule, got, remedy)
-
-
-def check_same_rows(name: str, labels: AnyArray, first: str, others: AnyArray) -> None:
-    """Check that two models were given the same rows with the same labels."""
-    remedy = "predict the same rows with every model"
-    if len(labels) != len(others):
-        rule = f"models must have the same rows, {len(others)} as {first!r} has"
-        raise invalid(rule, f"{len(labels)} in {name!r}", remedy)
-    if not np.array_equal(labels, others):
-        row = int(np.argmax(labels != others))
-        rule = f"models must have the same labels as {first!r}"
-        raise invalid(rule, f"another at row {row} of {name!r}", remedy)
-
-
-def check_same_weights(name: str, weights: AnyArray | None, others: AnyArray | None) -> None:
-    """Check that two models have the same sample weights, or none."""
-    same = (weights is None) == (others is None)
-    if not same or not np.array_equal(weights, others):  # type: ignore[arg-type]  # None is equal
-        rule = "models must have the same sample weights"
-        raise invalid(rule, f"others in {name!r}", "give all of them the same")

@@ -17,8 +17,6 @@ from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_
 from caltest.comparison.maps import SHIFT, held_out, resolve_calibrators, set_of, simple_maps
 from caltest.comparison.outcomes import (
     CalibrationTests,
-    CrossValidated,
-    Setup,
     evaluate,
     held_out_scores,
     make_calibration_tests,
@@ -148,31 +146,24 @@ def out_of_fold(
         predictions, data, folds=(cv, None), score=check_score(score), tests_of=tests_of, seed=seed
     )
     every = range(len(setup.pairs))
-    outcomes = {}
+    outcomes, predicted = {}, {}
     for name, calibrator in maps.items():
         if progress is not None:
             progress(f"calibrator {name}")
-        outcomes[name] = evaluate(calibrator, setup, every)
+        outcome = outcomes[name] = evaluate(calibrator, setup, every)
+        probs = [part.probs for part in outcome.parts if part.probs is not None]
+        if not outcome.reason:
+            predicted[name] = held_out(predictions, setup.rows, np.concatenate(probs))
     return OutOfFold(
         rows=rows_of(maps, outcomes, setup),
         maps=maps,
-        predictions=_predictions(outcomes, setup),
+        predictions=predicted,
         scores={name: outcome.scores for name, outcome in outcomes.items()},
         tests=tuple(test for part in outcomes[REFERENCE].tests for test in part.tests),
         weight=setup.weight,
         units=setup.units,
         **facts_of(outcomes, setup, cv),
     )
-
-
-def _predictions(outcomes: Mapping[str, CrossValidated], setup: Setup) -> dict[str, Predictions]:
-    """Collect what each map predicts for the held-out rows, fold after fold."""
-    found = {}
-    for name, outcome in outcomes.items():
-        probs = [part.probs for part in outcome.parts if part.probs is not None]
-        if not outcome.reason:
-            found[name] = held_out(setup.predictions, setup.rows, np.concatenate(probs))
-    return found
 
 
 Scores = Mapping[str, Mapping[str, Floats]]  # by the name of the map, then of the score
@@ -496,9 +487,8 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     if len(parts) > 1 or chosen.name not in TOLD:
         return chosen
     fitted = fit_to_all(chosen.calibrator, setups[0].predictions, None)[0]
-    numbers = {
-        one.name: one.value for one in fitted.coefficients() if one.name == TOLD[chosen.name]
-    }
+    told = TOLD[chosen.name]
+    numbers = {one.name: one.value for one in fitted.coefficients() if one.name == told}
     return replace(chosen, numbers=numbers)
 
 

@@ -68,8 +68,7 @@ class CalibrationTests:
 
     def __call__(self, predictions: Predictions, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DegenerateDataWarning)
+        with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
             result = test_calibration(
                 None,
                 predictions,
@@ -152,10 +151,6 @@ class Setup:
     def units(self) -> Codes:
         """Their clusters, or numbers."""
         return units_of(self.predictions.subset(self.rows), self.weight)
-
-    def seed_of(self, folds: Sequence[int]) -> int:
-        """Return the seed of a test of some folds: of all of them, that of the caller."""
-        return self.seed if len(folds) == len(self.pairs) else self.fold_seeds[folds[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +269,12 @@ def _tested_outcome(
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
     scores = row_scores(pooled, setup.score)
     tests, why = _tested(parts, probs, setup, known or {})
+    observed = np.take_along_axis(pooled.probs, pooled.labels[:, None], axis=1)[:, 0]
+    count = int(np.count_nonzero((observed == 0) & (weights_of(pooled) > 0)))
+    impossible = (
+        f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}, so that "
+        "the log loss is infinite"
+    ) * (count > 0)
     return CrossValidated(
         parts=tuple(parts),
         tests=tests,
@@ -281,18 +282,8 @@ def _tested_outcome(
         measures=reported(pooled, setup.measures),
         loss=mean_score(scores[setup.score.title], setup.weight),
         notes=notes,
-        remarks=(*_impossible(pooled), *([why] if why else [])),
+        remarks=tuple(filter(None, (impossible, why))),
     )
-
-
-def _impossible(pooled: Predictions) -> list[str]:
-    """Say where an observed class has probability 0, which makes the log loss infinite."""
-    observed = np.take_along_axis(pooled.probs, pooled.labels[:, None], axis=1)[:, 0]
-    count = int(np.count_nonzero((observed == 0) & (weights_of(pooled) > 0)))
-    if not count:
-        return []
-    text = f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}"
-    return [f"{text}, so that the log loss is infinite"]
 
 
 def _tested(
@@ -304,8 +295,17 @@ def _tested(
     """Test the rows of folds whose maps agree together, or say why a test has no meaning there."""
     tested = []
     for folds in folds_that_agree(parts):
+        if folds in known:
+            tested.append(known[folds])
+            continue
+        rows = np.concatenate([setup.pairs[k][1] for k in folds])
+        order = np.argsort(rows, kind="stable")  # that of the data
+        own = np.concatenate([probs[k] for k in folds])[order]
+        part = held_out(setup.predictions, rows[order], own)
+        # Of all folds together the seed is that of the caller.
+        seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
         try:
-            tested.append(known.get(folds) or _tested_folds(folds, probs, setup))
+            tested.append(TestedFolds(folds, setup.tests_of(part, seed)))
         except NotApplicable as error:
             return (), f"not tested in the held-out parts: {error}"
     return tuple(tested), ""
@@ -323,15 +323,6 @@ def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def _tested_folds(folds: tuple[int, ...], probs: Sequence[Floats], setup: Setup) -> TestedFolds:
-    """Test the held-out rows of some folds, in the order of the data."""
-    rows = np.concatenate([setup.pairs[k][1] for k in folds])
-    order = np.argsort(rows, kind="stable")
-    own = np.concatenate([probs[k] for k in folds])[order]
-    part = held_out(setup.predictions, rows[order], own)
-    return TestedFolds(folds, setup.tests_of(part, setup.seed_of(folds)))
-
-
 def rows_of(
     maps: Mapping[str, Calibrator],
     outcomes: Mapping[str, CrossValidated],
@@ -342,39 +333,28 @@ def rows_of(
     reference = outcomes[REFERENCE].scores[setup.score.title]
     texts = {name: " ".join(repr(each).split()) for name, each in maps.items()}
     texts[SELECTED] = f"the least {setup.score.title} inside of the training rows"
-    tested = _combined(outcomes, setup)
-    return tuple(
-        _row(
-            name,
-            each,
-            setup,
-            reference,
+    tested, weight, units = _combined(outcomes, setup), setup.weight, setup.units
+    rows = []
+    for name, outcome in outcomes.items():
+        difference, stderr = None, None
+        if outcome.scores:
+            with np.errstate(invalid="ignore"):  # both infinite
+                differences = outcome.scores[setup.score.title] - reference
+            mean, stderr = mean_and_error(differences, weight, units)
+            difference = None if math.isnan(mean) else mean
+        row = ComparedCalibrator(
+            name=name,
+            scores={key: mean_score(values, weight) for key, values in outcome.scores.items()},
+            measures=outcome.measures,
+            difference=difference,
+            stderr=stderr,
+            reason=outcome.reason,
             calibrator=texts[name],
             tests=tested[name],
             chosen=chosen if name == SELECTED else (),
         )
-        for name, each in outcomes.items()
-    )
-
-
-def _row(
-    name: str, outcome: CrossValidated, setup: Setup, reference: Floats, **facts: Any
-) -> ComparedCalibrator:
-    difference, stderr = None, None
-    if outcome.scores:
-        with np.errstate(invalid="ignore"):  # both infinite
-            differences = outcome.scores[setup.score.title] - reference
-        mean, stderr = mean_and_error(differences, setup.weight, setup.units)
-        difference = None if math.isnan(mean) else mean
-    return ComparedCalibrator(
-        name=name,
-        scores={key: mean_score(values, setup.weight) for key, values in outcome.scores.items()},
-        measures=outcome.measures,
-        difference=difference,
-        stderr=stderr,
-        reason=outcome.reason,
-        **facts,
-    )
+        rows.append(row)
+    return tuple(rows)
 
 
 def _combined(
@@ -383,19 +363,17 @@ def _combined(
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
     weight = weights_of(setup.predictions)
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])
-    parts = {name: _parts_of(outcome.tests, sizes) for name, outcome in outcomes.items()}
+    parts: dict[str, list[TestedPart]] = {}
+    for name, outcome in outcomes.items():
+        weights = [float(sizes[list(one.folds)].sum()) for one in outcome.tests]
+        each = zip(*(one.tests for one in outcome.tests), strict=True)
+        parts[name] = [_part(tests, weights) for tests in each]
     flat = [part for own in parts.values() for part in own]
     if not flat:
         return dict.fromkeys(parts, ())
     adjusted, _ = adjusted_pvalues([part.pvalue for part in flat], setup.tests_of.correction)
     final = iter(replace(p, adjusted=a) for p, a in zip(flat, adjusted.tolist(), strict=True))
     return {name: tuple(next(final) for _ in own) for name, own in parts.items()}
-
-
-def _parts_of(tested: Sequence[TestedFolds], sizes: Floats) -> list[TestedPart]:
-    """Return one part for each test, of all groups of folds."""
-    weights = [float(sizes[list(one.folds)].sum()) for one in tested]
-    return [_part(tests, weights) for tests in zip(*(one.tests for one in tested), strict=True)]
 
 
 def _part(tests: Sequence[HTest], weights: Sequence[float]) -> TestedPart:

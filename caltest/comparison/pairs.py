@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from caltest.comparison.outcomes import CalibrationTests
 from caltest.comparison.scores import (
@@ -51,12 +52,15 @@ def compared_pairs(
         name: values[kept] for name, values in scores.items() if np.isfinite(values[kept]).all()
     }
     flipped = _pvalues(finite, weight[kept], units, pairs, tests_of, seed)
+    quantile = float(stdtrit(int(units.max()), (1.0 + confidence) / 2))
     compared = []
     for name, other in pairs:
         with np.errstate(invalid="ignore"):  # both infinite
             differences = scores[name] - scores[other]
         mean, stderr = mean_and_error(differences, weight, units)
-        low, high = _interval(mean, stderr, int(units.max()) + 1, confidence)
+        low, high = None, None
+        if stderr is not None and math.isfinite(mean):
+            low, high = mean - quantile * stderr, mean + quantile * stderr
         pvalue = flipped.get((name, other))
         if pvalue is not None:
             sharp = redrawn_pvalue(
@@ -69,9 +73,10 @@ def compared_pairs(
                 n_jobs=tests_of.n_jobs,
             )
             pvalue = max(pvalue, sharp)
-            if pvalue > 1.0 - confidence:
-                low, high = _with_0(low, high)
         if low is not None and high is not None:
+            if pvalue is not None and pvalue > 1.0 - confidence and not low <= 0.0 <= high:
+                # The test does not reject 0: the interval about the same middle reaches it.
+                low, high = (0.0, low + high) if low > 0.0 else (low + high, 0.0)
             low, high = in_range(low, high, score, first.m)
         compared.append(
             ScoreDifference(
@@ -89,7 +94,13 @@ def compared_pairs(
         for name in scores
         if name not in finite
     )
-    return _adjusted(compared, tests_of.correction), notes
+    known = [pair.pvalue for pair in compared if pair.pvalue is not None]
+    if known:
+        values = iter(adjusted_pvalues(known, tests_of.correction)[0].tolist())
+        compared = [
+            one if one.pvalue is None else replace(one, adjusted=next(values)) for one in compared
+        ]
+    return tuple(compared), notes
 
 
 def _pvalues(
@@ -121,37 +132,6 @@ def _pvalues(
             extreme = np.abs(sums[:, a] - sums[:, b]) >= observed - TIES * size
             found[name, other] = float(1 + np.count_nonzero(extreme)) / (1 + tests_of.n_resamples)
     return found
-
-
-def _interval(
-    mean: float, stderr: float | None, n: int, confidence: float
-) -> tuple[float | None, float | None]:
-    from scipy.special import stdtrit
-
-    if stderr is None or not math.isfinite(mean):
-        return None, None
-    half = float(stdtrit(n - 1, (1.0 + confidence) / 2)) * stderr
-    return mean - half, mean + half
-
-
-def _with_0(low: float | None, high: float | None) -> tuple[float | None, float | None]:
-    """Return an interval about the same middle that reaches 0: the test does not reject it."""
-    if low is None or high is None or low <= 0.0 <= high:
-        return low, high
-    return (0.0, low + high) if low > 0.0 else (low + high, 0.0)
-
-
-def _adjusted(
-    compared: Sequence[ScoreDifference], correction: str | None
-) -> tuple[ScoreDifference, ...]:
-    """Adjust over the pairs that have a p-value."""
-    known = [pair.pvalue for pair in compared if pair.pvalue is not None]
-    if not known:
-        return tuple(compared)
-    values = iter(adjusted_pvalues(known, correction)[0].tolist())
-    return tuple(
-        pair if pair.pvalue is None else replace(pair, adjusted=next(values)) for pair in compared
-    )
 
 
 def flipped_sums(values: Floats, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:

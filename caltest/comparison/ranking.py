@@ -151,11 +151,10 @@ def rank_methods(
     level = checks.check_level(level)
     checks.check_flag(lower_is_better, "lower_is_better")
     if tables.is_table(scores):
-        table = tables.table_of_frame(scores)
-        names = table.names if names is None else names
-        scores = np.column_stack(
-            [checks.as_numbers(table.column(n), f"column {n!r}") for n in table.names]
-        )
+        frame = tables.table_of_frame(scores)
+        names = frame.names if names is None else names
+        columns = [checks.as_numbers(frame.column(n), f"column {n!r}") for n in frame.names]
+        scores = np.column_stack(columns)
     if checks.as_array(scores, "scores").ndim == 1:
         ranks = check_average_ranks(scores)
         size = checks.check_integer(n_datasets, "n_datasets", minimum=2)
@@ -164,7 +163,13 @@ def rank_methods(
         checks.check_unused("where scores are given", n_datasets=n_datasets)
         values = check_score_table(scores)
         size = len(values)
-        ranks, ties = _average_ranks(values if lower_is_better else -values)
+        from scipy.stats import rankdata
+
+        table = rankdata(values if lower_is_better else -values, axis=1)
+        k = values.shape[1]
+        # A set of t ties has t (t^2 - 1) / 12 less spread than t different ranks.
+        spread = np.square(table - (k + 1) / 2).sum() * 12 / (size * (k**3 - k))
+        ranks, ties = table.mean(axis=0), 1.0 - float(spread)
     k = ranks.size
     called = check_names(range(1, k + 1) if names is None else names, k)
     chosen = None if control is None else called[check_control(control, called)]
@@ -184,17 +189,6 @@ def rank_methods(
         chi2=chi2,
         chi2_pvalue=chi2_pvalue,
     )
-
-
-def _average_ranks(losses: Floats) -> tuple[Floats, float]:
-    """Return average ranks, and the share of the spread of the ranks that ties take away."""
-    from scipy.stats import rankdata
-
-    k = losses.shape[1]
-    ranks = rankdata(losses, axis=1)
-    # A set of t ties has t (t^2 - 1) / 12 less spread than t different ranks.
-    spread = np.square(ranks - (k + 1) / 2).sum() * 12 / (len(losses) * (k**3 - k))
-    return ranks.mean(axis=0), 1.0 - float(spread)
 
 
 def _friedman(ranks: Floats, size: int, ties: float) -> tuple[float, float, float, float]:

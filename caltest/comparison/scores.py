@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,10 +30,9 @@ class ProperScore:
         As callers name it.
     title : str
         As it prints.
-    of_rows : callable
-        Predictions -> (n,) array; less is better.
-    of_classes : callable
-        (n, m) probabilities -> (n, m) array: the score of each row if each class were its label.
+    formula : callable
+        Of the probabilities (n, k) of k labels of each row, and of all its classes (n, m): the
+        score of the row with each of the labels, (n, k); less is better.
     parts_up_to : int
         The most classes for which it is decomposed; 0 where it is not.
     largest : callable
@@ -42,67 +41,42 @@ class ProperScore:
 
     key: str
     title: str
-    of_rows: Callable[[Predictions], Floats]
-    of_classes: Callable[[Floats], Floats]
+    formula: Callable[[Floats, Floats], Floats]
     parts_up_to: int = 0
     largest: Callable[[int], float] = lambda _m: math.inf
 
+    def of_rows(self, predictions: Predictions) -> Floats:
+        """Return the score of each row, (n,)."""
+        observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)
+        with np.errstate(divide="ignore"):
+            return self.formula(observed, predictions.probs)[:, 0]
 
-def _observed(predictions: Predictions) -> Floats:
-    return np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)[:, 0]
-
-
-def _log_loss(predictions: Predictions) -> Floats:
-    with np.errstate(divide="ignore"):
-        return -np.log(_observed(predictions))
-
-
-def _brier(predictions: Predictions) -> Floats:
-    squares = np.einsum("ij,ij->i", predictions.probs, predictions.probs)
-    scores = 1.0 - 2.0 * _observed(predictions) + squares
-    return np.asarray(scores / 2 if predictions.m == 2 else scores)
+    def of_classes(self, probs: Floats) -> Floats:
+        """Return the finite score of each row if each class were its label, (n, m)."""
+        return self.formula(np.maximum(probs, np.finfo(np.float64).tiny), probs)
 
 
-def _spherical(predictions: Predictions) -> Floats:
-    return np.asarray(1.0 - _observed(predictions) / np.linalg.norm(predictions.probs, axis=1))
-
-
-def _log_losses(probs: Floats) -> Floats:
-    return -np.log(np.maximum(probs, np.finfo(np.float64).tiny))
-
-
-def _brier_losses(probs: Floats) -> Floats:
-    scores = 1.0 - 2.0 * probs + np.square(probs).sum(axis=1, keepdims=True)
+def _brier(labels: Floats, probs: Floats) -> Floats:
+    scores = 1.0 - 2.0 * labels + np.einsum("ij,ij->i", probs, probs)[:, None]
     return np.asarray(scores / 2 if probs.shape[1] == 2 else scores)
 
 
-def _spherical_losses(probs: Floats) -> Floats:
-    return np.asarray(1.0 - probs / np.linalg.norm(probs, axis=1, keepdims=True))
-
-
-def _largest_brier(m: int) -> float:
-    return 1.0 if m == 2 else 2.0
-
-
-def _one(_m: int) -> float:
-    return 1.0
+def _spherical(labels: Floats, probs: Floats) -> Floats:
+    return np.asarray(1.0 - labels / np.linalg.norm(probs, axis=1, keepdims=True))
 
 
 SCORES: Mapping[str, ProperScore] = {
     score.key: score
     for score in (
-        ProperScore("log-loss", "log loss", _log_loss, _log_losses, parts_up_to=2),
+        ProperScore("log-loss", "log loss", lambda labels, _: -np.log(labels), parts_up_to=2),
         ProperScore(
             "brier",
             "Brier score",
             _brier,
-            _brier_losses,
             parts_up_to=MOST_CLASSES,
-            largest=_largest_brier,
+            largest=lambda m: 1.0 if m == 2 else 2.0,
         ),
-        ProperScore(
-            "spherical", "1 - spherical score", _spherical, _spherical_losses, largest=_one
-        ),
+        ProperScore("spherical", "1 - spherical score", _spherical, largest=lambda _m: 1.0),
     )
 }
 
@@ -111,8 +85,16 @@ COLUMNS = {"ECE", "KS", "class-wise ECE", *(score.title for score in SCORES.valu
 
 def check_score(score: object) -> ProperScore:
     """Return the proper score of a key; calibration errors are refused with the reason."""
-    names = {*measures.REGISTRY, *htests.REGISTRY}
-    return SCORES[check_proper_score(score, SCORES, names | {"accuracy"})]
+    word = str(score).lower().replace("_", "-")
+    if word in {*measures.REGISTRY, *htests.REGISTRY, "accuracy"} - SCORES.keys():
+        rule = f"score must be a proper score, one of {listing(SCORES)}"
+        remedy = (
+            "pass one of these: ECE, KS, SKCE and their like are not proper, a constant or useless "
+            "map can bring them to 0, and accuracy ignores probabilities; report them, but do not "
+            "select by them"
+        )
+        raise invalid(rule, shown(score), remedy)
+    return SCORES[check_choice(score, SCORES, "score")]
 
 
 def row_scores(predictions: Predictions, score: ProperScore) -> dict[str, Floats]:
@@ -192,21 +174,6 @@ def reported(predictions: Predictions, others: Mapping[str, object]) -> dict[str
         functions["class-wise ECE"] = lambda: measures.classwise_ece(predictions)
     for name, own in others.items():
         functions[name] = lambda own=own: own(predictions)  # type: ignore[misc]
-    with warnings.catch_warnings():
-        # What the data leave undefined in one column is no fault of a comparison.
-        warnings.simplefilter("ignore", DegenerateDataWarning)
+    # What the data leave undefined in one column is no fault of a comparison.
+    with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
         return {name: float(function()) for name, function in functions.items()}  # type: ignore[arg-type]  # checked by float
-
-
-def check_proper_score(score: object, proper: Collection[str], improper: Collection[str]) -> str:
-    """Check the score that is optimised; a calibration error is refused with the reason."""
-    word = str(score).lower().replace("_", "-")
-    if word in improper and word not in proper:
-        rule = f"score must be a proper score, one of {listing(proper)}"
-        remedy = (
-            "pass one of these: ECE, KS, SKCE and their like are not proper, a constant or useless "
-            "map can bring them to 0, and accuracy ignores probabilities; report them, but do not "
-            "select by them"
-        )
-        raise invalid(rule, shown(score), remedy)
-    return check_choice(score, proper, "score")
