@@ -69,20 +69,6 @@ __all__ = [
 ]
 
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
-_MODULES = (
-    "calibrators",
-    "classifiers",
-    "datasets",
-    "htests",
-    "integrations",
-    "kernels",
-    "lenses",
-    "measures",
-    "metrics",
-    "nulls",
-    "plots",
-    "testing",
-)
 _NAMES = {
     "ActiveLearner": "caltest.active",
     "GroupsTest": "caltest.results",
@@ -109,7 +95,7 @@ _NAMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES and name not in _NAMES:
+    if name not in __all__:
         raise AttributeError(f"module 'caltest' has no attribute {name!r}")
     module = importlib.import_module(_NAMES.get(name, f"caltest.{name}"))
     # Kept, so that it is looked up once.

@@ -80,7 +80,11 @@ def generative_model(
     """
     default, only_first = _MODELS[check_choice(name, _MODELS, "name")]
     n, m = check_integer(n, "n"), check_integer(m, "m", minimum=2)
-    share = default if pi is None else _check_share(pi, name)
+    if name == "M1" and pi not in {None, 0}:
+        raise invalid("pi must be 0 for M1, the calibrated model", repr(pi), "use M2 or M3")
+    share = default if pi is None else float(pi)
+    if not 0 <= share <= 1:
+        raise invalid("pi must lie in [0, 1]", repr(pi), "pass the share of labels to replace")
     generator = check_generator(rng)
     probs = generator.dirichlet(np.full(m, check_positive(alpha, "alpha")), size=n)
     ignored = generator.random(n) < share
@@ -88,14 +92,6 @@ def generative_model(
     source = f"{name}(m = {m}, alpha = {alpha:g}, pi = {share:g})"
     rows = Predictions(probs, np.zeros(n, np.int64), classes=np.arange(m), source=source)
     return rows.relabelled(np.where(ignored, others, rows.simulate(generator).labels))
-
-
-def _check_share(pi: float, name: str) -> float:
-    if name == "M1" and pi != 0:
-        raise invalid("pi must be 0 for M1, the calibrated model", repr(pi), "use M2 or M3")
-    if not 0 <= pi <= 1:
-        raise invalid("pi must lie in [0, 1]", repr(pi), "pass the share of labels to replace")
-    return float(pi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +153,15 @@ def digits_models(rng: object = None) -> DigitsModels:
     # scikit-learn takes seeds of 32 bits.
     seed = check_seed(rng) % 2**32
     pixels, digits = load_digits(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(
-        pixels, digits, test_size=0.5, stratify=digits, random_state=seed
-    )
+    halves = {"test_size": 0.5, "stratify": digits, "random_state": seed}
+    X, X_test, y, y_test = train_test_split(pixels, digits, **halves)
     forest = RandomForestClassifier(random_state=seed)
+    recalibrated = CalibratedClassifierCV(forest, method="temperature", ensemble=False)
     models = {
         "naive Bayes": GaussianNB(),
         "random forest": forest,
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        "forest + temperature": CalibratedClassifierCV(
-            forest, method="temperature", ensemble=False
-        ),
+        "forest + temperature": recalibrated,
     }
     for model in models.values():
         model.fit(X, y)

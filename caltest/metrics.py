@@ -111,10 +111,7 @@ def get_scorer_names(*, proper: bool | None = None) -> list[str]:
     >>> ct.metrics.get_scorer_names(proper=True)
     ['neg_log_loss', 'neg_brier', 'spherical']
     """
-    kinds: list[dict[str, str]] = [PROPER, ERRORS]
-    if proper is not None:
-        kinds = [PROPER if proper else ERRORS]
-    return [name for kind in kinds for name in kind]
+    return [name for name in PROPER | ERRORS if proper is None or proper == (name in PROPER)]
 
 
 def get_scorer(name: str, **options: Any) -> Scorer:

@@ -124,8 +124,10 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
                 _name(file, beside)
-            if old is not None:
-                _as_before(beside, old)
+            if old is not None:  # its owner and mode; another's file becomes one's own
+                with suppress(OSError, AttributeError):
+                    os.chown(beside, old.st_uid, old.st_gid)
+                beside.chmod(stat.S_IMODE(old.st_mode))
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -248,13 +250,6 @@ def _name(file: BinaryIO, beside: Path) -> None:
     if not beside.exists():
         # The folder of an absolute path is no matter; one that is named makes links be followed.
         os.link(f"/proc/self/fd/{file.fileno()}", beside, src_dir_fd=file.fileno())
-
-
-def _as_before(beside: Path, old: os.stat_result) -> None:
-    """Give a new file the owner and the mode of the old one; another's stays one's own."""
-    with suppress(OSError, AttributeError):
-        os.chown(beside, old.st_uid, old.st_gid)
-    beside.chmod(stat.S_IMODE(old.st_mode))
 
 
 def _sync_folder(folder: Path) -> None:

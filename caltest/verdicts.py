@@ -124,12 +124,8 @@ def verdict(
     """
     tell = progress or (lambda _what: None)
     seed = checks.check_seed(rng)
-    settings: dict[str, Any] = {
-        "n_resamples": n_resamples,
-        "rng": seed,
-        "n_jobs": n_jobs,
-        "level": level,
-    }
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+    settings = {**draws, "level": level}
     check_names(data_and_test_options, VerdictOptions, verdict)
     columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
     given = ModelData(model, data, y, by=by, **columns, **rows)
@@ -161,7 +157,6 @@ def verdict(
     from caltest.comparison.out_of_fold import best_map
 
     tell("recalibration")
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
     best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
     parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
     return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
@@ -268,14 +263,12 @@ def adjusted_verdicts(
     list of (str, Verdict)
         In the same order; `caltest.results.verdict.together` makes one of them.
     """
-    plain = [_verdict(result, n_jobs, None) for _, result in results]
+    plain = [(kind, _verdict(result, n_jobs, None)) for kind, result in results]
     if len(plain) == 1 or equivalence:
-        return [(kind, one) for (kind, _), one in zip(results, plain, strict=True)]
-    adjusted, _ = adjusted_pvalues([one.pvalue for one in plain], "holm")
-    return [
-        (kind, _verdict(result, n_jobs, float(p)))
-        for (kind, result), p in zip(results, adjusted, strict=True)
-    ]
+        return plain
+    adjusted = adjusted_pvalues([one.pvalue for _, one in plain], "holm")[0].tolist()
+    both = zip(results, adjusted, strict=True)
+    return [(kind, _verdict(result, n_jobs, p)) for (kind, result), p in both]
 
 
 def _verdict(result: object, n_jobs: int | None, pvalue: float | None) -> Verdict:

@@ -69,20 +69,16 @@ def as_numbers(values: object, name: str) -> AnyArray:
     items = array.astype(object)
     strange = [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]
     if strange:
-        raise _not_numbers(items, strange, name)
+        place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
+        got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
+        if is_missing(items[place]) or str(items[place]).strip().lower() in MISSING_WORDS:
+            raise missing(name, got)
+        raise invalid(f"{name} must be numbers", got, _as_it_is_read(str(items[place])))
     try:
         return items.astype(np.float64)
     except OverflowError as error:
         got = "an integer of more than 300 digits"
         raise invalid(f"{name} must be numbers", got, "convert them to floats first") from error
-
-
-def _not_numbers(items: AnyArray, strange: list[tuple[int, ...]], name: str) -> InvalidInput:
-    place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
-    got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
-    if is_missing(items[place]) or str(items[place]).strip().lower() in MISSING_WORDS:
-        return missing(name, got)
-    return invalid(f"{name} must be numbers", got, _as_it_is_read(str(items[place])))
 
 
 def _as_it_is_read(text: str) -> str:
@@ -164,8 +160,18 @@ def check_labels(
     values = label_values(labels, name)
     known = None if classes is None else check_classes(classes, m)
     if values.ndim == 2:
-        codes = _codes_of_one_hot(values, n, m, name)
-        return read_only(codes), read_only(np.arange(m)) if known is None else known
+        if values.shape != (n, m):
+            rule = f"{name} must have shape (n,), or (n, m) for one-hot rows"
+            got = f"shape {values.shape} for probs of shape {(n, m)}"
+            raise invalid(rule, got, "pass one label per row of probs")
+        good = (np.count_nonzero(values, axis=1) == 1) & (values.max(axis=1) == 1)
+        if not good.all():
+            row = int(np.argmin(good))
+            got = f"{listing(values[row].tolist())} at row {row}"
+            remedy = "pass one label per row, shape (n,)"
+            raise invalid(f"{name} of shape (n, m) must be one-hot rows", got, remedy)
+        named = read_only(np.arange(m)) if known is None else known
+        return read_only(values.argmax(axis=1)), named
     check_column(values, n, name)
     if values.dtype.kind == "f" and (known is None or known.dtype.kind != "f"):
         values = _whole(values, name)
@@ -221,22 +227,18 @@ def label_values(values: object, name: str) -> AnyArray:
     if array.ndim != 1:
         return as_numbers(array, name)
     if array.dtype.kind in "OT":
-        array = _of_one_kind(array.tolist(), name)
+        items = array.tolist()
+        kind = str if items and isinstance(items[0], str) else NUMBER
+        for row, item in enumerate(items):
+            if is_missing(item):
+                raise missing(name, f"{item!r} at row {row}")
+            if not isinstance(item, kind):
+                one_kind = f"{name} must be all strings, all integers or all booleans"
+                raise invalid(one_kind, f"{item!r} at row {row}", "drop or convert that row")
+        array = np.array(items)
     if array.dtype.kind not in "biufU":
         raise invalid(rule, f"dtype {array.dtype}", "convert them to strings")
     return array
-
-
-def _of_one_kind(items: list[object], name: str) -> AnyArray:
-    text = bool(items) and isinstance(items[0], str)
-    kind = str if text else NUMBER
-    for row, item in enumerate(items):
-        if is_missing(item):
-            raise missing(name, f"{item!r} at row {row}")
-        if not isinstance(item, kind):
-            rule = f"{name} must be all strings, all integers or all booleans"
-            raise invalid(rule, f"{item!r} at row {row}", "drop or convert that row")
-    return np.array(items)
 
 
 def _whole(values: AnyArray, name: str) -> AnyArray:
@@ -252,22 +254,6 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
         remedy = "pass integers, strings, booleans or one-hot rows"
         raise invalid(f"{name} must be whole numbers", got, remedy)
     raise invalid(f"{name} must be whole numbers of 64 bits", got, "pass strings")
-
-
-def _codes_of_one_hot(values: AnyArray, n: int, m: int, name: str) -> Codes:
-    rule = f"{name} must have shape (n,), or (n, m) for one-hot rows"
-    if values.shape != (n, m):
-        remedy = "pass one label per row of probs"
-        raise invalid(rule, f"shape {values.shape} for probs of shape {(n, m)}", remedy)
-    good = np.count_nonzero(values, axis=1) == 1
-    good &= values.max(axis=1) == 1
-    if not good.all():
-        row = int(np.argmin(good))
-        got = f"{listing(values[row].tolist())} at row {row}"
-        remedy = "pass one label per row, shape (n,)"
-        raise invalid(f"{name} of shape (n, m) must be one-hot rows", got, remedy)
-    codes: Codes = values.argmax(axis=1)
-    return codes
 
 
 def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
@@ -298,9 +284,14 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     known = np.arange(m) if classes.dtype.kind == "U" and not text else classes
     if np.array_equal(known, np.arange(m)):  # the usual case, one pass
         codes = np.empty(len(values), np.int64)
+        binary = m == 2 and values.dtype.kind == "i"  # then all bits but the last are 0
         for rows in _blocks(len(values)):
             block = values[rows]
-            if not _are_codes(block, m):
+            if binary:
+                are_codes = int(np.bitwise_or.reduce(block)) in (0, 1)
+            else:
+                are_codes = block.min() >= 0 and block.max() < m
+            if not are_codes:
                 row = rows.start + int(np.argmax((block < 0) | (block >= m)))
                 raise _unknown_label(values, row, known, name)
             codes[rows] = block
@@ -311,12 +302,6 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
     if wrong.any():
         raise _unknown_label(values, int(np.argmax(wrong)), classes, name)
     return codes
-
-
-def _are_codes(block: AnyArray, m: int) -> bool:
-    if m == 2 and block.dtype.kind == "i":  # all bits but the last are 0
-        return int(np.bitwise_or.reduce(block)) in (0, 1)
-    return bool(block.min() >= 0 and block.max() < m)
 
 
 def _unknown_label(values: AnyArray, row: int, classes: AnyArray, name: str) -> InvalidInput:
@@ -435,22 +420,6 @@ def _check_shape_of_probs(values: AnyArray, name: str) -> None:
         raise invalid(rule, f"shape {values.shape}", "pass P(class 1) as one dimension, .ravel()")
 
 
-def _outside_unit_interval(
-    values: AnyArray, slack: float, classes: object, name: str
-) -> InvalidInput:
-    bad = ~((values >= -slack) & (values <= 1 + slack))
-    place = np.argwhere(bad)[0]
-    value = values[tuple(place)]
-    got = f"{value:.8g} {_place(place, classes)}"
-    if np.isnan(value):
-        return missing(name, got)
-    remedy = "pass probabilities, or from_logits=True"
-    if _seem_percentages(values):
-        others = ", or pass from_logits=True" * (values.ndim == 1)
-        remedy = f"divide by 100 if they are percentages{others}"
-    return invalid(f"{name} must lie in [0, 1]", got, remedy)
-
-
 def _seem_percentages(values: AnyArray) -> bool:
     """Whether all lie in [0, 100], and most are above 1 or most rows of a matrix sum to 100."""
     if not (values.min() >= 0 and values.max() <= 100):  # this way round, NaN fails too
@@ -488,7 +457,16 @@ def _owned(values: AnyArray, classes: object, name: str) -> Floats:
         within = within and bool(copy[rows].view(np.uint64).max() <= ONE)
     if not within:
         if not (copy.min() >= -slack and copy.max() <= 1 + slack):  # this way round, NaN fails too
-            raise _outside_unit_interval(values, slack, classes, name)
+            place = np.argwhere(~((values >= -slack) & (values <= 1 + slack)))[0]
+            value = values[tuple(place)]
+            got = f"{value:.8g} {_place(place, classes)}"
+            if np.isnan(value):
+                raise missing(name, got)
+            remedy = "pass probabilities, or from_logits=True"
+            if _seem_percentages(values):
+                others = ", or pass from_logits=True" * (values.ndim == 1)
+                remedy = f"divide by 100 if they are percentages{others}"
+            raise invalid(f"{name} must lie in [0, 1]", got, remedy)
         np.clip(copy, 0, 1, out=copy)
     return copy
 

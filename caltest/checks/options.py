@@ -35,14 +35,19 @@ def check_flag(value: object, name: str) -> bool:
 
 
 def check_instance(
-    value: object, kind: type[Instance], name: str, remedy: str = "see caltest.kernels"
+    value: object,
+    kind: type[Instance],
+    name: str,
+    remedy: str = "see caltest.kernels",
+    *,
+    called: str = "",
 ) -> Instance:
     """Check that `value` is a `kind`, not the class itself or something else."""
     if isinstance(value, kind):
         return value
     got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
     remedy = "add parentheses" if isinstance(value, type) else remedy
-    raise invalid(f"{name} must be a {kind.__name__}", got, remedy)
+    raise invalid(f"{name} must be a {called or kind.__name__}", got, remedy)
 
 
 def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
@@ -54,10 +59,8 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
             raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
         return None
     if null is not None:
-        rule = (
-            "null must be left out where a tolerance is given, which has its own null distributions"
-        )
-        raise invalid(rule, shown(null), "leave out null or tolerance")
+        rule = "null must be left out where a tolerance is given, which has its own null "
+        raise invalid(f"{rule}distributions", shown(null), "leave out null or tolerance")
     bound = check_positive(tolerance, "tolerance")
     if bound < 1:
         return bound
@@ -74,9 +77,8 @@ def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, flo
         if 1 > first > second > third > 0:
             return first, second, third
     rule = f"{name} must be three descending p-values between 0 and 1"
-    raise invalid(
-        rule, shown(bounds), "pass (0.05, 0.01, 0.001), the limits of yellow, orange, red"
-    )
+    remedy = "pass (0.05, 0.01, 0.001), the limits of yellow, orange, red"
+    raise invalid(rule, shown(bounds), remedy)
 
 
 def check_choice(value: object, choices: Collection[str], name: str) -> str:
@@ -127,9 +129,8 @@ def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> 
 def check_confidence(value: object) -> float:
     """Check the confidence of an interval or a band, from 0.5 on: less is taken for a level."""
     if 0 < _real(value) < 0.5:
-        remedy = (
-            f"pass {1 - _real(value):g} for an interval that misses in {100 * _real(value):g} %"
-        )
+        missed = f"an interval that misses in {100 * _real(value):g} %"
+        remedy = f"pass {1 - _real(value):g} for {missed}"
         raise invalid("confidence must lie in [0.5, 1)", shown(value), remedy)
     return check_level(value, "confidence", percent=95.0)
 
@@ -194,7 +195,8 @@ def _real(value: object) -> float:
 
 def check_jobs(n_jobs: object, name: str = "n_jobs") -> int | None:
     """Check a number of jobs as joblib takes it: None, a positive integer, or -1 for all cores."""
-    if n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0):
+    is_integer = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is None or (is_integer and n_jobs != 0):
         return n_jobs  # type: ignore[return-value]
     rule = f"{name} must be None or an integer other than 0"
     raise invalid(rule, repr(n_jobs), "pass -1 for all cores")
@@ -222,10 +224,6 @@ def check_not_family(is_family: bool, lens: object) -> None:  # noqa: FBT001
     if is_family:
         remedy = f"name a member, as in '{lens}[0]', or pass 'confidence'"
         raise invalid("lens must not be a family of lenses here", str(lens), remedy)
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_weights(weights: object, n: int, name: str = "sample_weight") -> Floats:
@@ -339,19 +337,13 @@ def check_pair(data: object, name: str = "data") -> tuple[object, object]:
         rule = f"{name} must be the pair (X, y) where model is a classifier or a function"
         raise invalid(rule, got, "call it as (model, X, y)")
     X, y = items
-    if len(getattr(X, "shape", ())) == 1 and _has_features(y):
-        got = f"shapes {X.shape} and {y.shape}"
-        raise invalid(f"{name} must be (X, y), the features first", got, "swap the two")
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(getattr(X, "shape", ())) == 1 and len(shape) == 2 and shape[1] > 1:
+        array = arrays.as_array(y, "y")  # features, or one-hot labels
+        if array.dtype.kind not in "biuf" or np.any((array != 0) & (array != 1)):
+            got = f"shapes {X.shape} and {shape}"
+            raise invalid(f"{name} must be (X, y), the features first", got, "swap the two")
     return X, y
-
-
-def _has_features(values: object) -> bool:
-    """Tell an array or a table of features from labels, which may be one-hot."""
-    shape: tuple[int, ...] = getattr(values, "shape", ())
-    if len(shape) != 2 or shape[1] == 1:
-        return False
-    array = arrays.as_array(values, "y")
-    return array.dtype.kind not in "biuf" or bool(np.any((array != 0) & (array != 1)))
 
 
 def check_unused(reason: str, **options: object) -> None:
@@ -368,9 +360,5 @@ def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | 
 
 def check_calibrator(value: object, kind: type[Instance], name: str = "calibrator") -> Instance:
     """Check that a calibrator is an object of the class `kind`."""
-    if isinstance(value, kind):
-        return value
-    got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
     remedy = "pass one, such as caltest.calibrators.Identity()"
-    remedy = "add parentheses" if isinstance(value, type) else remedy
-    raise invalid(f"{name} must be a calibrator", got, remedy)
+    return check_instance(value, kind, name, remedy, called="calibrator")

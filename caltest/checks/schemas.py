@@ -112,13 +112,13 @@ def _is_one_of(value: object, choices: Iterable[object]) -> bool:
     return any(type(value) is type(one) and value == one for one in choices)
 
 
-def _has_type(value: object, kinds: str | list[str]) -> bool:
-    return any(_TYPES[kind](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
-
-
 # Of each word: the type of the values that it speaks of, the rule in words, and its check.
 _RULES: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
-    "type": ("any", "be of the type", _has_type),
+    "type": (
+        "any",
+        "be of the type",
+        lambda v, kinds: any(_TYPES[one](v) for one in ([kinds] if type(kinds) is str else kinds)),
+    ),
     "const": ("any", "be", lambda v, one: _is_one_of(v, [one])),
     "enum": ("any", "be one of", _is_one_of),
     "minimum": ("number", "be at least", lambda v, bound: v >= bound),
@@ -162,7 +162,12 @@ def _inside(value: Any, rule: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any
         yield from ((f".{key}", item, known.get(key, others)) for key, item in value.items())
     elif _TYPES["array"](value):
         first, others = rule.get("prefixItems", []), rule.get("items", {})
-        places = _telling(value) if "items" in rule else range(min(len(first), len(value)))
+        places: Iterable[int] = range(
+            len(value) if "items" in rule else min(len(first), len(value))
+        )
+        same = {*map(type, value)} in ({int}, {float}) and all(abs(x) < math.inf for x in value)
+        if "items" in rule and same:  # of numbers the ends say whether all keep to the rule
+            places = [value.index(min(value)), value.index(max(value))]
         yield from ((f"[{k}]", value[k], first[k] if k < len(first) else others) for k in places)
 
 
@@ -179,12 +184,6 @@ def _that_hold_too(
         yield target, other
     if "if" in rule and next(_breaches(value, rule["if"], kind, ""), None) is None:
         yield rule["then"], kind
-
-
-def _telling(values: list[Any]) -> Iterable[int]:
-    """Return the places of the items that say whether all keep to a rule: of numbers the ends."""
-    same = {*map(type, values)} in ({int}, {float}) and all(abs(x) < math.inf for x in values)
-    return [values.index(min(values)), values.index(max(values))] if same else range(len(values))
 
 
 def _lengths(value: Any, rule: Mapping[str, str], path: str) -> Breaches:
