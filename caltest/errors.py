@@ -33,7 +33,7 @@ class InvalidInput(ValueError):
         self.rule, self.got, self.remedy = rule, got, remedy
 
     def __str__(self) -> str:
-        return _joined(self.rule, self.got and f"got {self.got}", self.remedy)
+        return "; ".join(filter(None, (self.rule, self.got and f"got {self.got}", self.remedy)))
 
 
 class NotApplicable(ValueError):
@@ -60,7 +60,7 @@ class NotApplicable(ValueError):
         self.reason, self.remedy = reason, remedy
 
     def __str__(self) -> str:
-        return _joined(self.reason, self.remedy)
+        return "; ".join(filter(None, (self.reason, self.remedy)))
 
 
 class DegenerateDataWarning(UserWarning):
@@ -134,7 +134,3 @@ def first_line(error: Exception) -> str:
     """Return what an error of another library says first, or its type where it says nothing."""
     lines = (line.strip() for line in str(error).splitlines())
     return next(filter(None, lines), type(error).__name__)
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)

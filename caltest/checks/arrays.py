@@ -364,7 +364,18 @@ def check_probs(
     matrix = _owned(values, classes, name)
     if values.ndim == 1:
         return both_columns(matrix)
-    _rescale_rows(matrix, name, renormalize=renormalize)
+    m = matrix.shape[1]
+    sums = matrix @ np.ones(m)
+    error = np.abs(sums - 1)
+    worst = error.max()
+    limit = max(ROUNDED_SLACK, FLOAT32_SLACK * m) if renormalize else FLOAT32_SLACK * m
+    if limit < worst <= ROUNDED_SLACK:
+        limit = max(limit, _rounding_of_type(matrix))
+    if worst > limit:
+        raise _sum_not_one(sums, error, limit, name, renormalize=renormalize)
+    if worst > ROUNDING * m:
+        sums[error <= ROUNDING * m] = 1.0  # so that checking twice changes nothing
+        matrix /= sums[:, np.newaxis]
     return read_only(matrix)
 
 
@@ -473,21 +484,6 @@ def _owned(values: AnyArray, classes: object, name: str) -> Floats:
 
 def _blocks(n: int) -> Iterator[slice]:
     return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
-
-
-def _rescale_rows(matrix: Floats, name: str, *, renormalize: bool | None) -> None:
-    m = matrix.shape[1]
-    sums = matrix @ np.ones(m)
-    error = np.abs(sums - 1)
-    worst = error.max()
-    limit = max(ROUNDED_SLACK, FLOAT32_SLACK * m) if renormalize else FLOAT32_SLACK * m
-    if limit < worst <= ROUNDED_SLACK:
-        limit = max(limit, _rounding_of_type(matrix))
-    if worst > limit:
-        raise _sum_not_one(sums, error, limit, name, renormalize=renormalize)
-    if worst > ROUNDING * m:
-        sums[error <= ROUNDING * m] = 1.0  # so that checking twice changes nothing
-        matrix /= sums[:, np.newaxis]
 
 
 def _rounding_of_type(matrix: Floats) -> float:

@@ -162,12 +162,12 @@ def _inside(value: Any, rule: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any
         yield from ((f".{key}", item, known.get(key, others)) for key, item in value.items())
     elif _TYPES["array"](value):
         first, others = rule.get("prefixItems", []), rule.get("items", {})
-        places: Iterable[int] = range(
-            len(value) if "items" in rule else min(len(first), len(value))
-        )
-        same = {*map(type, value)} in ({int}, {float}) and all(abs(x) < math.inf for x in value)
-        if "items" in rule and same:  # of numbers the ends say whether all keep to the rule
-            places = [value.index(min(value)), value.index(max(value))]
+        places: Iterable[int] = range(min(len(first), len(value)))
+        if "items" in rule:
+            places = range(len(value))
+            if {*map(type, value)} in ({int}, {float}) and all(abs(x) < math.inf for x in value):
+                # The ends say whether all numbers keep to the rule.
+                places = value.index(min(value)), value.index(max(value))
         yield from ((f"[{k}]", value[k], first[k] if k < len(first) else others) for k in places)
 
 

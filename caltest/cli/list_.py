@@ -16,7 +16,7 @@ from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text
 
 if TYPE_CHECKING:
-    from caltest.results import HTest, HTestTable
+    from caltest.results import HTestTable
 
 TITLES = {
     "tests": "Tests: --test KEY",
@@ -59,23 +59,23 @@ def list_(
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
-    sheets = [] if key is None else [_sheet(kinds[0], key)]
-    for name in kinds if key is None else ():
-        facts = tuple((one, _title(entry)) for one, entry in completion.registry(name).items())
-        sheets.append(render.Sheet(title=TITLES[name], facts=facts, listing=True))
-    write_text("".join(render.text(sheet) for sheet in sheets), output=output)
-
-
-def _sheet(kind: str, key: str) -> render.Sheet:
-    """Describe one entry: its nulls, if it is a test, and its options."""
-    entries = completion.registry(kind)
-    entry = entries[check_choice(key, entries, "KEY")]
-    facts = [(kind.removesuffix("s").replace("lense", "lens"), key)]
-    if kind == "tests":
-        facts.append(("nulls", ", ".join(entry.nulls)))
-    before = BEFORE_OPTIONS.get(kind, "")
-    facts += [(f"{before}{name}", text) for name, text in completion.options_of(kind, key).items()]
-    return render.Sheet(title=_title(entry), facts=tuple(facts), listing=True)
+    sheets = []
+    if key is None:
+        for name in kinds:
+            facts = [(one, _title(entry)) for one, entry in completion.registry(name).items()]
+            sheets.append(render.Sheet(title=TITLES[name], facts=tuple(facts), listing=True))
+    else:  # its nulls, if it is a test, and its options
+        name, entries = kinds[0], completion.registry(kinds[0])
+        entry = entries[check_choice(key, entries, "KEY")]
+        facts = [(name.removesuffix("s").replace("lense", "lens"), key)]
+        if name == "tests":
+            facts.append(("nulls", ", ".join(entry.nulls)))
+        before = BEFORE_OPTIONS.get(name, "")
+        facts += [
+            (f"{before}{one}", text) for one, text in completion.options_of(name, key).items()
+        ]
+        sheets.append(render.Sheet(title=_title(entry), facts=tuple(facts), listing=True))
+    write_text("".join(map(render.text, sheets)), output=output)
 
 
 def _title(entry: object) -> str:
@@ -184,9 +184,15 @@ def demo(
         rows = []
         for name, model in digits.models.items():
             seen = Predictions.from_model(model, digits.X, digits.y)
-            tests += [[test_calibration(None, seen, lens=lens, **draws) for lens in LENSES]]
+            found: list[Any] = [test_calibration(None, seen, lens=one, **draws) for one in LENSES]
+            tests.append(found)
+            pvalues = (found[0].pvalue, found[1].pvalue, float(found[2].adjusted.min()))
+            # The codes take three places, so that the p-values of a column stay aligned.
+            cells = [f"{render.pvalue(p)} {render.stars(p):3}" for p in pvalues]
+            components = cast("HTestTable", found[0].components)
+            temperature = next(row.estimate for row in components if row.test == "temperature")
             accuracy = float((seen.predicted == seen.labels).mean())
-            rows.append((name, f"{accuracy:.3f}", *_cells(*tests[-1])))
+            rows.append((name, f"{accuracy:.3f}", *cells, f"{temperature:.2f}"))
             progress(len(rows), len(digits.models))
     strong, _, classwise = tests[0]
     sheet = render.Sheet(
@@ -206,12 +212,3 @@ def demo(
         listing=True,
     )
     write_text(f"{render.text(sheet)}\n{READING}\n{strong}\n{NEXT}", output=output)
-
-
-def _cells(strong: HTest, confidence: HTest, classwise: HTestTable) -> list[str]:
-    """Show the p-values, and the temperature that the test of all probabilities found."""
-    pvalues = (strong.pvalue, confidence.pvalue, float(classwise.adjusted.min()))
-    components = cast("HTestTable", strong.components)
-    temperature = next(row.estimate for row in components if row.test == "temperature")
-    # The codes take three places, so that the p-values of a column stay aligned.
-    return [*(f"{render.pvalue(p)} {render.stars(p):3}" for p in pvalues), f"{temperature:.2f}"]

@@ -383,7 +383,17 @@ def compare(
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}
             check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
-            result = _of_models(file, split_keys(models), reference, **common)
+            from caltest.comparison import compare_models
+
+            prefixes = split_keys(models)
+            if len(prefixes) < 2:
+                raise invalid("--models must name at least two", prefixes[0], "add another")
+            seen = {one.rstrip("_") or one: file.read(one)[0] for one in prefixes}
+            if len(seen) < len(prefixes):
+                got = ", ".join(prefixes)
+                raise invalid("--models must name each model once", got, "leave one out")
+            name = None if reference is None else reference.rstrip("_") or reference
+            result = compare_models(seen, reference=name, **common)
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
@@ -398,21 +408,3 @@ def compare(
                 **common,
             )
     write(result)
-
-
-def _of_models(
-    file: PredictionFile, prefixes: list[str], reference: str | None, **common: Any
-) -> ModelComparison:
-    from caltest.comparison import compare_models
-
-    if len(prefixes) < 2:
-        raise invalid("--models must name at least two", prefixes[0], "add another")
-    seen = {_name(prefix): file.read(prefix)[0] for prefix in prefixes}
-    if len(seen) < len(prefixes):
-        raise invalid("--models must name each model once", ", ".join(prefixes), "leave one out")
-    common["reference"] = None if reference is None else _name(reference)
-    return compare_models(seen, **common)
-
-
-def _name(prefix: str) -> str:
-    return prefix.rstrip("_") or prefix

@@ -119,27 +119,20 @@ def test_options(settings: Settings, tests: Collection[str]) -> dict[str, Any]:
 
 
 def _value(name: str, parts: Mapping[str, object]) -> object:
-    if name == "kernel":
-        return _kernel(parts)
+    if name == "kernel" and parts.get("", "") is not None:
+        from caltest.kernels import REGISTRY
+
+        kernel = REGISTRY[check_choice(parts.get("", "exponential"), REGISTRY, "--set kernel")]
+        own = {part: value for part, value in parts.items() if part}
+        known = [field.name for field in fields(kernel)]
+        check_known_settings(own, known, f"kernel={parts.get('', 'exponential')}")
+        return kernel(**own)  # type: ignore[arg-type]
     if name == "calibrator":
         return _inner(parts)
     if name == "param_grid" and "" not in parts:
         return {part: v if isinstance(v, list) else [v] for part, v in parts.items()}
     _check_no_parts(name, parts)
     return parts[""]
-
-
-def _kernel(parts: Mapping[str, object]) -> object:
-    from caltest.kernels import REGISTRY
-
-    key = parts.get("", "exponential")
-    if key is None:
-        _check_no_parts("kernel", parts)
-        return None
-    kernel = REGISTRY[check_choice(key, REGISTRY, "--set kernel")]
-    own = {part: value for part, value in parts.items() if part}
-    check_known_settings(own, [field.name for field in fields(kernel)], f"kernel={key}")
-    return kernel(**own)  # type: ignore[arg-type]
 
 
 def calibrator(

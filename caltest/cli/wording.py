@@ -48,22 +48,11 @@ def _flagged(found: re.Match[str]) -> str:
     return " ".join([flag_of(found[1]), *found.groups()[1:]])
 
 
-def _joined(names: re.Match[str]) -> str:
-    """Write a list of classes as the option takes it."""
-    return f"--classes {names[1].replace(', ', ',').replace(chr(39), '')}"
-
-
 def _numbered(ends: re.Match[str]) -> str:
     """Write classes that are numbered as the option takes them, beyond ten by their ends."""
     names = [str(k) for k in range(int(ends[1]), int(ends[2]))]
     shown = names if len(names) <= 10 else [*names[:2], "...", names[-1]]
     return f"--classes {','.join(shown)}"
-
-
-def _truths(words: re.Match[str]) -> str:
-    """Name the options that state a truth."""
-    named = re.sub(rf"\b({TRUTHS})\b", r"--\1", words[2])
-    return words[1] + re.sub(r"\btruth\b", "--map", named)
 
 
 # What messages say of Python arguments, and the options that stand for them.
@@ -74,7 +63,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"; pass them to update first$": "; pass their predictions first",
     r"; pass names given to update$": "; name rows that wait, or pass predictions too, by --probs",
     r"\bclasses=\[\.\.\.\]": "--classes NAMES",
-    r"\bclasses=\[(.*?)\]": _joined,
+    r"\bclasses=\[(.*?)\]": lambda m: f"--classes {m[1].replace(', ', ',').replace(chr(39), '')}",
     r"\bclasses=range\((\d+), (\d+)\)": _numbered,
     r"\b(renormalize|from_logits|again)=True": _flagged,
     r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,
@@ -105,7 +94,9 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
     r"; call sample_size once for each$": "; run it once for each",
-    r"^(the truth must be stated once: )(.*)": _truths,
+    r"^(the truth must be stated once: )(.*)": lambda words: (
+        words[1] + re.sub(r"\btruth\b", "--map", re.sub(rf"\b({TRUTHS})\b", r"--\1", words[2]))
+    ),
     r"^ratio is about": "--ratio is about",
     r"; pass the probabilities of one class, \(n,\)$": "; name the column of one class by --probs",
     r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",

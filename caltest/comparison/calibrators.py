@@ -213,10 +213,21 @@ def compare_calibrators(
         fits = sum(len(inner) + 1 for inner in setup.inner) + 1
         calibrators, left_out = compared_by_default(setup.n_fit, predictions.m, fits, time_limit)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
-    outcomes, winners = _cross_validated(maps, setup, progress)
+    tell = progress or (lambda _done, _total: None)
+    inner, outcomes = {}, {}
+    for done, (name, calibrator) in enumerate(maps.items(), start=1):
+        inner[name] = inner_scores(calibrator, setup)
+        tell(done, 2 * len(maps))
+    winners = selection(inner)  # by the training rows of each fold
+    for done, (name, calibrator) in enumerate(maps.items(), start=len(maps) + 1):
+        keep = [k for k, winner in enumerate(winners) if winner == name]
+        outcomes[name] = evaluate(calibrator, setup, keep)
+        tell(done, 2 * len(maps))
     everything = {**outcomes, SELECTED: of_selected(outcomes, winners, setup)}
     rows = rows_of(maps, everything, setup, winners)
-    selected = min(maps, key=lambda name: _loss(outcomes[name]))
+    fitted = {name: outcomes[name].loss for name in maps}
+    losses = {name: one for name, one in fitted.items() if one is not None and not math.isnan(one)}
+    selected = min(losses or fitted, key=lambda name: losses.get(name, math.inf))
     best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
     facts = facts_of(outcomes, setup, cv)
     facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
@@ -274,31 +285,9 @@ def make_setup(
     )
 
 
-def _cross_validated(
-    maps: Mapping[str, Calibrator], setup: Setup, progress: Callable[[int, int], None] | None
-) -> tuple[dict[str, CrossValidated], tuple[str, ...]]:
-    """Return the outcome of each calibrator, and what the training rows of each fold select."""
-    tell = progress or (lambda _done, _total: None)
-    inner, outcomes = {}, {}
-    for done, (name, calibrator) in enumerate(maps.items(), start=1):
-        inner[name] = inner_scores(calibrator, setup)
-        tell(done, 2 * len(maps))
-    winners = selection(inner)
-    for done, (name, calibrator) in enumerate(maps.items(), start=len(maps) + 1):
-        keep = [k for k, winner in enumerate(winners) if winner == name]
-        outcomes[name] = evaluate(calibrator, setup, keep)
-        tell(done, 2 * len(maps))
-    return outcomes, winners
-
-
 def _seeds(seed: int, count: int) -> tuple[int, ...]:
     children = np.random.SeedSequence(seed).spawn(count)
     return tuple(int(child.generate_state(1)[0]) for child in children)
-
-
-def _loss(outcome: CrossValidated) -> float:
-    """Return what is minimised; a calibrator that was not fitted comes last."""
-    return math.inf if outcome.loss is None or math.isnan(outcome.loss) else outcome.loss
 
 
 def fit_to_all(
@@ -320,7 +309,7 @@ def fit_to_all(
 def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -> dict[str, Any]:
     """Return what a result says of the data, the folds and the tests."""
     predictions, tests_of = setup.predictions, setup.tests_of
-    tests = (test for outcome in outcomes.values() for part in outcome.tests for test in part.tests)
+    parts = (tests for outcome in outcomes.values() for tests in outcome.tests.values())
     notes = []
     if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
         # The labels decide which rows are held out, which the null does not know.
@@ -332,7 +321,7 @@ def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -
     return {
         "score": setup.score.title,
         "lens_of_measures": lens_of_measures(predictions.m),
-        "method": "; ".join(dict.fromkeys(test.method for test in tests)),
+        "method": "; ".join(dict.fromkeys(test.method for tests in parts for test in tests)),
         "data_name": predictions.source,
         "n": predictions.n,
         "m": predictions.m,

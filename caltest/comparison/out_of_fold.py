@@ -159,7 +159,7 @@ def out_of_fold(
         maps=maps,
         predictions=predicted,
         scores={name: outcome.scores for name, outcome in outcomes.items()},
-        tests=tuple(test for part in outcomes[REFERENCE].tests for test in part.tests),
+        tests=tuple(test for tests in outcomes[REFERENCE].tests.values() for test in tests),
         weight=setup.weight,
         units=setup.units,
         **facts_of(outcomes, setup, cv),

@@ -154,22 +154,6 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class TestedFolds:
-    """The tests of the held-out rows of folds whose maps agree.
-
-    Attributes
-    ----------
-    folds : tuple of int
-        Their places.
-    tests : tuple of HTest
-        One for each test and lens.
-    """
-
-    folds: tuple[int, ...]
-    tests: tuple[HTest, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CrossValidated:
     """What cross-validation found of one calibrator.
 
@@ -177,8 +161,9 @@ class CrossValidated:
     ----------
     parts : tuple of FittedMap
         Predictions of the held-out rows of each fold.
-    tests : tuple of TestedFolds
-        The tests of the held-out rows; empty where they are not all there.
+    tests : dict
+        By the places of folds whose maps agree, the tests of their held-out rows, one for each test
+        and lens; empty where they are not all there.
     scores : dict
         Scores of the held-out rows by name, each an array; empty where a fit failed.
     measures : dict
@@ -194,7 +179,7 @@ class CrossValidated:
     """
 
     parts: tuple[FittedMap, ...]
-    tests: tuple[TestedFolds, ...]
+    tests: Mapping[tuple[int, ...], tuple[HTest, ...]]
     scores: Mapping[str, Floats]
     measures: Mapping[str, float]
     loss: float | None
@@ -247,10 +232,10 @@ def of_selected(
     """Collect what was selected in each fold; nothing is fitted again, nor tested twice."""
     parts = [outcomes[name].parts[k] for k, name in enumerate(chosen)]
     known = {
-        one.folds: one
+        folds: tests
         for name in dict.fromkeys(chosen)
-        for one in outcomes[name].tests
-        if {chosen[k] for k in one.folds} == {name}
+        for folds, tests in outcomes[name].tests.items()
+        if {chosen[k] for k in folds} == {name}
     }
     return _tested_outcome(parts, setup, known)
 
@@ -258,14 +243,14 @@ def of_selected(
 def _tested_outcome(
     parts: Sequence[FittedMap],
     setup: Setup,
-    known: Mapping[tuple[int, ...], TestedFolds] | None = None,
+    known: Mapping[tuple[int, ...], tuple[HTest, ...]] | None = None,
 ) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
     failed = [part.reason for part in parts if part.probs is None]
     probs = [part.probs for part in parts if part.probs is not None]
     if failed:
         why = f"not fitted in {len(failed)} of {len(parts)} folds: {failed[0]}"
-        return CrossValidated(tuple(parts), (), {}, {}, None, reason=why, notes=notes)
+        return CrossValidated(tuple(parts), {}, {}, {}, None, reason=why, notes=notes)
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
     scores = row_scores(pooled, setup.score)
     tests, why = _tested(parts, probs, setup, known or {})
@@ -290,13 +275,13 @@ def _tested(
     parts: Sequence[FittedMap],
     probs: Sequence[Floats],
     setup: Setup,
-    known: Mapping[tuple[int, ...], TestedFolds],
-) -> tuple[tuple[TestedFolds, ...], str]:
+    known: Mapping[tuple[int, ...], tuple[HTest, ...]],
+) -> tuple[dict[tuple[int, ...], tuple[HTest, ...]], str]:
     """Test the rows of folds whose maps agree together, or say why a test has no meaning there."""
-    tested = []
+    tested = {}
     for folds in folds_that_agree(parts):
         if folds in known:
-            tested.append(known[folds])
+            tested[folds] = known[folds]
             continue
         rows = np.concatenate([setup.pairs[k][1] for k in folds])
         order = np.argsort(rows, kind="stable")  # that of the data
@@ -305,10 +290,10 @@ def _tested(
         # Of all folds together the seed is that of the caller.
         seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
         try:
-            tested.append(TestedFolds(folds, setup.tests_of(part, seed)))
+            tested[folds] = setup.tests_of(part, seed)
         except NotApplicable as error:
-            return (), f"not tested in the held-out parts: {error}"
-    return tuple(tested), ""
+            return {}, f"not tested in the held-out parts: {error}"
+    return tested, ""
 
 
 def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
@@ -365,29 +350,27 @@ def _combined(
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])
     parts: dict[str, list[TestedPart]] = {}
     for name, outcome in outcomes.items():
-        weights = [float(sizes[list(one.folds)].sum()) for one in outcome.tests]
-        each = zip(*(one.tests for one in outcome.tests), strict=True)
-        parts[name] = [_part(tests, weights) for tests in each]
+        weights = [float(sizes[list(folds)].sum()) for folds in outcome.tests]
+        parts[name] = []
+        for tests in zip(*outcome.tests.values(), strict=True):
+            pvalues = tuple(test.pvalue for test in tests)
+            combined = fisher_pvalue(pvalues)
+            part = TestedPart(
+                test=tests[0].test,
+                lens=tests[0].lens,
+                estimate_name=tests[0].estimate_name,
+                estimate=float(np.average([test.estimate for test in tests], weights=weights)),
+                pvalue=combined,
+                adjusted=combined,
+                fold_pvalues=pvalues,
+            )
+            parts[name].append(part)
     flat = [part for own in parts.values() for part in own]
     if not flat:
         return dict.fromkeys(parts, ())
     adjusted, _ = adjusted_pvalues([part.pvalue for part in flat], setup.tests_of.correction)
     final = iter(replace(p, adjusted=a) for p, a in zip(flat, adjusted.tolist(), strict=True))
     return {name: tuple(next(final) for _ in own) for name, own in parts.items()}
-
-
-def _part(tests: Sequence[HTest], weights: Sequence[float]) -> TestedPart:
-    pvalues = tuple(test.pvalue for test in tests)
-    combined = fisher_pvalue(pvalues)
-    return TestedPart(
-        test=tests[0].test,
-        lens=tests[0].lens,
-        estimate_name=tests[0].estimate_name,
-        estimate=float(np.average([test.estimate for test in tests], weights=weights)),
-        pvalue=combined,
-        adjusted=combined,
-        fold_pvalues=pvalues,
-    )
 
 
 def fisher_pvalue(pvalues: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from caltest import checks
-from caltest.checks.arrays import as_array, as_numbers, listing, read_only
+from caltest.checks.arrays import as_array, as_numbers, listing
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import tables
 from caltest.types import Floats
@@ -156,21 +156,35 @@ def rank_methods(
         columns = [checks.as_numbers(frame.column(n), f"column {n!r}") for n in frame.names]
         scores = np.column_stack(columns)
     if checks.as_array(scores, "scores").ndim == 1:
-        ranks = check_average_ranks(scores)
+        ranks = as_numbers(scores, "scores").astype(np.float64)
+        k = ranks.size
+        if k < 2 or not np.all((ranks >= 1) & (ranks <= k)):
+            rule = "scores of one dimension must be average ranks, two or more from 1 to their "
+            remedy = "pass a table (data sets, methods) of scores"
+            raise invalid(f"{rule}number", shown(ranks.tolist()), remedy)
+        if abs(float(ranks.mean()) - (k + 1) / 2) > 0.5 / k:
+            rule = f"scores of one dimension must be average ranks, whose mean is {(k + 1) / 2:g}"
+            remedy = "pass the ranks of all methods, ties shared"
+            raise invalid(rule, f"a mean of {ranks.mean():.4g}", remedy)
         size = checks.check_integer(n_datasets, "n_datasets", minimum=2)
         ties = 0.0
     else:
         checks.check_unused("where scores are given", n_datasets=n_datasets)
-        values = check_score_table(scores)
-        size = len(values)
+        values = as_numbers(scores, "scores").astype(np.float64)
+        if values.ndim != 2 or min(values.shape) < 2:
+            rule = "scores must have a row per data set and a column per method, two of each"
+            raise invalid(rule, f"shape {values.shape}", "pass (N, k), or (k,) average ranks")
+        if not np.isfinite(values).all():
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            got = f"{values[row, column]} at row {row}, column {column}"
+            raise invalid("scores must be finite", got, "leave out that data set or that method")
+        size, k = values.shape
         from scipy.stats import rankdata
 
         table = rankdata(values if lower_is_better else -values, axis=1)
-        k = values.shape[1]
         # A set of t ties has t (t^2 - 1) / 12 less spread than t different ranks.
         spread = np.square(table - (k + 1) / 2).sum() * 12 / (size * (k**3 - k))
         ranks, ties = table.mean(axis=0), 1.0 - float(spread)
-    k = ranks.size
     called = check_names(range(1, k + 1) if names is None else names, k)
     chosen = None if control is None else called[check_control(control, called)]
     chi2, chi2_pvalue, statistic, pvalue = _friedman(ranks, size, ties)
@@ -218,34 +232,6 @@ def _quantile(k: int, level: float, *, with_control: bool) -> float:
     from scipy.stats import studentized_range
 
     return float(studentized_range.isf(level, k, np.inf)) / math.sqrt(2)
-
-
-def check_score_table(scores: object, name: str = "scores") -> Floats:
-    """Check scores, (N, k): finite, at least two data sets and two methods."""
-    values = as_numbers(scores, name).astype(np.float64)
-    if values.ndim != 2 or min(values.shape) < 2:
-        rule = f"{name} must have a row per data set and a column per method, two of each"
-        raise invalid(rule, f"shape {values.shape}", "pass (N, k), or (k,) average ranks")
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        got = f"{values[row, column]} at row {row}, column {column}"
-        raise invalid(f"{name} must be finite", got, "leave out that data set or that method")
-    return read_only(values)
-
-
-def check_average_ranks(ranks: object, name: str = "scores") -> Floats:
-    """Check average ranks, (k,): in [1, k] with the mean (k + 1) / 2."""
-    values = as_numbers(ranks, name).astype(np.float64)
-    k = values.size
-    if k < 2 or not np.all((values >= 1) & (values <= k)):
-        rule = f"{name} of one dimension must be average ranks, two or more from 1 to their number"
-        raise invalid(rule, shown(values.tolist()), "pass a table (data sets, methods) of scores")
-    if abs(float(values.mean()) - (k + 1) / 2) > 0.5 / k:
-        rule = f"{name} of one dimension must be average ranks, whose mean is {(k + 1) / 2:g}"
-        remedy = "pass the ranks of all methods, ties shared"
-        raise invalid(rule, f"a mean of {values.mean():.4g}", remedy)
-    return read_only(values)
 
 
 def check_names(names: object, size: int, name: str = "names") -> tuple[str, ...]:
