@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +22,7 @@ from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, PredictionFile
 from caltest.cli.options import grouped, says
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
-from caltest.errors import InvalidInput, invalid, rows_named, shown
+from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import files, tables
 from caltest.predictions.options import Says
@@ -357,42 +356,22 @@ def read_map(path: Path) -> Map:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise _corrupt(name, error) from error
+        got = f"{name!r}, in which UnicodeDecodeError: {error}"
+        remedy = "fit it again with caltest calibrate fit"
+        raise invalid("MAP must be a complete calibration map", got, remedy) from error
     remedy = "pass what caltest wrote"
     values = parse_json(text, f"MAP {name!r} must be JSON", remedy)
     if not isinstance(values, dict):
         raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
-    # What to_json of a calibrator wrote names no schema: it has no data.
-    check = checks.check_schema if "schema" in values else checks.check_version
+    is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data
+    check = checks.check_schema if is_whole else checks.check_version
     values = check(values, SCHEMA, f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"
         remedy = "fit one with caltest calibrate fit"
         raise invalid("MAP must be a calibration map", got, remedy)
-    try:
-        calibrator = Calibrator.from_dict(values)
-        columns = _columns_of_fit(values, calibrator)
-    except InvalidInput:
-        raise
-    except Exception as error:  # values of any type may stand where others belong
-        raise _corrupt(name, error) from error
-    return Map(calibrator, columns)
-
-
-def _columns_of_fit(values: dict[str, Any], calibrator: Calibrator) -> list[str] | None:
-    data = values.get("data")
-    columns: Sequence[str] | None = data.get("columns") if isinstance(data, dict) else None
-    if columns is None:
-        columns = getattr(calibrator, "feature_names_in_", None)
-    if columns is None:
-        return None
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
-        raise TypeError(f"columns must be names, not {shown(columns)}")
-    return list(columns)
-
-
-def _corrupt(name: str, error: Exception) -> InvalidInput:
-    """Word the error for a calibration map whose values do not fit together."""
-    got = f"{name!r}, in which {type(error).__name__}: {error}"
-    remedy = "fit it again with caltest calibrate fit"
-    return invalid("MAP must be a complete calibration map", got, remedy)
+    calibrator = Calibrator.from_dict(values)
+    columns = getattr(calibrator, "feature_names_in_", None)
+    if is_whole:
+        columns = values["data"]["columns"]
+    return Map(calibrator, None if columns is None else [str(one) for one in columns])

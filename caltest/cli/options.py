@@ -15,25 +15,12 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from caltest.checks.options import CORRECTIONS
 from caltest.cli import completion
 from caltest.predictions.options import FileOptions, Procedure, Reading, Says, Truth, names_of
 
 RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
 REPORTS = ("html", "pdf", "docx", "xlsx", "markdown", "json")
-CORRECTIONS = (
-    "joint",
-    "holm",
-    "bonferroni",
-    "sidak",
-    "holm-sidak",
-    "simes-hochberg",
-    "hommel",
-    "fdr_bh",
-    "fdr_by",
-    "fdr_tsbh",
-    "fdr_tsbky",
-    "none",
-)
 PROFILES = ("general", "clinical", "credit", "ml", "forecast")
 
 Keys = list[str] | None  # of a repeatable option

@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 Settings = dict[str, dict[str, object]]
 
-WORDS: Mapping[str, object] = {
-    "none": None,
-    "null": None,
-    "true": True,
-    "yes": True,
-    "false": False,
-    "no": False,
-}
+WORDS = {"none": None, "null": None, "true": True, "yes": True, "false": False, "no": False}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -468,7 +468,7 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     if min(part.n for part in parts) < FEWEST_ROWS:
         return None
     most = max(MOST_NUMBERS // (m * len(parts)), FEWEST_SAMPLED)
-    tests = CalibrationTests((), (), 0, n_jobs)
+    tests = CalibrationTests(0, n_jobs)
     setups = [make_setup(_sample(part, most, seed), tests_of=tests, seed=seed) for part in parts]
     seen = all(np.unique(one.predictions.labels[one.rows]).size == m for one in setups)
     maps = resolve_calibrators(simple_maps(m) if seen else [TEMPERATURE], m)

@@ -55,33 +55,20 @@ class ComparedOptions(ColumnOptions, MeasureOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CalibrationTests:
-    """The tests that every row of a comparison gets, with their options."""
+    """The tests that every row of a comparison gets, as `asked` of `test_calibration`."""
 
-    tests: tuple[str | Measure, ...] | None  # None: the default
-    lenses: tuple[Lens, ...]
     n_resamples: int
     n_jobs: int | None
-    null: str | None = None
     correction: str | None = "holm"
     level: float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, predictions: Predictions, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""
         with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
-            result = test_calibration(
-                None,
-                predictions,
-                test=self.tests,
-                lens=self.lenses,
-                null=self.null,
-                correction=None,
-                n_resamples=self.n_resamples,
-                rng=seed,
-                n_jobs=self.n_jobs,
-                level=self.level,
-                **self.options,
-            )
+            asked: dict[str, Any] = {"rng": seed, "correction": None, **self.asked}
+            asked |= {"n_resamples": self.n_resamples, "n_jobs": self.n_jobs, "level": self.level}
+            result = test_calibration(None, predictions, **asked)
         return result.rows if isinstance(result, HTestTable) else (cast("HTest", result),)
 
 
@@ -101,15 +88,13 @@ def make_calibration_tests(
     for one in lenses:
         checks.check_not_family(one.is_family, one)
     checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    tests = None if test is None else tuple(_as_list(test, "test"))  # None: the default
     return CalibrationTests(
-        tests=None if test is None else tuple(_as_list(test, "test")),
-        lenses=tuple(lenses),
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=checks.check_jobs(n_jobs),
-        null=null,
         correction=None if correction == "none" else correction,
         level=None if level is None else checks.check_level(level),
-        options=options,
+        asked={"test": tests, "lens": tuple(lenses), "null": null, **options},
     )
 
 

@@ -7,25 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from caltest.checks.options import CORRECTIONS
 from caltest.nulls.base import pvalues_among
 from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
 from caltest.types import Floats
 
-METHODS = (
-    "joint",
-    "holm",
-    "bonferroni",
-    "sidak",
-    "holm-sidak",
-    "simes-hochberg",
-    "hommel",
-    "fdr_bh",
-    "fdr_by",
-    "fdr_tsbh",
-    "fdr_tsbky",
-    "none",
-)
+METHODS = CORRECTIONS
 LEAST = 1e-300  # a p-value that is 0, of labels that are impossible
 JOINT = ("exact", "cluster")  # nulls that give all rows of a table the same resamples
 

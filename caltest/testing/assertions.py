@@ -329,18 +329,13 @@ def checked_result(
         The arguments that say what is tested.
     """
     row = _row(found)
-    own = row.seed if seed is None else seed
-    about: dict[str, Any] = {"result": found, "level": level, "seed": own or 0}
-    about |= {"repeat": repeat, "asked": asked}
-    if isinstance(row, HTest) and _is_equivalence(row):
-        pvalue = row.pvalue
+    within = isinstance(row, HTest) and _is_equivalence(row)
+    if within:
+        pvalue, headline = row.pvalue, wording.headline(row)
         few = pvalue > level and row.estimate < float(str(row.parameters["tolerance"]))
-        headline = wording.headline(row)
         if few:
             headline += f" {row.n:,} rows do not show an error of {row.estimate:.3g} to be within."
-        holds = pvalue <= level
-        return Checked(**about, pvalue=pvalue, holds=holds, few=few, headline=headline)
-    if isinstance(found, SegmentsTest):
+    elif isinstance(found, SegmentsTest):
         pvalue, headline, few = found.pvalue, found.verdict().headline, False
     elif isinstance(found, HTestTable):
         pvalue, headline = wording.pvalue_of_table(found), wording.headline_of_table(found)
@@ -348,8 +343,17 @@ def checked_result(
     else:
         pvalue, headline = found.pvalue, wording.headline(found)
         few = wording.is_too_small(found.size)
-    holds = pvalue > level
-    return Checked(**about, pvalue=pvalue, holds=holds, few=few and holds, headline=headline)
+    return Checked(
+        result=found,
+        pvalue=pvalue,
+        level=level,
+        seed=(row.seed if seed is None else seed) or 0,
+        holds=pvalue <= level if within else pvalue > level,
+        few=few and (within or pvalue > level),
+        headline=headline,
+        repeat=repeat,
+        asked=asked,
+    )
 
 
 def _row(found: Tested) -> Any:
