@@ -14,15 +14,9 @@ if TYPE_CHECKING:
     from caltest.testing.htest_checks import check_lens, check_model, check_test
 
 __all__ = [
-    "TooFewRowsWarning",
-    "assert_calibrated",
-    "assert_within",
-    "check_calibrator",
-    "check_lens",
-    "check_model",
-    "check_test",
-    "strategies",
-]
+    "TooFewRowsWarning", "assert_calibrated", "assert_within", "check_calibrator", "check_lens",
+    "check_model", "check_test", "strategies",
+]  # fmt: skip
 
 _NAMES = {
     "TooFewRowsWarning": "caltest.testing.assertions",

@@ -23,17 +23,9 @@ from caltest.predictions import Predictions
 from caltest.types import Codes, Floats
 
 __all__ = [
-    "Recalibration",
-    "datasets",
-    "degenerate",
-    "encodings",
-    "labels",
-    "logits",
-    "predictions",
-    "probs",
-    "recalibration_maps",
-    "weights",
-]
+    "Recalibration", "datasets", "degenerate", "encodings", "labels", "logits", "predictions",
+    "probs", "recalibration_maps", "weights",
+]  # fmt: skip
 
 Size = int | tuple[int, int]
 
