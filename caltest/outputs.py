@@ -123,7 +123,11 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                _name(file, beside)
+                if not beside.exists():  # `_unnamed` opened it without a name
+                    # The folder of an absolute path is no matter; one that is named makes links be
+                    # followed.
+                    own = f"/proc/self/fd/{file.fileno()}"
+                    os.link(own, beside, src_dir_fd=file.fileno())
             if old is not None:  # its owner and mode; another's file becomes one's own
                 with suppress(OSError, AttributeError):
                     os.chown(beside, old.st_uid, old.st_gid)
@@ -243,13 +247,6 @@ def _unnamed(beside: Path, mode: int) -> BinaryIO:
             return os.fdopen(os.open(beside.parent, os.O_TMPFILE | os.O_WRONLY, mode), "wb")
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(beside, new, mode), "wb")
-
-
-def _name(file: BinaryIO, beside: Path) -> None:
-    """Give a name to a file that `_unnamed` opened without."""
-    if not beside.exists():
-        # The folder of an absolute path is no matter; one that is named makes links be followed.
-        os.link(f"/proc/self/fd/{file.fileno()}", beside, src_dir_fd=file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

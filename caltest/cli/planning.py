@@ -107,10 +107,8 @@ class StatedTruth:
             return vars(self) | {"truth": fitted}
         values = numbers(self.intercept, "--intercept", "0,0.5,1")
         # One number by itself, for two classes; several for several.
-        return vars(self) | {
-            "intercept": values[0] if len(values) == 1 else values,
-            "truth": fitted,
-        }
+        intercept = values[0] if len(values) == 1 else values
+        return vars(self) | {"intercept": intercept, "truth": fitted}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,9 +54,8 @@ def skore_check(
     >>> report = skore.evaluate(model, X, y)  # doctest: +SKIP
     >>> report.checks.add([ct.integrations.skore_check()])  # doctest: +SKIP
     """
-    return _of("skore", "of_skore").CalibrationCheck(
-        level=level, rng=rng, code=code, severity=severity, arguments=arguments
-    )
+    asked = {"level": level, "rng": rng, "code": code, "severity": severity}
+    return _of("skore").CalibrationCheck(**asked, arguments=arguments)
 
 
 def mlflow_metric(
@@ -97,7 +96,7 @@ def mlflow_metric(
     >>> metric = ct.integrations.mlflow_metric("ece", probs=p)  # doctest: +SKIP
     >>> mlflow.models.evaluate(..., extra_metrics=[metric])  # doctest: +SKIP
     """
-    return _of("mlflow", "of_mlflow").metric(measure, probs=probs, name=name, options=options)
+    return _of("mlflow").metric(measure, probs=probs, name=name, options=options)
 
 
 def mlflow_report(*, probs: object, name: str = "calibration_report", **arguments: Any) -> Any:
@@ -130,7 +129,7 @@ def mlflow_report(*, probs: object, name: str = "calibration_report", **argument
     >>> page = ct.integrations.mlflow_report(probs=p, rng=1)  # doctest: +SKIP
     >>> mlflow.models.evaluate(..., custom_artifacts=[page])  # doctest: +SKIP
     """
-    return _of("mlflow", "of_mlflow").report_artifact(probs=probs, name=name, arguments=arguments)
+    return _of("mlflow").report_artifact(probs=probs, name=name, arguments=arguments)
 
 
 def evidently_metric(
@@ -173,14 +172,18 @@ def evidently_metric(
     >>> metric = ct.integrations.evidently_metric("ece")  # doctest: +SKIP
     >>> evidently.Report([metric]).run(data, None)  # doctest: +SKIP
     """
-    return _of("evidently", "of_evidently").calibration_metric(
-        measure, classification=classification, lens=lens, tests=tests
-    )
+    module = _of("evidently")
+    from caltest import metrics
+    from caltest.checks import check_choice
+
+    check_choice(measure, [*metrics.PROPER.values(), *metrics.ERRORS.values(), "pvalue"], "measure")
+    asked = {"measure": measure, "classification": classification, "lens": lens, "tests": tests}
+    return module.CalibrationMetric(**asked)
 
 
-def _of(library: str, module: str) -> Any:
+def _of(library: str) -> Any:
     try:
-        return importlib.import_module(f"caltest.integrations.{module}")
+        return importlib.import_module(f"caltest.integrations.of_{library}")
     except ModuleNotFoundError as error:
         if str(error.name).split(".")[0] != library:
             raise

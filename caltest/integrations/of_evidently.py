@@ -8,7 +8,6 @@ import numpy as np
 from evidently.core.metric_types import SingleValue, SingleValueCalculation, SingleValueMetric
 
 from caltest import metrics
-from caltest.checks import check_choice
 from caltest.errors import invalid
 from caltest.htests import test_calibration
 from caltest.predictions import Predictions
@@ -75,21 +74,6 @@ class CalibrationMetricCalculation(SingleValueCalculation[CalibrationMetric]):
         return metrics.score(
             names[data.labels], data.probs, measure=asked.measure, labels=names, **options
         )
-
-
-def calibration_metric(
-    measure: str, *, classification: str, lens: str | None, tests: Any
-) -> CalibrationMetric:
-    """Return the metric of a measure that is known.
-
-    Parameters
-    ----------
-    measure, classification, lens, tests : object
-        As for `caltest.integrations.evidently_metric`.
-    """
-    known = [*metrics.PROPER.values(), *metrics.ERRORS.values(), PVALUE]
-    check_choice(measure, known, "measure")
-    return CalibrationMetric(measure=measure, classification=classification, lens=lens, tests=tests)
 
 
 def predictions_of(dataset: Any, classification: str) -> Predictions:
