@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -19,25 +19,16 @@ from caltest.errors import invalid
 from caltest.outputs import SUFFIXES, check_target, write_whole
 
 if TYPE_CHECKING:
-    from caltest.monitoring import MonitoringPlan
-    from caltest.planning import Power, PrecisionSize, SampleSize
-    from caltest.results import Comparison, GroupsTest, HTest, HTestTable
     from caltest.results.verdict import Verdict
-    from caltest.segments import SegmentsTest
 
-    Planned = Power | PrecisionSize | SampleSize | MonitoringPlan
-    Table = HTest | HTestTable | GroupsTest | SegmentsTest | Comparison | Planned
-    Written = Table | Verdict
-
-FORMATS: dict[str, Callable[[Written], str]] = {
+FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "json": lambda result: result.to_json() + "\n",
     "markdown": lambda result: result.to_markdown(),
-    "csv": lambda result: cast("Table", result).to_csv(),
+    "csv": lambda result: result.to_csv(),
     "html": lambda result: result.to_html(),
     "latex": lambda result: result.to_latex(),
 }
-
 OF_VERDICTS = [form for form in FORMATS if form != "csv"]  # a verdict is no table
 _STREAM = Path("-")
 DELAY = 1.0  # seconds before a progress bar shows

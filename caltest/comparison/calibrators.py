@@ -16,6 +16,7 @@ from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.checks.options import check_integer
+from caltest.comparison import outcomes
 from caltest.comparison.maps import (
     TIME_LIMIT,
     check_functions,
@@ -24,18 +25,6 @@ from caltest.comparison.maps import (
     resolve_calibrators,
     set_of,
     split,
-)
-from caltest.comparison.outcomes import (
-    CalibrationTests,
-    ComparedOptions,
-    CrossValidated,
-    Setup,
-    evaluate,
-    inner_scores,
-    make_calibration_tests,
-    of_selected,
-    rows_of,
-    selection,
 )
 from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
@@ -61,7 +50,7 @@ def compare_calibrators(
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,
     rng: object = None,
     progress: Callable[[int, int], None] | None = None,
-    **data_and_test_options: Unpack[ComparedOptions],
+    **data_and_test_options: Unpack[outcomes.ComparedOptions],
 ) -> CalibratorComparison:
     r"""Compare calibrators by nested cross-validation: scores, and calibration tests, held out.
 
@@ -191,7 +180,7 @@ def compare_calibrators(
     """
     chosen = check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
-    tests_of = make_calibration_tests(**options)
+    tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)
     predictions, calibration_set = read_inputs(given)
@@ -214,22 +203,22 @@ def compare_calibrators(
         calibrators, left_out = compared_by_default(setup.n_fit, predictions.m, fits, time_limit)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     tell = progress or (lambda _done, _total: None)
-    inner, outcomes = {}, {}
+    inner, found = {}, {}
     for done, (name, calibrator) in enumerate(maps.items(), start=1):
-        inner[name] = inner_scores(calibrator, setup)
+        inner[name] = outcomes.inner_scores(calibrator, setup)
         tell(done, 2 * len(maps))
-    winners = selection(inner)  # by the training rows of each fold
+    winners = outcomes.selection(inner)  # by the training rows of each fold
     for done, (name, calibrator) in enumerate(maps.items(), start=len(maps) + 1):
         keep = [k for k, winner in enumerate(winners) if winner == name]
-        outcomes[name] = evaluate(calibrator, setup, keep)
+        found[name] = outcomes.evaluate(calibrator, setup, keep)
         tell(done, 2 * len(maps))
-    everything = {**outcomes, SELECTED: of_selected(outcomes, winners, setup)}
-    rows = rows_of(maps, everything, setup, winners)
-    fitted = {name: outcomes[name].loss for name in maps}
+    everything = {**found, SELECTED: outcomes.of_selected(found, winners, setup)}
+    rows = outcomes.rows_of(maps, everything, setup, winners)
+    fitted = {name: found[name].loss for name in maps}
     losses = {name: one for name, one in fitted.items() if one is not None and not math.isnan(one)}
     selected = min(losses or fitted, key=lambda name: losses.get(name, math.inf))
     best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
-    facts = facts_of(outcomes, setup, cv)
+    facts = facts_of(found, setup, cv)
     facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
     facts["library"] = predictions.library
     return CalibratorComparison(rows=rows, selected=selected, best=best, **facts)
@@ -241,11 +230,11 @@ def make_setup(
     *,
     folds: tuple[object, object] = (FOLDS, None),
     score: ProperScore = SCORES["log-loss"],
-    tests_of: CalibrationTests,
+    tests_of: outcomes.CalibrationTests,
     functions: Mapping[str, object] | None = None,
     seed: int,
     nested: bool = False,
-) -> Setup:
+) -> outcomes.Setup:
     """Deal the rows to folds, outside and, to select there, inside of each training set."""
     if predictions.n < FEWEST_ROWS:
         rule = f"data must have at least {FEWEST_ROWS} rows, of which parts are held out"
@@ -272,7 +261,7 @@ def make_setup(
         split(predictions.subset(train), inside, split_seed, by_label=True)
         for train, _ in (pairs if nested else ())
     )
-    return Setup(
+    return outcomes.Setup(
         predictions=predictions,
         data=calibration_set or set_of(predictions),
         pairs=tuple(pairs),
@@ -306,15 +295,17 @@ def fit_to_all(
     return best, [str(one.message) for one in caught]
 
 
-def facts_of(outcomes: Mapping[str, CrossValidated], setup: Setup, cv: object) -> dict[str, Any]:
+def facts_of(
+    found: Mapping[str, outcomes.CrossValidated], setup: outcomes.Setup, cv: object
+) -> dict[str, Any]:
     """Return what a result says of the data, the folds and the tests."""
     predictions, tests_of = setup.predictions, setup.tests_of
-    parts = (tests for outcome in outcomes.values() for tests in outcome.tests.values())
+    parts = (tests for outcome in found.values() for tests in outcome.tests.values())
     notes = []
     if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
         # The labels decide which rows are held out, which the null does not know.
         notes.append("folds by label make the p-values of fitted maps too large; take KFold")
-    for name, outcome in outcomes.items():
+    for name, outcome in found.items():
         for text, count in Counter(outcome.notes).items():
             notes.append(f"{name}: {count} of {len(setup.pairs)} folds: {text}")
         notes += [f"{name}: {text}" for text in outcome.remarks]

@@ -14,21 +14,10 @@ import numpy as np
 from caltest import checks
 from caltest import measures as all_measures
 from caltest.checks.arrays import listing
-from caltest.comparison import outcomes
+from caltest.comparison import outcomes, scores
 from caltest.comparison.maps import check_functions
 from caltest.comparison.pairs import compared_pairs
 from caltest.comparison.ranking import check_control, check_names
-from caltest.comparison.scores import (
-    COLUMNS,
-    SCORES,
-    ProperScore,
-    check_score,
-    lens_of_measures,
-    mean_score,
-    reported,
-    row_scores,
-    weights_of,
-)
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.measures import ScoreDecomposition
@@ -151,7 +140,7 @@ def compare_models(
     >>> result.best, result["cautious"].difference.pvalue
     ('as it is', 0.034)
     """
-    chosen = check_score(score)
+    chosen = scores.check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
@@ -163,14 +152,14 @@ def compare_models(
     if reference is not None:
         check_control(reference, list(named), "reference")
     seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
-    functions = check_functions(measures, COLUMNS, "measures")
+    functions = check_functions(measures, scores.COLUMNS, "measures")
     first, names = next(iter(seen.values())), list(seen)
-    weight, confidence = weights_of(first), CONFIDENCE
+    weight, confidence = scores.weights_of(first), CONFIDENCE
     if tests_of.level is not None:
         confidence = 1 - tests_of.level
-    scores = {name: row_scores(each, chosen) for name, each in seen.items()}
-    optimised = {name: own[chosen.title] for name, own in scores.items()}
-    best = min(optimised, key=lambda name: mean_score(optimised[name], weight))
+    losses = {name: scores.row_scores(each, chosen) for name, each in seen.items()}
+    optimised = {name: own[chosen.title] for name, own in losses.items()}
+    best = min(optimised, key=lambda name: scores.mean_score(optimised[name], weight))
     against = best if reference is None else str(reference)
     asked = [(name, against) for name in names if name != against]
     pairs, notes = compared_pairs(
@@ -183,14 +172,13 @@ def compare_models(
         seed=seed,
     )
     # The score whose parts are defined for so many classes.
-    decomposed = next(
-        (one for one in (chosen, SCORES["brier"]) if first.m <= one.parts_up_to), None
-    )
+    both = chosen, scores.SCORES["brier"]
+    decomposed = next((one for one in both if first.m <= one.parts_up_to), None)
     rows = tuple(
         ComparedModel(
             name=name,
-            scores={key: mean_score(values, weight) for key, values in scores[name].items()},
-            measures=reported(each, functions),
+            scores={key: scores.mean_score(values, weight) for key, values in losses[name].items()},
+            measures=scores.reported(each, functions),
             parts=_parts(each, decomposed),
             difference=_difference(name, against, pairs),
         )
@@ -203,7 +191,7 @@ def compare_models(
         reference=against,
         pairs=pairs,
         decomposed=decomposed.title if decomposed else "",
-        lens_of_measures=lens_of_measures(first.m),
+        lens_of_measures=scores.lens_of_measures(first.m),
         confidence=confidence,
         n=first.n,
         m=first.m,
@@ -253,7 +241,7 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
             rule = f"models must have the same labels as {first!r}"
             raise invalid(rule, f"another at row {row} of {name!r}", remedy)
         same = (model.sample_weight is None) == (one.sample_weight is None)
-        if not same or not np.array_equal(weights_of(model), weights_of(one)):
+        if not same or not np.array_equal(scores.weights_of(model), scores.weights_of(one)):
             rule = "models must have the same sample weights"
             raise invalid(rule, f"others in {name!r}", "give all of them the same")
     return seen
@@ -288,7 +276,7 @@ def _difference(
     return None
 
 
-def _parts(predictions: Predictions, score: ProperScore | None) -> dict[str, float]:
+def _parts(predictions: Predictions, score: scores.ProperScore | None) -> dict[str, float]:
     """Return miscalibration, discrimination and uncertainty, summed over more than two classes."""
     if score is None:
         return {}

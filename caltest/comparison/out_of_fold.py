@@ -13,15 +13,9 @@ from scipy.special import stdtrit
 from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
+from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
 from caltest.comparison.maps import SHIFT, held_out, resolve_calibrators, set_of, simple_maps
-from caltest.comparison.outcomes import (
-    CalibrationTests,
-    evaluate,
-    held_out_scores,
-    make_calibration_tests,
-    rows_of,
-)
 from caltest.comparison.scores import SCORES, check_score, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
@@ -138,7 +132,7 @@ def out_of_fold(
     >>> found["temperature"].tests[0].pvalue == result["temperature"].tests[0].pvalue
     True
     """
-    tests_of = make_calibration_tests(**tests)
+    tests_of = outcomes.make_calibration_tests(**tests)
     seed = checks.check_seed(rng)
     data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
@@ -146,23 +140,23 @@ def out_of_fold(
         predictions, data, folds=(cv, None), score=check_score(score), tests_of=tests_of, seed=seed
     )
     every = range(len(setup.pairs))
-    outcomes, predicted = {}, {}
+    results, predicted = {}, {}
     for name, calibrator in maps.items():
         if progress is not None:
             progress(f"calibrator {name}")
-        outcome = outcomes[name] = evaluate(calibrator, setup, every)
+        outcome = results[name] = outcomes.evaluate(calibrator, setup, every)
         probs = [part.probs for part in outcome.parts if part.probs is not None]
         if not outcome.reason:
             predicted[name] = held_out(predictions, setup.rows, np.concatenate(probs))
     return OutOfFold(
-        rows=rows_of(maps, outcomes, setup),
+        rows=outcomes.rows_of(maps, results, setup),
         maps=maps,
         predictions=predicted,
-        scores={name: outcome.scores for name, outcome in outcomes.items()},
-        tests=tuple(test for tests in outcomes[REFERENCE].tests.values() for test in tests),
+        scores={name: outcome.scores for name, outcome in results.items()},
+        tests=tuple(test for tests in results[REFERENCE].tests.values() for test in tests),
         weight=setup.weight,
         units=setup.units,
-        **facts_of(outcomes, setup, cv),
+        **facts_of(results, setup, cv),
     )
 
 
@@ -468,13 +462,13 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     if min(part.n for part in parts) < FEWEST_ROWS:
         return None
     most = max(MOST_NUMBERS // (m * len(parts)), FEWEST_SAMPLED)
-    tests = CalibrationTests(0, n_jobs)
+    tests = outcomes.CalibrationTests(0, n_jobs)
     setups = [make_setup(_sample(part, most, seed), tests_of=tests, seed=seed) for part in parts]
     seen = all(np.unique(one.predictions.labels[one.rows]).size == m for one in setups)
     maps = resolve_calibrators(simple_maps(m) if seen else [TEMPERATURE], m)
     scores = {}
     for name, one in maps.items():
-        own = [held_out_scores(one, setup) for setup in setups]
+        own = [outcomes.held_out_scores(one, setup) for setup in setups]
         keys = own[0] if all(own) else ()
         scores[name] = {key: np.concatenate([part[key] for part in own]) for key in keys}
     weight = np.concatenate([setup.weight for setup in setups])

@@ -39,6 +39,7 @@ from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order
 
 NOT_KEPT = FittedMap(None)
+ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
 
 
 class ComparedOptions(ColumnOptions, MeasureOptions, total=False):
@@ -137,6 +138,11 @@ class Setup:
         """Their clusters, or numbers."""
         return units_of(self.predictions.subset(self.rows), self.weight)
 
+    def fitted(self, calibrator: Calibrator) -> list[FittedMap]:
+        """Fit a calibrator to every training set."""
+        fits = [(calibrator, self.data, self.predictions.classes, fold) for fold in self.pairs]
+        return list(map_threads(fit_map, fits, self.tests_of.n_jobs))
+
 
 @dataclass(frozen=True, slots=True)
 class CrossValidated:
@@ -164,7 +170,7 @@ class CrossValidated:
     """
 
     parts: tuple[FittedMap, ...]
-    tests: Mapping[tuple[int, ...], tuple[HTest, ...]]
+    tests: ByFolds
     scores: Mapping[str, Floats]
     measures: Mapping[str, float]
     loss: float | None
@@ -194,16 +200,14 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Cro
 
     The predictions of the folds in `keep` stay in the outcome; all would take much memory.
     """
-    fits = [(calibrator, setup.data, setup.predictions.classes, fold) for fold in setup.pairs]
-    outcome = _tested_outcome(list(map_threads(fit_map, fits, setup.tests_of.n_jobs)), setup)
+    outcome = _outcome(setup.fitted(calibrator), setup, {})
     kept = tuple(part if k in keep else NOT_KEPT for k, part in enumerate(outcome.parts))
     return replace(outcome, parts=kept)
 
 
 def held_out_scores(calibrator: Calibrator, setup: Setup) -> dict[str, Floats]:
     """Return the scores of the held-out rows by name; empty where rows leave a fit undefined."""
-    fits = [(calibrator, setup.data, setup.predictions.classes, fold) for fold in setup.pairs]
-    parts = list(map_threads(fit_map, fits, setup.tests_of.n_jobs))
+    parts = setup.fitted(calibrator)
     probs = [part.probs for part in parts if part.probs is not None and not part.notes]
     if len(probs) < len(parts):
         return {}
@@ -222,14 +226,10 @@ def of_selected(
         for folds, tests in outcomes[name].tests.items()
         if {chosen[k] for k in folds} == {name}
     }
-    return _tested_outcome(parts, setup, known)
+    return _outcome(parts, setup, known)
 
 
-def _tested_outcome(
-    parts: Sequence[FittedMap],
-    setup: Setup,
-    known: Mapping[tuple[int, ...], tuple[HTest, ...]] | None = None,
-) -> CrossValidated:
+def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
     failed = [part.reason for part in parts if part.probs is None]
     probs = [part.probs for part in parts if part.probs is not None]
@@ -238,13 +238,25 @@ def _tested_outcome(
         return CrossValidated(tuple(parts), {}, {}, {}, None, reason=why, notes=notes)
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
     scores = row_scores(pooled, setup.score)
-    tests, why = _tested(parts, probs, setup, known or {})
+    remarks = []
     observed = np.take_along_axis(pooled.probs, pooled.labels[:, None], axis=1)[:, 0]
     count = int(np.count_nonzero((observed == 0) & (weights_of(pooled) > 0)))
-    impossible = (
-        f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}, so that "
-        "the log loss is infinite"
-    ) * (count > 0)
+    if count:
+        text = f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}"
+        remarks.append(f"{text}, so that the log loss is infinite")
+    tests = {}
+    try:  # the rows of folds whose maps agree together
+        for folds in folds_that_agree(parts):
+            rows = np.concatenate([setup.pairs[k][1] for k in folds])
+            order = np.argsort(rows, kind="stable")  # that of the data
+            own = np.concatenate([probs[k] for k in folds])[order]
+            # Of all folds together the seed is that of the caller.
+            seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
+            part = held_out(setup.predictions, rows[order], own)
+            tests[folds] = known.get(folds) or setup.tests_of(part, seed)
+    except NotApplicable as error:
+        tests = {}
+        remarks.append(f"not tested in the held-out parts: {error}")
     return CrossValidated(
         parts=tuple(parts),
         tests=tests,
@@ -252,33 +264,8 @@ def _tested_outcome(
         measures=reported(pooled, setup.measures),
         loss=mean_score(scores[setup.score.title], setup.weight),
         notes=notes,
-        remarks=tuple(filter(None, (impossible, why))),
+        remarks=tuple(remarks),
     )
-
-
-def _tested(
-    parts: Sequence[FittedMap],
-    probs: Sequence[Floats],
-    setup: Setup,
-    known: Mapping[tuple[int, ...], tuple[HTest, ...]],
-) -> tuple[dict[tuple[int, ...], tuple[HTest, ...]], str]:
-    """Test the rows of folds whose maps agree together, or say why a test has no meaning there."""
-    tested = {}
-    for folds in folds_that_agree(parts):
-        if folds in known:
-            tested[folds] = known[folds]
-            continue
-        rows = np.concatenate([setup.pairs[k][1] for k in folds])
-        order = np.argsort(rows, kind="stable")  # that of the data
-        own = np.concatenate([probs[k] for k in folds])[order]
-        part = held_out(setup.predictions, rows[order], own)
-        # Of all folds together the seed is that of the caller.
-        seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
-        try:
-            tested[folds] = setup.tests_of(part, seed)
-        except NotApplicable as error:
-            return {}, f"not tested in the held-out parts: {error}"
-    return tested, ""
 
 
 def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
