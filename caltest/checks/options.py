@@ -43,15 +43,14 @@ def check_instance(
     kind: type[Instance],
     name: str,
     remedy: str = "see caltest.kernels",
-    *,
-    called: str = "",
+    what: str = "",
 ) -> Instance:
     """Check that `value` is a `kind`, not the class itself or something else."""
     if isinstance(value, kind):
         return value
     got = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
     remedy = "add parentheses" if isinstance(value, type) else remedy
-    raise invalid(f"{name} must be a {called or kind.__name__}", got, remedy)
+    raise invalid(f"{name} must be a {what or kind.__name__}", got, remedy)
 
 
 def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
@@ -365,4 +364,4 @@ def check_optional_integer(value: object, name: str, minimum: int = 1) -> int | 
 def check_calibrator(value: object, kind: type[Instance], name: str = "calibrator") -> Instance:
     """Check that a calibrator is an object of the class `kind`."""
     remedy = "pass one, such as caltest.calibrators.Identity()"
-    return check_instance(value, kind, name, remedy, called="calibrator")
+    return check_instance(value, kind, name, remedy, "calibrator")

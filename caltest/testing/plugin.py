@@ -271,8 +271,8 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
         report.outcome, report.longrepr = "skipped", None
         return
     report.outcome = "failed"
-    told = ("\n".join(filter(None, (one.message, one.decision))) for one in rejected)
-    where = (f"{one.where}: AssertionError" for one in rejected)
-    report.longrepr = "\n\n".join(
-        f"{text}\n\n{line}" for text, line in zip(told, where, strict=True)
-    )
+    texts: list[str] = []
+    for one in rejected:
+        texts += ["\n".join(filter(None, (one.message, one.decision)))]
+        texts += [f"{one.where}: AssertionError"]
+    report.longrepr = "\n\n".join(texts)
