@@ -16,16 +16,7 @@ from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.checks.options import check_integer
-from caltest.comparison import outcomes
-from caltest.comparison.maps import (
-    TIME_LIMIT,
-    check_functions,
-    compared_by_default,
-    read_inputs,
-    resolve_calibrators,
-    set_of,
-    split,
-)
+from caltest.comparison import maps, outcomes
 from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
@@ -43,7 +34,7 @@ def compare_calibrators(
     y: object = None,
     *,
     calibrators: object = None,
-    time_limit: float | None = TIME_LIMIT,
+    time_limit: float | None = maps.TIME_LIMIT,
     score: str = "log-loss",
     cv: object = 5,
     inner_cv: object = None,
@@ -183,8 +174,8 @@ def compare_calibrators(
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)
-    predictions, calibration_set = read_inputs(given)
-    functions = check_functions(measures, COLUMNS, "measures")
+    predictions, calibration_set = maps.read_inputs(given)
+    functions = maps.check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:
         checks.check_positive(time_limit, "time_limit")
     setup = make_setup(
@@ -200,24 +191,26 @@ def compare_calibrators(
     left_out: list[str] = []
     if calibrators is None:
         fits = sum(len(inner) + 1 for inner in setup.inner) + 1
-        calibrators, left_out = compared_by_default(setup.n_fit, predictions.m, fits, time_limit)
-    maps = resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
+        calibrators, left_out = maps.compared_by_default(
+            setup.n_fit, predictions.m, fits, time_limit
+        )
+    compared = maps.resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     tell = progress or (lambda _done, _total: None)
     inner, found = {}, {}
-    for done, (name, calibrator) in enumerate(maps.items(), start=1):
+    for done, (name, calibrator) in enumerate(compared.items(), start=1):
         inner[name] = outcomes.inner_scores(calibrator, setup)
-        tell(done, 2 * len(maps))
+        tell(done, 2 * len(compared))
     winners = outcomes.selection(inner)  # by the training rows of each fold
-    for done, (name, calibrator) in enumerate(maps.items(), start=len(maps) + 1):
+    for done, (name, calibrator) in enumerate(compared.items(), start=len(compared) + 1):
         keep = [k for k, winner in enumerate(winners) if winner == name]
         found[name] = outcomes.evaluate(calibrator, setup, keep)
-        tell(done, 2 * len(maps))
+        tell(done, 2 * len(compared))
     everything = {**found, SELECTED: outcomes.of_selected(found, winners, setup)}
-    rows = outcomes.rows_of(maps, everything, setup, winners)
-    fitted = {name: found[name].loss for name in maps}
+    rows = outcomes.rows_of(compared, everything, setup, winners)
+    fitted = {name: found[name].loss for name in compared}
     losses = {name: one for name, one in fitted.items() if one is not None and not math.isnan(one)}
     selected = min(losses or fitted, key=lambda name: losses.get(name, math.inf))
-    best, notes_of_best = fit_to_all(maps[selected], predictions, calibration_set)
+    best, notes_of_best = fit_to_all(compared[selected], predictions, calibration_set)
     facts = facts_of(found, setup, cv)
     facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
     facts["library"] = predictions.library
@@ -248,7 +241,7 @@ def make_setup(
         rule = "inner_cv must be a number of folds or a splitter"
         remedy = "pass 5, or a splitter of scikit-learn, which splits each training set"
         raise invalid(rule, shown(inner_cv), remedy)
-    pairs = split(predictions, cv, split_seed, by_label=False)
+    pairs = maps.split(predictions, cv, split_seed, by_label=False)
     counts = np.bincount(np.concatenate([rows for _, rows in pairs]), minlength=predictions.n)
     if counts.max() > 1:
         row = int(counts.argmax())
@@ -258,12 +251,12 @@ def make_setup(
     outside = cv if isinstance(cv, int | np.integer) else FOLDS
     inside = outside if inner_cv is None else inner_cv
     inner = (
-        split(predictions.subset(train), inside, split_seed, by_label=True)
+        maps.split(predictions.subset(train), inside, split_seed, by_label=True)
         for train, _ in (pairs if nested else ())
     )
     return outcomes.Setup(
         predictions=predictions,
-        data=calibration_set or set_of(predictions),
+        data=calibration_set or maps.set_of(predictions),
         pairs=tuple(pairs),
         inner=tuple(map(tuple, inner)),
         score=score,

@@ -15,16 +15,8 @@ from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold
+from caltest.comparison import scores
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
-from caltest.comparison.scores import (
-    ProperScore,
-    mean_and_error,
-    mean_score,
-    reported,
-    row_scores,
-    units_of,
-    weights_of,
-)
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import METHODS, adjusted_pvalues
@@ -112,7 +104,7 @@ class Setup:
     data: CalibrationSet
     pairs: tuple[Fold, ...]
     inner: tuple[tuple[Fold, ...], ...]
-    score: ProperScore
+    score: scores.ProperScore
     tests_of: CalibrationTests
     measures: Mapping[str, object]
     seed: int
@@ -131,12 +123,12 @@ class Setup:
     @property
     def weight(self) -> Floats:
         """Their weights."""
-        return weights_of(self.predictions)[self.rows]
+        return scores.weights_of(self.predictions)[self.rows]
 
     @property
     def units(self) -> Codes:
         """Their clusters, or numbers."""
-        return units_of(self.predictions.subset(self.rows), self.weight)
+        return scores.units_of(self.predictions.subset(self.rows), self.weight)
 
     def fitted(self, calibrator: Calibrator) -> list[FittedMap]:
         """Fit a calibrator to every training set."""
@@ -188,9 +180,9 @@ def inner_scores(calibrator: Calibrator, setup: Setup) -> tuple[float, ...]:
     return tuple(map_threads(inner_score, searches, setup.tests_of.n_jobs))
 
 
-def selection(scores: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+def selection(inner: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """Return the name with the least inner score in each fold, the first of several."""
-    names, table = list(scores), np.array(list(scores.values()))
+    names, table = list(inner), np.array(list(inner.values()))
     places = np.where(np.isnan(table), np.inf, table).argmin(axis=0)
     return tuple(names[place] for place in places.tolist())
 
@@ -212,7 +204,7 @@ def held_out_scores(calibrator: Calibrator, setup: Setup) -> dict[str, Floats]:
     if len(probs) < len(parts):
         return {}
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
-    return row_scores(pooled, setup.score)
+    return scores.row_scores(pooled, setup.score)
 
 
 def of_selected(
@@ -237,10 +229,10 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
         why = f"not fitted in {len(failed)} of {len(parts)} folds: {failed[0]}"
         return CrossValidated(tuple(parts), {}, {}, {}, None, reason=why, notes=notes)
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
-    scores = row_scores(pooled, setup.score)
+    losses = scores.row_scores(pooled, setup.score)
     remarks = []
     observed = np.take_along_axis(pooled.probs, pooled.labels[:, None], axis=1)[:, 0]
-    count = int(np.count_nonzero((observed == 0) & (weights_of(pooled) > 0)))
+    count = int(np.count_nonzero((observed == 0) & (scores.weights_of(pooled) > 0)))
     if count:
         text = f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}"
         remarks.append(f"{text}, so that the log loss is infinite")
@@ -260,9 +252,9 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
     return CrossValidated(
         parts=tuple(parts),
         tests=tests,
-        scores=scores,
-        measures=reported(pooled, setup.measures),
-        loss=mean_score(scores[setup.score.title], setup.weight),
+        scores=losses,
+        measures=scores.reported(pooled, setup.measures),
+        loss=scores.mean_score(losses[setup.score.title], setup.weight),
         notes=notes,
         remarks=tuple(remarks),
     )
@@ -293,15 +285,15 @@ def rows_of(
     tested, weight, units = _combined(outcomes, setup), setup.weight, setup.units
     rows = []
     for name, outcome in outcomes.items():
-        difference, stderr = None, None
-        if outcome.scores:
+        difference, stderr, own = None, None, outcome.scores
+        if own:
             with np.errstate(invalid="ignore"):  # both infinite
-                differences = outcome.scores[setup.score.title] - reference
-            mean, stderr = mean_and_error(differences, weight, units)
+                differences = own[setup.score.title] - reference
+            mean, stderr = scores.mean_and_error(differences, weight, units)
             difference = None if math.isnan(mean) else mean
         row = ComparedCalibrator(
             name=name,
-            scores={key: mean_score(values, weight) for key, values in outcome.scores.items()},
+            scores={key: scores.mean_score(values, weight) for key, values in own.items()},
             measures=outcome.measures,
             difference=difference,
             stderr=stderr,
@@ -318,7 +310,7 @@ def _combined(
     outcomes: Mapping[str, CrossValidated], setup: Setup
 ) -> dict[str, tuple[TestedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
-    weight = weights_of(setup.predictions)
+    weight = scores.weights_of(setup.predictions)
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])
     parts: dict[str, list[TestedPart]] = {}
     for name, outcome in outcomes.items():

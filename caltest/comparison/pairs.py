@@ -9,15 +9,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import stdtrit
 
+from caltest.comparison import scores
 from caltest.comparison.outcomes import CalibrationTests
-from caltest.comparison.scores import (
-    ProperScore,
-    in_range,
-    mean_and_error,
-    sums_of_units,
-    units_of,
-    weights_of,
-)
 from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
@@ -35,8 +28,8 @@ ROWS = 1 << 14  # rows at a time, 8 MiB of signs
 
 def compared_pairs(
     models: Mapping[str, Predictions],
-    score: ProperScore,
-    scores: Mapping[str, Floats],
+    score: scores.ProperScore,
+    losses: Mapping[str, Floats],
     pairs: Sequence[tuple[str, str]],
     *,
     confidence: float,
@@ -45,19 +38,19 @@ def compared_pairs(
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""
     first = next(iter(models.values()))
-    weight = weights_of(first)
-    units = units_of(first, weight)
+    weight = scores.weights_of(first)
+    units = scores.units_of(first, weight)
     kept = weight > 0
     finite = {
-        name: values[kept] for name, values in scores.items() if np.isfinite(values[kept]).all()
+        name: values[kept] for name, values in losses.items() if np.isfinite(values[kept]).all()
     }
     flipped = _pvalues(finite, weight[kept], units, pairs, tests_of, seed)
     quantile = float(stdtrit(int(units.max()), (1.0 + confidence) / 2))
     compared = []
     for name, other in pairs:
         with np.errstate(invalid="ignore"):  # both infinite
-            differences = scores[name] - scores[other]
-        mean, stderr = mean_and_error(differences, weight, units)
+            differences = losses[name] - losses[other]
+        mean, stderr = scores.mean_and_error(differences, weight, units)
         low, high = None, None
         if stderr is not None and math.isfinite(mean):
             low, high = mean - quantile * stderr, mean + quantile * stderr
@@ -77,7 +70,7 @@ def compared_pairs(
             if pvalue is not None and pvalue > 1.0 - confidence and not low <= 0.0 <= high:
                 # The test does not reject 0: the interval about the same middle reaches it.
                 low, high = (0.0, low + high) if low > 0.0 else (low + high, 0.0)
-            low, high = in_range(low, high, score, first.m)
+            low, high = scores.in_range(low, high, score, first.m)
         compared.append(
             ScoreDifference(
                 name=name,
@@ -91,7 +84,7 @@ def compared_pairs(
         )
     notes = tuple(
         f"{name}: the score is infinite, so that no difference from it has an error or a p-value"
-        for name in scores
+        for name in losses
         if name not in finite
     )
     known = [pair.pvalue for pair in compared if pair.pvalue is not None]
@@ -104,7 +97,7 @@ def compared_pairs(
 
 
 def _pvalues(
-    scores: Mapping[str, Floats],
+    losses: Mapping[str, Floats],
     weight: Floats,
     units: Codes,
     pairs: Sequence[tuple[str, str]],
@@ -116,13 +109,13 @@ def _pvalues(
     The sum of the flipped differences is the difference of the flipped sums, so that k columns are
     summed and not k (k - 1) / 2.
     """
-    if len(scores) < 2:
+    if len(losses) < 2:
         return {}
-    table = np.column_stack(list(scores.values()))
+    table = np.column_stack(list(losses.values()))
     table = (table - table.mean(axis=1, keepdims=True)) * weight[:, None]
-    table = sums_of_units(table, units)
+    table = scores.sums_of_units(table, units)
     sums = flipped_sums(table, n_resamples=tests_of.n_resamples, seed=seed, n_jobs=tests_of.n_jobs)
-    place = {name: column for column, name in enumerate(scores)}
+    place = {name: column for column, name in enumerate(losses)}
     found = {}
     for name, other in pairs:
         if name in place and other in place:
@@ -177,7 +170,7 @@ def _batch(values: Floats, child: np.random.SeedSequence, size: int) -> Floats:
 def redrawn_pvalue(
     first: Predictions,
     second: Predictions,
-    score: ProperScore,
+    score: scores.ProperScore,
     differences: Floats,
     *,
     n_resamples: int,
@@ -223,7 +216,7 @@ def redrawn_pvalue(
     comment, JASA 75 (sharp null hypotheses); Gneiting, Raftery (2007), Strictly proper scoring
     rules, prediction, and estimation, JASA 102, section 2 (expected scores are linear).
     """
-    weight = weights_of(first)
+    weight = scores.weights_of(first)
     kept = np.flatnonzero(weight > 0)
     keys = resample_keys(seed, n_resamples)
     a, b, weight = first.probs[kept], second.probs[kept], weight[kept]
@@ -245,7 +238,7 @@ def _redrawn_sums(
     places: list[Floats],
     weight: Floats,
     rows: Order,
-    score: ProperScore,
+    score: scores.ProperScore,
     keys: Hashes,
 ) -> Floats:
     """Return the sums over rows of the differences at labels redrawn at each place, (k, B)."""
