@@ -105,14 +105,23 @@ def fit(
             summary += _out_of_fold({method: chosen}, predictions, given, options)
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
-    about = {  # what it was fitted on, so that it can be told again
-        "source": predictions.source,
-        "n": predictions.n,
-        "label": file.observed,
-        "columns": file.columns,
-        "sha256": data_hash(predictions),
+    saved = {
+        "schema": SCHEMA,
+        "caltest": __version__,
+        "title": fitted.title,
+        "classes": plain(np.asarray(fitted.classes_)),
+        "from_logits": bool(fitted.from_logits),
+        "data": {  # what it was fitted on, so that it can be told again
+            "source": predictions.source,
+            "n": predictions.n,
+            "label": file.observed,
+            "columns": file.columns,
+            "sha256": data_hash(predictions),
+        },
+        **fitted.to_dict(),
     }
-    write_text(map_json(fitted, about), output=output)
+    text = json.dumps(saved, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(f"{text}\n", output=output)
     if note and not quiet:
         echo(f"caltest: {note}\n", err=True)
     if summary:
@@ -300,33 +309,6 @@ class Map:
     def classes(self) -> list[str]:
         """Names of the classes as text."""
         return [str(name) for name in self.calibrator.classes_.tolist()]
-
-
-def map_json(calibrator: Calibrator, data: dict[str, Any]) -> str:
-    """Return the text of the file.
-
-    Parameters
-    ----------
-    calibrator : Calibrator
-        Fitted.
-    data : dict
-        What it was fitted on: source, n, label, columns, sha256.
-
-    Returns
-    -------
-    str
-        JSON that depends on the data, the options and the version only.
-    """
-    values = {
-        "schema": SCHEMA,
-        "caltest": __version__,
-        "title": calibrator.title,
-        "classes": plain(np.asarray(calibrator.classes_)),
-        "from_logits": bool(calibrator.from_logits),
-        "data": data,
-        **calibrator.to_dict(),
-    }
-    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_map(path: Path) -> Map:

@@ -156,7 +156,7 @@ def echo(content: str | bytes, *, err: bool = False) -> None:
     """Write to standard output, or to standard error, as it is where its encoding has that."""
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     if isinstance(content, str) and content.encode(encoding, "ignore").decode(encoding) != content:
-        # What the encoding lacks is written as \\uXXXX, which JSON reads as the same.
+        # What the encoding lacks is written as \uXXXX, which JSON reads as the same.
         content = "".join(
             one if one.encode(encoding, "ignore") else json.dumps(one)[1:-1] for one in content
         )

@@ -59,7 +59,8 @@ def test_calibration(
     model : classifier, calibrator, callable, array, Predictions or None
         A fitted classifier or calibrator with `predict_proba`; a callable X -> probabilities; an
         (n, m) array of probabilities, or (n,) for P(Y = 1); None where `data` is a Predictions or
-        a data frame that holds the probabilities.
+        a data frame that holds the probabilities. The pair (probabilities, labels) may stand here
+        alone.
     data : X, (X, y), y, data frame, path, iterator of data frames or Predictions
         y where `model` is an array; a data frame or lazy frame (Polars, DuckDB, Ibis, Dask, Spark),
         a path, a pattern such as ``"day=*/part-*.parquet"``, a list of paths or an iterator of
