@@ -356,8 +356,7 @@ def check_probs(
     InvalidInput
         If the shape, a value or the sum of a row is not that of probabilities.
     """
-    values = as_numbers(probs, name)
-    _check_shape_of_probs(values, name)
+    values = _numbers_of_probs(probs, name)
     if from_logits:
         _check_values_of_logits(values, classes, name)
         return read_only(_sigmoid(values) if values.ndim == 1 else _softmax(values))
@@ -384,8 +383,7 @@ def check_event_probs(probs: object, *, classes: object = None, name: str = "pro
 
     `both_columns` gives what `check_probs` returns for them. Parameters and errors are as there.
     """
-    values = as_numbers(probs, name)
-    _check_shape_of_probs(values, name)
+    values = _numbers_of_probs(probs, name)
     return read_only(_owned(values, classes, name))
 
 
@@ -410,8 +408,7 @@ def check_logits(logits: object, *, name: str = "logits") -> Floats:
     InvalidInput
         If the shape or a value is not that of logits.
     """
-    values = as_numbers(logits, name)
-    _check_shape_of_probs(values, name)
+    values = _numbers_of_probs(logits, name)
     _check_values_of_logits(values, None, name)
     if values.ndim == 2:
         return read_only(np.array(values, dtype=np.float64, order="C"))
@@ -421,7 +418,8 @@ def check_logits(logits: object, *, name: str = "logits") -> Floats:
     return read_only(matrix)
 
 
-def _check_shape_of_probs(values: AnyArray, name: str) -> None:
+def _numbers_of_probs(probs: object, name: str) -> AnyArray:
+    values = as_numbers(probs, name)
     rule = f"{name} must have shape (n, m), or (n,) for two classes"
     if values.ndim not in (1, 2):
         raise invalid(rule, f"shape {values.shape}", "pass one row per prediction")
@@ -429,6 +427,7 @@ def _check_shape_of_probs(values: AnyArray, name: str) -> None:
         raise invalid(f"{name} must have at least one row", f"shape {values.shape}", "pass data")
     if values.ndim == 2 and values.shape[1] < 2:
         raise invalid(rule, f"shape {values.shape}", "pass P(class 1) as one dimension, .ravel()")
+    return values
 
 
 def _seem_percentages(values: AnyArray) -> bool:

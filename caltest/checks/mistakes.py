@@ -48,11 +48,8 @@ def check_not_numbered_from_one(probs: Floats, codes: Codes, name: str = "labels
 def check_not_swapped(probs: AnyArray, labels: AnyArray) -> None:
     """Recognise labels passed as probs: whole numbers or text where labels hold fractions."""
     if _has_fractions(labels) and not _has_fractions(probs):
-        raise invalid(
-            "probs must come before labels",
-            "fractions as labels and none as probs",
-            "swap the two arguments",
-        )
+        got = "fractions as labels and none as probs"
+        raise invalid("probs must come before labels", got, "swap the two arguments")
 
 
 def check_not_classified(probs: object, model: object) -> object:
