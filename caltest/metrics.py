@@ -19,9 +19,22 @@ __all__ = ["Scorer", "get_scorer", "get_scorer_names", "get_scorers", "score"]
 
 PROPER = {"neg_log_loss": "log-loss", "neg_brier": "brier", "spherical": "spherical"}
 _ERROR_KEYS = (
-    "ece", "classwise-ece", "debiased-ece", "kde-ece", "mce", "smooth-ece", "ks", "kuiper", "mmce",
-    "skce", "kce", "ici", "e50", "e90", "emax",
-)  # fmt: skip
+    "ece",
+    "classwise-ece",
+    "debiased-ece",
+    "kde-ece",
+    "mce",
+    "smooth-ece",
+    "ks",
+    "kuiper",
+    "mmce",
+    "skce",
+    "kce",
+    "ici",
+    "e50",
+    "e90",
+    "emax",
+)
 ERRORS = {f"neg_{key.replace('-', '_')}": key for key in _ERROR_KEYS}
 
 

@@ -17,10 +17,10 @@ Instance = TypeVar("Instance")
 Item = TypeVar("Item")
 ADAPTIVE = "adaptive"  # as many resamples as the answer needs
 GIB = 2**30  # bytes: what an array of a stated size may take
-CORRECTIONS = (
-    "joint", "holm", "bonferroni", "sidak", "holm-sidak", "simes-hochberg", "hommel", "fdr_bh",
-    "fdr_by", "fdr_tsbh", "fdr_tsbky", "none",
-)  # fmt: skip
+CORRECTIONS = (  # for several tests
+    *("joint", "holm", "bonferroni", "sidak", "holm-sidak", "simes-hochberg", "hommel"),
+    *("fdr_bh", "fdr_by", "fdr_tsbh", "fdr_tsbky", "none"),
+)
 OPPOSITE = {"level": "confidence", "confidence": "level"}
 CALENDAR = ("isoformat", "freqstr", "closed_left")  # what dates, periods and intervals have
 WORD = 2**32  # seeds that stand for a generator are 32-bit words, short enough to print

@@ -6,6 +6,12 @@ from caltest.comparison.out_of_fold import BestMap, OutOfFold, best_map, out_of_
 from caltest.comparison.ranking import Ranking, rank_methods
 
 __all__ = [
-    "BestMap", "OutOfFold", "Ranking", "best_map", "compare_calibrators", "compare_models",
-    "out_of_fold", "rank_methods",
-]  # fmt: skip
+    "BestMap",
+    "OutOfFold",
+    "Ranking",
+    "best_map",
+    "compare_calibrators",
+    "compare_models",
+    "out_of_fold",
+    "rank_methods",
+]

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from caltest.testing.htest_checks import check_lens, check_model, check_test
 
 __all__ = [
-    "TooFewRowsWarning", "assert_calibrated", "assert_within", "check_calibrator", "check_lens",
-    "check_model", "check_test", "strategies",
-]  # fmt: skip
+    "TooFewRowsWarning",
+    "assert_calibrated",
+    "assert_within",
+    "check_calibrator",
+    "check_lens",
+    "check_model",
+    "check_test",
+    "strategies",
+]
 
 _NAMES = {
     "TooFewRowsWarning": "caltest.testing.assertions",

@@ -23,9 +23,17 @@ from caltest.predictions import Predictions
 from caltest.types import Codes, Floats
 
 __all__ = [
-    "Recalibration", "datasets", "degenerate", "encodings", "labels", "logits", "predictions",
-    "probs", "recalibration_maps", "weights",
-]  # fmt: skip
+    "Recalibration",
+    "datasets",
+    "degenerate",
+    "encodings",
+    "labels",
+    "logits",
+    "predictions",
+    "probs",
+    "recalibration_maps",
+    "weights",
+]
 
 Size = int | tuple[int, int]
 
