@@ -26,7 +26,8 @@ from sklearn.isotonic import IsotonicRegression
 import caltest as ct
 from caltest.calibrators import REGISTRY
 from caltest.comparison.outcomes import fisher_pvalue
-from caltest.comparison.scores import SCORES, flipped_sums, redrawn_pvalue
+from caltest.comparison.pairs import flipped_sums, redrawn_pvalue
+from caltest.comparison.scores import SCORES
 
 N_RESAMPLES = 199
 DRAWS = 999  # of the comparison of models

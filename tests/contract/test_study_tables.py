@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -69,3 +70,11 @@ def test_study_without_rows_is_an_error(study_rows):
     """A test that no study has run must not have an empty section."""
     with pytest.raises(ValueError, match="no study has a row of the test 'unheard-of'"):
         study_rows.section_lines("unheard-of", DOCS)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("study", sorted((DOCS / "studies").glob("*.py")), ids=lambda f: f.stem)
+def test_study_finds_what_it_imports(study, monkeypatch):
+    """Studies run on request only: names that moved are noticed here."""
+    monkeypatch.syspath_prepend(study.parent)
+    runpy.run_path(str(study), run_name="study")
