@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +15,7 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.gp import fit
 from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.optimize import FittedGP
-from caltest.calibrators.gp.process import LatentPosterior
+from caltest.calibrators.gp.process import KERNELS, LatentPosterior
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
@@ -40,7 +40,9 @@ class GPCalibrator(Calibrator):
     One function f serves all classes, so that the number of parameters does not grow with m:
 
     .. math:: v(z)_j = E \frac{e^{f(z_j)}}{\sum_k e^{f(z_k)}}, \quad f \sim GP(\mu, k), \quad
-        k(z, z') = \theta e^{-(z - z')^2 / 2 \ell^2} + s 1[\text{same latent variable}].
+        k(z, z') = \theta c(|z - z'| / \ell) + s 1[\text{same latent variable}].
+
+    The correlation c is that of `kernel`, by default :math:`e^{-d^2 / 2}` as in the paper.
 
     The prior mean is log z for probabilities and z for logits: a priori the map is the identity.
     The posterior is approximated by q(u) = N(L m, L S L') at inducing inputs, where L L' is the
@@ -60,10 +62,17 @@ class GPCalibrator(Calibrator):
         more than 30 % of the rows have one above 0.999, so that sure and very sure predictions
         have the same z, the centred logarithms of probabilities at their best temperature, mixed
         with a share of 1 / (n + 1) of the uniform ones, if their evidence lower bound is greater.
-    mean_function : {"identity", "zero"}
+    kernel : {"rbf", "matern52", "matern32"}, default "rbf"
+        How smooth f is: c(d) is the squared exponential, :math:`(1 + a + a^2 / 3) e^{-a}` with
+        :math:`a = \sqrt 5 d`, of a function with two derivatives, or :math:`(1 + a) e^{-a}` with
+        :math:`a = \sqrt 3 d`, of one with a single derivative. A fit with a Matern kernel takes
+        longer where classes are many: it visits all pairs of them.
+    mean_function : {"identity", "zero"} or callable, default "identity"
         The prior mean of f: that of the identity map, log z or z of logits (section 3), or zero, a
-        priori a map to the uniform prediction; pycalib takes either. With zero the kernel
-        alone carries the map: raise `variance_bounds` where scores are logits.
+        priori a map to the uniform prediction. With zero the kernel alone carries the map: raise
+        `variance_bounds` where scores are logits. A function takes an array of scores, the
+        probabilities or logits that were given, and returns an array of the same shape; such a
+        map is saved by pickle, not as JSON.
     covariance : {"full", "diagonal"}, default "full"
         Whether the covariances of the latent variables within a row count. The paper's software
         takes the variances alone.
@@ -170,7 +179,8 @@ class GPCalibrator(Calibrator):
 
     n_inducing: int = 10
     scores: str = "auto"
-    mean_function: str = "identity"
+    kernel: str = "rbf"
+    mean_function: str | Callable[[Floats], object] = "identity"
     covariance: str = "full"
     expectation: str = "taylor"
     inference: str = "auto"
@@ -194,14 +204,14 @@ class GPCalibrator(Calibrator):
         scores, units = fit.scores_of(data)
         fitted = self._maximise(scores, units)
         saturated = 0.0 if self.from_logits else _saturated(scores, units)
-        if saturated and self.scores == "auto":
+        if saturated and self.scores == "auto" and not callable(self.mean_function):
             others, units_of_others = fit.scores_of(self._with_temperature(data))
             other = self._maximise(others, units_of_others)
             if other.value > fitted.value:
                 fitted, scores, units = other, others, units_of_others
             else:
                 self._without_temperature()
-        elif saturated:
+        elif saturated and self.scores == "probabilities":
             self._note(
                 f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
                 "scores of sure and very sure predictions are the same; pass scores='auto'"
@@ -214,7 +224,7 @@ class GPCalibrator(Calibrator):
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
         self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
         self.n_evaluations_ = fitted.evaluations
-        known = bound(self._of_mean(scores), q, full=True, n_jobs=self.n_jobs)
+        known = bound(self._of_mean(scores, units), q, full=True, n_jobs=self.n_jobs)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
 
@@ -245,7 +255,9 @@ class GPCalibrator(Calibrator):
     def _check(self, m: int) -> None:
         checks.check_integer(self.n_inducing, "n_inducing")
         checks.check_choice(self.scores, ("auto", "probabilities"), "scores")
-        checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
+        checks.check_choice(self.kernel, tuple(KERNELS), "kernel")
+        if not callable(self.mean_function):
+            checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
         checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
         checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
         checks.check_choice(
@@ -261,12 +273,23 @@ class GPCalibrator(Calibrator):
         checks.check_optional_integer(self.batch_size, "batch_size")
         checks.check_jobs(self.n_jobs)
 
-    def _of_mean(self, scores: GPScores) -> GPScores:
+    def _of_mean(self, scores: GPScores, units: fit.Units) -> GPScores:
         """Return the scores with the prior mean that the option names."""
-        return replace(scores, prior=(self.mean_function == "identity") * scores.prior)
+        return replace(scores, prior=self._prior_mean(units.scores(scores.z), scores.prior))
+
+    def _prior_mean(self, z: Floats, identity: Floats) -> Floats:
+        """Return the prior mean at scores z, of their shape, from that of the identity map."""
+        if not callable(self.mean_function):
+            return (self.mean_function == "identity") * identity
+        mean = as_numbers(self.mean_function(z), "what mean_function returns").astype("float64")
+        if mean.shape != z.shape or not np.isfinite(mean).all():
+            got = f"{np.sum(~np.isfinite(mean))} that are not finite and the shape {mean.shape}"
+            rule = f"mean_function must return finite numbers in the shape of z, {z.shape}"
+            raise invalid(rule, got, "pass a function that goes element by element")
+        return mean
 
     def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
-        scores = self._of_mean(scores)
+        scores = self._of_mean(scores, units)
         boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
         limits = fit.kernel_limits(*boxes, extent=units.extent if self.logarithmic_ else None)
         plan = fit.FitSettings(
@@ -277,7 +300,7 @@ class GPCalibrator(Calibrator):
             tol=self.tol,
             n_jobs=self.n_jobs,
         )
-        start = fit.first_guess(scores, limits, self.n_inducing)
+        start = fit.first_guess(scores, limits, self.n_inducing, KERNELS[self.kernel])
         return fit.fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
 
     def _look_for_falls(self, scores: GPScores) -> None:
@@ -303,7 +326,9 @@ class GPCalibrator(Calibrator):
     @property
     def _latent(self) -> LatentPosterior:
         kernel = (self.variance_, self.scale_, self.noise_)
-        return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
+        return LatentPosterior(
+            self.mean_, self.root_, self.positions_, *kernel, KERNELS[self.kernel]
+        )
 
     @property
     def _units(self) -> fit.Units:
@@ -333,7 +358,7 @@ class GPCalibrator(Calibrator):
         if self.knots_.size:
             return fit.interpolated(self.knots_, self.heights_, prior)
         u = self._units.of(z.ravel())
-        mean = (self.mean_function == "identity") * prior
+        mean = self._prior_mean(z, prior)
         return mean + fit.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:

@@ -252,19 +252,22 @@ class Tables:
 
 def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Tables:
     """Compute the process on the grid."""
-    at = process.project(q, process.grid(scores.low, scores.high, q.scale))
+    at = process.project(q, process.grid(scores.low, scores.high, q.scale, q.kernel))
     mean, variance = variational.marginals(at.A, q.variance, q.m, q.C)
     size = at.x.size * process.fourier_size(at.x, q.scale)
-    if not full or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
+    of_pairs = q.kernel is not process.RBF
+    if not full or of_pairs or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
         return Tables(q, at, full, mean, variance, None, None)
     return Tables(q, at, full, mean, variance, *process.fourier_features(at.x, q.variance, q.scale))
 
 
-def kept_stencils(scores: GPScores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
+def kept_stencils(
+    scores: GPScores, q: process.LatentPosterior, n_jobs: int | None
+) -> list[Stencil] | None:
     """Return the stencils of each block, or None where they would not stay in the cache."""
     if scores.z.size > HELD:
         return None
-    x = process.grid(scores.low, scores.high, scale)
+    x = process.grid(scores.low, scores.high, q.scale, q.kernel)
     tasks = [(block.z.ravel(), x) for block in _blocks(scores, x.size)]
     return list(map_threads(process.stencils, tasks, n_jobs))
 
@@ -387,7 +390,9 @@ def _products(
         squares, by_scale = Y.sum(axis=1), Y @ known.slope
         product = process.gather_rows(*stencil, V, K)
     else:
-        product, by_scale = process.pair_products(scores.z, sigma, q.variance, q.scale)
+        product, by_scale = process.pair_products(
+            scores.z, sigma, q.variance, q.scale, q.kernel.order
+        )
         squares = np.einsum("ik,ik->i", sigma, product)
         product += process.gather_rows(*stencil, V, K)
     product += q.noise * sigma
@@ -440,8 +445,9 @@ def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: f
         by_L, by_Z, kernel = by_L + back.L, by_Z + back.Z, kernel + back.kernel
     more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
     by_inner = variational.cholesky_back(at.L, by_L + more_L)
-    of_inner = process.rbf_line_back(by_inner, at.inner, q.Z, q.Z, q.scale)
-    of_B = process.rbf_line_back(by_B, at.B, q.Z, at.x, q.scale)
+    kernel_of = (q.variance, q.scale, q.kernel)
+    of_inner = process.kernel_line_back(by_inner, q.Z, q.Z, *kernel_of)
+    of_B = process.kernel_line_back(by_B, q.Z, at.x, *kernel_of)
     by_Z = by_Z + 2 * of_inner[2] + of_B[2]  # k(Z, Z) depends on Z twice
     log_kernel = [
         kernel[0] + of_inner[0] + of_B[0] + q.variance * by_variance.sum(),

@@ -110,13 +110,17 @@ def _or(value: object, default: Interval, name: str) -> Interval:
     return default if value is None else check_interval(value, name)
 
 
-def first_guess(scores: GPScores, limits: optimize.Limits, n_inducing: int) -> LatentPosterior:
+def first_guess(
+    scores: GPScores, limits: optimize.Limits, n_inducing: int, which: process.Kernel
+) -> LatentPosterior:
     """Return the prior at the inducing inputs by k-means."""
     weight = np.repeat(scores.weight, scores.z.shape[1])
     Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
     intervals = (limits.variance, limits.scale, limits.noise)
-    kernel = [float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)]
-    return LatentPosterior(np.zeros(Z.size), np.eye(Z.size), Z, *kernel)
+    variance, scale, noise = (
+        float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)
+    )
+    return LatentPosterior(np.zeros(Z.size), np.eye(Z.size), Z, variance, scale, noise, which)
 
 
 def fit_process(
@@ -137,7 +141,7 @@ def fit_process(
     paths: Paths | None = None
     if plan.n_samples is not None:
         ratio = (scores.high - scores.low) / limits.scale[0]
-        paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng)
+        paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng, start.kernel)
     if size < n:
         return optimize.maximise_batches(
             scores,
@@ -259,7 +263,7 @@ def latent_mean(q: process.LatentPosterior, z: Floats) -> Floats:
     mean = np.empty(z.size)
     for start in range(0, z.size, POINTS):
         part = slice(start, start + POINTS)
-        mean[part] = process.rbf_line(z[part], q.Z, q.variance, q.scale) @ weights
+        mean[part] = q.prior(z[part], q.Z) @ weights
     return mean
 
 
@@ -271,14 +275,14 @@ def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Fl
     far = process.project(q, x)
     beside = far.A @ share
     beside -= q.C @ (q.C.T @ beside)
-    column = process.rbf_line(x, x[:1], q.variance, q.scale)[:, 0]  # the grid is even
+    column = q.prior(x, x[:1])[:, 0]  # the grid is even
     level = share @ matmul_toeplitz(column, share) - (far.A @ share) @ beside
     variance = np.empty(z.size)
     size = max(1, PRODUCTS // x.size)
     for start in range(0, z.size, size):
         part = slice(start, start + size)
         A = process.project(q, z[part]).A
-        shared = process.rbf_line(z[part], x, q.variance, q.scale) @ share - A.T @ beside
+        shared = q.prior(z[part], x) @ share - A.T @ beside
         variance[part] = marginals(A, q.variance, q.m, q.C)[1] - 2 * shared + level
     return np.maximum(variance, 0.0) + q.noise
 
@@ -287,7 +291,7 @@ def span(
     q: process.LatentPosterior, low: float, high: float, domain: list[float]
 ) -> tuple[float, float]:
     """Return the range beyond which the data say nothing: f is there as at its ends."""
-    reach = process.DAMPED * q.scale
+    reach = q.kernel.reach * q.scale
     return max(low - reach, domain[0]), min(high + reach, domain[1])
 
 
@@ -319,7 +323,7 @@ class Predictor:
         S: int,
     ) -> None:
         self.q, self.within, self.full = q, within, full
-        self.at = process.project(q, process.grid(*within, q.scale))
+        self.at = process.project(q, process.grid(*within, q.scale, q.kernel))
         self.variance = marginals(self.at.A, q.variance, q.m, q.C)[1]
         self.paths = self._paths(normal, S) if full else None
         self.classes = _with_mirror(normal.standard_normal((K, (S + 1) // 2)), S)
@@ -328,7 +332,7 @@ class Predictor:
         """Draw S functions around the mean, on the grid, (G, S)."""
         low, high = self.within
         ratio = (high - low) / self.q.scale
-        half = process.random_paths(1, self.q.m.size, (S + 1) // 2, ratio, normal)
+        half = process.random_paths(1, self.q.m.size, (S + 1) // 2, ratio, normal, self.q.kernel)
         centred = replace(self.q, m=np.zeros_like(self.q.m))
         return _with_mirror(process.paths_on(half, centred, self.at, low).values, S)
 
@@ -378,7 +382,7 @@ def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: 
         if full:
             spreads = [q.C.T @ A for A in ends]
             distance = (z[part, 1] - z[part, 0]) / q.scale
-            shared = q.variance * np.exp(-0.5 * distance**2)
+            shared = q.variance * process.correlation(distance**2, q.kernel.order)[0]
             shared += np.sum(spreads[0] * spreads[1] - ends[0] * ends[1], axis=0)
             variance = variance - 2 * shared
         deviation = np.sqrt(np.maximum(variance, 0.0))
