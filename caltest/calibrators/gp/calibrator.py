@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri, softmax
@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.gp import fit
+from caltest.calibrators.gp import fit, optimize
 from caltest.calibrators.gp.elbo import GPScores, bound
-from caltest.calibrators.gp.optimize import FittedGP
-from caltest.calibrators.gp.process import KERNELS, LatentPosterior
+from caltest.calibrators.gp.process import KERNELS, LatentPosterior, random_paths
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
@@ -205,7 +204,11 @@ class GPCalibrator(Calibrator):
         fitted = self._maximise(scores, units)
         saturated = 0.0 if self.from_logits else _saturated(scores, units)
         if saturated and self.scores == "auto" and not callable(self.mean_function):
-            others, units_of_others = fit.scores_of(self._with_temperature(data))
+            z, (share, total) = data.inputs.logits, shares(data.weight, data.inputs.n)
+            beta, _ = inverse_temperature(z[share > 0], data.codes[share > 0], share[share > 0])
+            self.temperature_, self.smoothing_ = 1 / beta, 1 / (total + 1)
+            tempered = CalibrationSet(self._scored(data.inputs), data.codes, data.weight)
+            others, units_of_others = fit.scores_of(tempered)
             other = self._maximise(others, units_of_others)
             if other.value > fitted.value:
                 fitted, scores, units = other, others, units_of_others
@@ -227,14 +230,6 @@ class GPCalibrator(Calibrator):
         known = bound(self._of_mean(scores, units), q, full=True, n_jobs=self.n_jobs)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
-
-    def _with_temperature(self, data: CalibrationSet) -> CalibrationSet:
-        """Set the temperature and return the data with the scores that it gives."""
-        z, (share, total) = data.inputs.logits, shares(data.weight, data.inputs.n)
-        kept = share > 0
-        beta, _ = inverse_temperature(z[kept], data.codes[kept], share[kept])
-        self.temperature_, self.smoothing_ = 1 / beta, 1 / (total + 1)
-        return CalibrationSet(self._scored(data.inputs), data.codes, data.weight)
 
     def _without_temperature(self) -> None:
         for name in ("temperature_", "smoothing_"):
@@ -288,20 +283,37 @@ class GPCalibrator(Calibrator):
             raise invalid(rule, got, "pass a function that goes element by element")
         return mean
 
-    def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
+    def _maximise(self, scores: GPScores, units: fit.Units) -> optimize.FittedGP:
+        """Fit the process, with the prior mean of the option."""
         scores = self._of_mean(scores, units)
-        boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
-        limits = fit.kernel_limits(*boxes, extent=units.extent if self.logarithmic_ else None)
-        plan = fit.FitSettings(
-            full=self.covariance == "full",
-            n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
-            batch_size=self.batch_size,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
+        bounds = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
+        limits = fit.kernel_limits(*bounds, extent=units.extent if self.logarithmic_ else None)
+        # The prior at the inducing inputs by k-means.
+        weight = np.repeat(scores.weight, scores.z.shape[1])
+        Z = fit.line_kmeans(scores.z.ravel(), weight, self.n_inducing)
+        boxes = (limits.variance, limits.scale, limits.noise)
+        theta, scale, noise = (
+            float(np.clip(x, *box)) for x, box in zip(fit.START, boxes, strict=True)
         )
-        start = fit.first_guess(scores, limits, self.n_inducing, KERNELS[self.kernel])
-        return fit.fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
+        which, M = KERNELS[self.kernel], Z.size
+        start = LatentPosterior(np.zeros(M), np.eye(M), Z, theta, scale, noise, which)
+        # Equation 7 first; then draws and mini-batches, where these are asked for.
+        rng, (n, K) = np.random.default_rng(self.seed_), scores.z.shape
+        size = n if self.batch_size is None else min(n, self.batch_size)
+        batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
+        full: dict[str, Any] = {"full": self.covariance == "full", "n_jobs": self.n_jobs}
+        ends: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        fitted = optimize.maximise(batch, start, limits, **full, **ends)
+        paths = None
+        if self.expectation == "monte-carlo":
+            ratio = (scores.high - scores.low) / limits.scale[0]
+            paths = random_paths(K, M, self.n_samples, ratio, rng, which)
+        if size < n:
+            sizes: dict[str, Any] = {"batch_size": size, "n_steps": self.max_iter, "rng": rng}
+            return optimize.maximise_batches(scores, fitted.q, limits, paths, **sizes, **full)
+        if paths is None:
+            return fitted
+        return optimize.maximise_drawn(scores, fitted.q, limits, paths, **full, **ends)
 
     def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
@@ -310,7 +322,9 @@ class GPCalibrator(Calibrator):
         t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.logarithmic_)
         z = t if self.logarithmic_ else np.exp(t)
         heights = self._mean(z, t)
-        fall, first, last = fit.largest_fall(heights)
+        peak = np.maximum.accumulate(heights)
+        last = int(np.argmax(peak - heights))
+        first, fall = int(np.argmax(heights[: last + 1])), float(peak[last] - heights[last])
         if self.monotone and fall > 0:
             weight = np.repeat(scores.weight, scores.z.shape[1])
             self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
@@ -325,10 +339,8 @@ class GPCalibrator(Calibrator):
 
     @property
     def _latent(self) -> LatentPosterior:
-        kernel = (self.variance_, self.scale_, self.noise_)
-        return LatentPosterior(
-            self.mean_, self.root_, self.positions_, *kernel, KERNELS[self.kernel]
-        )
+        kernel = (self.variance_, self.scale_, self.noise_, KERNELS[self.kernel])
+        return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
     def _units(self) -> fit.Units:
@@ -345,10 +357,12 @@ class GPCalibrator(Calibrator):
         return self._units.extent * self.scale_
 
     def _span(self) -> tuple[float, float]:
-        """Return where the data say something, in units of their range."""
-        low, high = self._units.of(self.score_range_).tolist()
+        """Return where the data say something, in units of their range; beyond, f is as there."""
+        low, high = self._units.of(self.score_range_)
+        reach = KERNELS[self.kernel].reach * self.scale_
         ends = np.array([-np.inf, np.inf] if self.logarithmic_ else [0.0, 1.0])
-        return fit.span(self._latent, low, high, self._units.of(ends).tolist())
+        least, most = self._units.of(ends)
+        return max(float(low) - reach, float(least)), min(float(high) + reach, float(most))
 
     def _prior(self, z: Floats) -> Floats:
         return z if self.logarithmic_ else np.log(np.maximum(z, SMALLEST_PROBABILITY))
@@ -356,7 +370,9 @@ class GPCalibrator(Calibrator):
     def _mean(self, z: Floats, prior: Floats) -> Floats:
         """Return the latent mean, of the shape of z."""
         if self.knots_.size:
-            return fit.interpolated(self.knots_, self.heights_, prior)
+            # Beyond the knots the line is as steep as the prior mean.
+            inside = np.clip(prior, self.knots_[0], self.knots_[-1])
+            return np.interp(inside, self.knots_, self.heights_) + (prior - inside)
         u = self._units.of(z.ravel())
         mean = self._prior_mean(z, prior)
         return mean + fit.latent_mean(self._latent, u).reshape(z.shape)

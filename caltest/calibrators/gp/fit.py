@@ -14,7 +14,6 @@ from scipy.special import expit
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.gp import optimize, process
 from caltest.calibrators.gp.elbo import GPScores, mean_shares, subtract_largest
-from caltest.calibrators.gp.process import LatentPosterior, Paths, random_paths
 from caltest.calibrators.inputs import Inputs
 from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
@@ -42,18 +41,6 @@ class LatentFunction(NamedTuple):
     mean: Floats
     lower: Floats
     upper: Floats
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """Options of the fit; `n_samples` is None for the Taylor expectation."""
-
-    full: bool
-    n_samples: int | None
-    batch_size: int | None
-    max_iter: int
-    tol: float
-    n_jobs: int | None
 
 
 @dataclass(frozen=True)
@@ -97,75 +84,9 @@ def kernel_limits(
     scale = SCALE
     if length_scale is not None:
         scale = check_interval(length_scale, "length_scale_bounds", least=LEAST_SCALE)
-    least, most = _or(noise, NOISE, "noise_bounds")
+    least, most = NOISE if noise is None else check_interval(noise, "noise_bounds")
     floor = LEAST_NOISE * thetas[1]
-    return optimize.Limits(
-        variance=thetas,
-        scale=scale,
-        noise=(max(least, floor), max(most, 10 * floor)),
-    )
-
-
-def _or(value: object, default: Interval, name: str) -> Interval:
-    return default if value is None else check_interval(value, name)
-
-
-def first_guess(
-    scores: GPScores, limits: optimize.Limits, n_inducing: int, which: process.Kernel
-) -> LatentPosterior:
-    """Return the prior at the inducing inputs by k-means."""
-    weight = np.repeat(scores.weight, scores.z.shape[1])
-    Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
-    intervals = (limits.variance, limits.scale, limits.noise)
-    variance, scale, noise = (
-        float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)
-    )
-    return LatentPosterior(np.zeros(Z.size), np.eye(Z.size), Z, variance, scale, noise, which)
-
-
-def fit_process(
-    scores: GPScores,
-    start: LatentPosterior,
-    limits: optimize.Limits,
-    plan: FitSettings,
-    rng: np.random.Generator,
-) -> optimize.FittedGP:
-    """Fit with equation 7; then with draws and with mini-batches, where these are asked for."""
-    n, K = scores.z.shape
-    size = n if plan.batch_size is None else min(n, plan.batch_size)
-    batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
-    full, n_jobs = plan.full, plan.n_jobs
-    fitted = optimize.maximise(
-        batch, start, limits, full=full, max_iter=plan.max_iter, tol=plan.tol, n_jobs=n_jobs
-    )
-    paths: Paths | None = None
-    if plan.n_samples is not None:
-        ratio = (scores.high - scores.low) / limits.scale[0]
-        paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng, start.kernel)
-    if size < n:
-        return optimize.maximise_batches(
-            scores,
-            fitted.q,
-            limits,
-            paths,
-            full=full,
-            batch_size=size,
-            n_steps=plan.max_iter,
-            rng=rng,
-            n_jobs=n_jobs,
-        )
-    if paths is None:
-        return fitted
-    return optimize.maximise_drawn(
-        scores,
-        fitted.q,
-        limits,
-        paths,
-        full=full,
-        max_iter=plan.max_iter,
-        tol=plan.tol,
-        n_jobs=n_jobs,
-    )
+    return optimize.Limits(thetas, scale, (max(least, floor), max(most, 10 * floor)))
 
 
 def unfinished(fitted: optimize.FittedGP, max_iter: int) -> str:
@@ -287,14 +208,6 @@ def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Fl
     return np.maximum(variance, 0.0) + q.noise
 
 
-def span(
-    q: process.LatentPosterior, low: float, high: float, domain: list[float]
-) -> tuple[float, float]:
-    """Return the range beyond which the data say nothing: f is there as at its ends."""
-    reach = q.kernel.reach * q.scale
-    return max(low - reach, domain[0]), min(high + reach, domain[1])
-
-
 class Predictor:
     """The process on a grid, for predictions by interpolation.
 
@@ -303,7 +216,7 @@ class Predictor:
     q : LatentPosterior
         The process.
     within : (low, high)
-        From `span`.
+        Where the process is asked for.
     full : bool
         Whether classes covary, as in the bound.
     normal : Generator
@@ -325,16 +238,13 @@ class Predictor:
         self.q, self.within, self.full = q, within, full
         self.at = process.project(q, process.grid(*within, q.scale, q.kernel))
         self.variance = marginals(self.at.A, q.variance, q.m, q.C)[1]
-        self.paths = self._paths(normal, S) if full else None
+        self.paths: Floats | None = None
+        if full:  # functions around the mean, on the grid, (G, S)
+            ratio = (within[1] - within[0]) / q.scale
+            half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, normal, q.kernel)
+            drawn = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), self.at, within[0])
+            self.paths = _with_mirror(drawn.values, S)
         self.classes = _with_mirror(normal.standard_normal((K, (S + 1) // 2)), S)
-
-    def _paths(self, normal: np.random.Generator, S: int) -> Floats:
-        """Draw S functions around the mean, on the grid, (G, S)."""
-        low, high = self.within
-        ratio = (high - low) / self.q.scale
-        half = process.random_paths(1, self.q.m.size, (S + 1) // 2, ratio, normal, self.q.kernel)
-        centred = replace(self.q, m=np.zeros_like(self.q.m))
-        return _with_mirror(process.paths_on(half, centred, self.at, low).values, S)
 
     def probabilities(self, z: Floats, mean: Floats, n_jobs: int | None) -> Floats:
         """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z."""
@@ -400,13 +310,6 @@ def knots(low: float, high: float, *, logarithmic: bool) -> Floats:
     return np.union1d(t, np.log(z))
 
 
-def largest_fall(values: Floats) -> tuple[float, int, int]:
-    """Return by how much values fall at most, from which index and to which."""
-    peak = np.maximum.accumulate(values)
-    last = int(np.argmax(peak - values))
-    return float(peak[last] - values[last]), int(np.argmax(values[: last + 1])), last
-
-
 def projected(t: Floats, values: Floats, places: Floats, weight: Floats) -> Floats:
     """Return the nearest increasing values at the knots t, nearest where the scores are.
 
@@ -424,9 +327,3 @@ def projected(t: Floats, values: Floats, places: Floats, weight: Floats) -> Floa
     mass = mass / mass.sum() + 1e-3 / t.size
     increasing: Floats = isotonic_regression(values - TILT * t, weights=mass).x + TILT * t
     return increasing
-
-
-def interpolated(t: Floats, heights: Floats, places: Floats) -> Floats:
-    """Return the line through the knots; beyond them it is as steep as the prior mean."""
-    inside = np.clip(places, t[0], t[-1])
-    return np.interp(inside, t, heights) + (places - inside)

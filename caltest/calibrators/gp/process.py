@@ -135,11 +135,6 @@ def fourier(extent: float, kernel: Kernel = RBF) -> tuple[Floats, Floats]:
     return omega, weight
 
 
-def fourier_size(x: Floats, scale: float) -> int:
-    """Return how many features `fourier_features` has."""
-    return 2 * int(fourier(float(x[-1] - x[0]) / scale)[0].size) - 1
-
-
 def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
     r"""Return a low-rank factor of the squared exponential on the line, and its slope.
 
@@ -471,20 +466,13 @@ def paths_on(paths: Paths, q: LatentPosterior, at: Projection, origin: float) ->
     )
 
 
-@dataclass(frozen=True)
-class PathsBack:
-    """Derivatives by A, m, C, L, Z, and by (log variance, log scale, noise)."""
+def paths_back(
+    drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return the derivatives of a number by the parameters, from those by the values, (G, S).
 
-    A: Floats
-    m: Floats
-    C: Floats
-    L: Floats
-    Z: Floats
-    kernel: Floats
-
-
-def paths_back(drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats) -> PathsBack:
-    """Return the derivatives of a number by the parameters, from those by the values, (G, S)."""
+    By A, m, C, L, Z, and by (log variance, log scale, noise).
+    """
     by_T = at.A @ by_values
     by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)
     # A path of the prior is sqrt(variance) times a function of x / scale.
@@ -492,11 +480,7 @@ def paths_back(drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Fl
     x, Z = (at.x - drawn.origin)[:, None], (q.Z - drawn.origin)[:, None]
     log_scale = -np.sum(by_values * x * drawn.slope) - np.sum(by_U * Z * drawn.slope_at_inputs)
     noise = 0.5 * np.sum(by_U * drawn.numbers.noise) / np.sqrt(q.noise)
-    return PathsBack(
-        A=drawn.T @ by_values.T,
-        m=by_T.sum(axis=1),
-        C=np.tril(by_T @ drawn.numbers.eta.T),
-        L=-np.tril(by_U @ drawn.X.T),
-        Z=np.sum(by_U * drawn.slope_at_inputs, axis=1),
-        kernel=np.array([log_variance, log_scale, noise]),
-    )
+    by_C, by_L = np.tril(by_T @ drawn.numbers.eta.T), -np.tril(by_U @ drawn.X.T)
+    by_Z = np.sum(by_U * drawn.slope_at_inputs, axis=1)
+    by_kernel = np.array([log_variance, log_scale, noise])
+    return drawn.T @ by_values.T, by_T.sum(axis=1), by_C, by_L, by_Z, by_kernel

@@ -9,7 +9,6 @@ from caltest.calibrators.gp.process import (
     fourier,
     fourier_draws,
     fourier_features,
-    fourier_size,
     kernel_line,
     kernel_line_back,
     pair_products,
@@ -82,7 +81,7 @@ def test_features_are_a_factor_of_the_kernel_and_of_its_slope(scale):
     by_scale = kernel * ((x[:, None] - x) / scale) ** 2
     assert np.abs(features @ features.T - kernel).max() < 1e-12
     assert np.abs(features * slope @ features.T - by_scale).max() < 1e-12
-    assert features.shape[1] == fourier_size(x, scale) < max(40, x.size)
+    assert features.shape[1] < max(40, x.size)
 
 
 def test_draws_have_the_covariance_of_the_kernel_and_their_own_slope():
