@@ -64,8 +64,8 @@ class GPCalibrator(Calibrator):
     kernel : {"rbf", "matern52", "matern32"}, default "rbf"
         How smooth f is: c(d) is the squared exponential, :math:`(1 + a + a^2 / 3) e^{-a}` with
         :math:`a = \sqrt 5 d`, of a function with two derivatives, or :math:`(1 + a) e^{-a}` with
-        :math:`a = \sqrt 3 d`, of one with a single derivative. A fit with a Matern kernel takes
-        longer where classes are many: it visits all pairs of them.
+        :math:`a = \sqrt 3 d`, of one with a single derivative. A fit with these two, Matern
+        kernels, visits all pairs of classes: of 100, an evaluation takes three times as long.
     mean_function : {"identity", "zero"} or callable, default "identity"
         The prior mean of f: that of the identity map, log z or z of logits (section 3), or zero, a
         priori a map to the uniform prediction. With zero the kernel alone carries the map: raise

@@ -179,6 +179,7 @@ def fourier_draws(
     normal : (2, J, S) array
         Standard normal numbers, for at least as many frequencies as `fourier` has.
     kernel : Kernel
+        Which correlation.
     """
     omega, weight = fourier(extent, kernel)
     size = np.sqrt(variance * weight)
