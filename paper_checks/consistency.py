@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from caltest.measures import ece
-from caltest.measures.binning import UNLIMITED, median_variance_bins, uniform_cells
-from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -57,13 +56,58 @@ def resampled_eces(
     probs = predictions.probs
     cumulative = np.cumsum(probs, axis=1)
     if options["binning"] == "uniform":
-        cells, count = uniform_cells(predictions, options["bins"])
-        return _with_cells(probs, cumulative, rows, uniforms, cells, count)
+        cells = uniform_cells(probs, options["bins"])
+        return _with_cells(probs, cumulative, rows, uniforms, cells, int(cells.max()) + 1)
     points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
     return _with_splits(probs, cumulative, rows, uniforms, points, float(options["min_size"]))
 
 
-@njit()
+def uniform_cells(probs: Floats, bins: int) -> Ints:
+    """Number the cells of a grid of right-closed bins of equal width for each class, (n,)."""
+    codes = np.ceil(bins * probs).clip(1)
+    return np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+
+
+def median_variance_cells(points: Floats, min_size: float) -> Ints:
+    """Number the bins that halve each other at medians, along the largest variance, (n,).
+
+    A bin whose halves would be smaller than `min_size` stays as it is.
+    """
+    cells, count, waiting = np.empty(len(points), np.int64), 0, [np.arange(len(points))]
+    while waiting:
+        rows = waiting.pop()
+        variances = points[rows].var(axis=0)
+        along = points[rows, np.argmax(variances >= (1 - 1e-12) * variances.max())]
+        below = along < np.median(along)
+        if min(below.sum(), (~below).sum()) >= min_size:
+            waiting += [rows[below], rows[~below]]
+        else:
+            cells[rows], count = count, count + 1
+    return cells
+
+
+@njit(nogil=True, cache=True)
+def _draw(cumulative: Floats, rows: Ints, uniforms: Floats, labels: Ints) -> None:
+    m = cumulative.shape[1]
+    for i in range(rows.size):
+        total = cumulative[rows[i], m - 1]
+        k = np.searchsorted(cumulative[rows[i]], uniforms[i] * total, side="right")
+        labels[i] = min(k, m - 1)
+
+
+@njit(nogil=True, cache=True)
+def _error(probs: Floats, rows: Ints, labels: Ints, cells: Ints, count: int) -> float:
+    """Mean over the observations of the total variation distance in their bins."""
+    m = probs.shape[1]
+    sums = np.zeros((count, m))
+    for i in range(rows.size):
+        for k in range(m):
+            sums[cells[i], k] -= probs[rows[i], k]
+        sums[cells[i], labels[i]] += 1.0
+    return 0.5 * np.abs(sums).sum() / rows.size
+
+
+@njit(nogil=True, cache=True)
 def _with_cells(
     probs: Floats, cumulative: Floats, rows: Ints, uniforms: Floats, cells: Ints, count: int
 ) -> tuple[Floats, Ints]:
@@ -87,30 +131,8 @@ def _with_splits(
     """Bins of the whole data set: they are found anew in each resample."""
     values = np.empty(rows.shape[0])
     labels = np.empty(rows.shape, np.int64)
-    weight = np.ones(rows.shape[1])
     for b in range(rows.shape[0]):
         _draw(cumulative, rows[b], uniforms[b], labels[b])
-        cells, count = median_variance_bins(points[rows[b]], weight, min_size, UNLIMITED)
-        values[b] = _error(probs, rows[b], labels[b], cells, count)
+        cells = median_variance_cells(points[rows[b]], min_size)
+        values[b] = _error(probs, rows[b], labels[b], cells, cells.max() + 1)
     return values, labels
-
-
-@njit()
-def _draw(cumulative: Floats, rows: Ints, uniforms: Floats, labels: Ints) -> None:
-    m = cumulative.shape[1]
-    for i in range(rows.size):
-        total = cumulative[rows[i], m - 1]
-        k = np.searchsorted(cumulative[rows[i]], uniforms[i] * total, side="right")
-        labels[i] = min(k, m - 1)
-
-
-@njit()
-def _error(probs: Floats, rows: Ints, labels: Ints, cells: Ints, count: int) -> float:
-    """Mean over the observations of the total variation distance in their bins."""
-    m = probs.shape[1]
-    sums = np.zeros((count, m))
-    for i in range(rows.size):
-        for k in range(m):
-            sums[cells[i], k] -= probs[rows[i], k]
-        sums[cells[i], labels[i]] += 1.0
-    return 0.5 * np.abs(sums).sum() / rows.size

@@ -7,7 +7,8 @@ commit 54989ed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from caltest import Predictions, test_calibration
 from caltest.calibrators import (
     BetaCalibrator,
+    BinaryCalibrator,
     DirichletCalibrator,
     EnsembleCalibrator,
     Identity,
@@ -31,7 +33,6 @@ from paper_checks.sklearn_021 import AdaBoostSammeR, RegularizedQDA
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Map = Callable[[Floats], Floats]
-Table = tuple[Floats, Floats]  # edges of bins, and a value in each
 
 # The 21 sets of the paper, all in --data/uci. ("letter" and others there are not among them.)
 SETS = (
@@ -162,19 +163,14 @@ def fit_map(name: str, probs: Floats, labels: Ints, other: Floats, other_labels:
         return _fit_clipped(CLIPPED[name], probs, labels, other, other_labels)
     if name in {"Uncal", "Isot"}:
         return _plain(name, probs.shape[1]).fit(probs, labels).predict_proba
-    if name in {"FreqB", "WidB"}:
-        maps = [_binned(probs, labels, bins, quantile=name == "FreqB") for bins in BINS]
-        losses = [_log_loss(found(other), other_labels) for found in maps]
-        return maps[int(np.argmin(losses))]
-    if name in BY_CLASS:
-        return _binned_by_class(
-            probs, labels, other, other_labels, quantile=name.startswith("FreqB")
-        )
+    # One fold: fitted to the first rows, compared on the others.
+    rows = np.arange(len(labels)), len(labels) + np.arange(len(other_labels))
+    both = np.vstack([probs, other]), np.concatenate([labels, other_labels])
+    if name in {"FreqB", "WidB", *BY_CLASS}:
+        return _binned(name, probs.shape[1], rows).fit(*both).predict_proba
     if name in PENALTIES:
-        # One fold: fitted to the first rows, compared on the others.
-        rows = np.arange(len(labels)), len(labels) + np.arange(len(other_labels))
         calibrator = _penalised(name, probs.shape[1], rows)
-        probs, labels = np.vstack([probs, other]), np.concatenate([labels, other_labels])
+        probs, labels = both
     else:
         calibrator = _linear(name, probs.shape[1])
     fitted = calibrator.fit(_logs(probs), labels)
@@ -231,68 +227,46 @@ def _penalised(name: str, m: int, rows: tuple[Ints, Ints]) -> EnsembleCalibrator
     return EnsembleCalibrator(dirichlet, param_grid=PENALTIES[name], cv=[rows], from_logits=True)
 
 
-def _binned(probs: Floats, labels: Ints, bins: int, *, quantile: bool) -> Map:
-    """Histogram binning of each class against the rest as in the paper's code, then normalised.
+@dataclass(kw_only=True, eq=False, repr=False)
+class PaperBinning(BinaryCalibrator):
+    """Histogram binning as in the paper's code.
 
     It is not `HistogramBinning`: bins are closed on the left, those of equal width lie between the
     least and the largest score, and frequencies are (events + 1) / (observations + 2).
     """
-    return _of_tables(
-        [
-            _bin_table(probs[:, k], labels == k, bins, quantile=quantile)
-            for k in range(probs.shape[1])
-        ]
-    )
+
+    bins: int = 10
+    quantile: bool = False
+
+    def _fit_event(self, inputs: Any, event: NDArray[np.bool_], weight: Floats | None) -> None:
+        score = inputs.event
+        if self.quantile:
+            ordered = np.sort(score)
+            edges = np.append(ordered[:: int(np.ceil(score.size / self.bins))], ordered[-1])
+        else:
+            edges = np.linspace(score.min(), score.max(), self.bins + 1)
+        edges[0], edges[-1] = -np.inf, np.inf
+        at = np.digitize(score, edges) - 1
+        count = np.bincount(at, minlength=edges.size - 1)
+        events = np.bincount(at, event, minlength=edges.size - 1)
+        self.edges_, self.values_ = edges, (events + 1) / (count + 2)
+
+    def _event(self, inputs: Any) -> Floats:
+        found: Floats = self.values_[np.digitize(inputs.event, self.edges_) - 1]
+        return found
 
 
-def _of_tables(tables: Sequence[Table]) -> Map:
-    """Map each class by the bins of its own, then normalise."""
-    return lambda scores: _normalised(
-        np.column_stack([_look_up(s, table) for s, table in zip(scores.T, tables, strict=True)])
-    )
+def _binned(name: str, m: int, rows: tuple[Ints, Ints]) -> OneVsRest | EnsembleCalibrator:
+    """Binning with the number of bins that has the least log loss on the second rows.
 
-
-def _look_up(score: Floats, table: Table) -> Floats:
-    edges, values = table
-    found: Floats = values[np.digitize(score, edges) - 1]
-    return found
-
-
-def _binned_by_class(
-    probs: Floats, labels: Ints, other: Floats, other_labels: Ints, *, quantile: bool
-) -> Map:
-    """As `_binned`, with the number of bins of each class that has its least log loss of two."""
-    tables = []
-    for k in range(probs.shape[1]):
-        tried = [_bin_table(probs[:, k], labels == k, bins, quantile=quantile) for bins in BINS]
-        events = (other_labels == k).astype(np.int64)
-        found = [_look_up(other[:, k], table) for table in tried]
-        losses = [_log_loss(np.column_stack([1 - p, p]), events) for p in found]
-        tables.append(tried[int(np.argmin(losses))])
-    return _of_tables(tables)
-
-
-def _bin_table(score: Floats, event: NDArray[np.bool_], bins: int, *, quantile: bool) -> Table:
-    if quantile:
-        ordered = np.sort(score)
-        edges = np.append(ordered[:: int(np.ceil(score.size / bins))], ordered[-1])
-    else:
-        edges = np.linspace(score.min(), score.max(), bins + 1)
-    edges[0], edges[-1] = -np.inf, np.inf
-    at = np.digitize(score, edges) - 1
-    count = np.bincount(at, minlength=edges.size - 1)
-    events = np.bincount(at, event, minlength=edges.size - 1)
-    return edges, (events + 1) / (count + 2)
-
-
-def _normalised(probs: Floats) -> Floats:
-    total = probs.sum(axis=1, keepdims=True)
-    return np.where(total > 0, probs / np.where(total > 0, total, 1.0), 1 / probs.shape[1])
-
-
-def _log_loss(probs: Floats, labels: Ints) -> float:
-    own = probs[np.arange(labels.size), labels]
-    return float(-np.log(np.clip(own, CLIP, 1 - CLIP)).mean())
+    Of all classes together, or of each against the rest.
+    """
+    single, options = PaperBinning(quantile=name.startswith("FreqB")), {"cv": [rows]}
+    if name in BY_CLASS:
+        search = EnsembleCalibrator(single, param_grid={"bins": BINS}, **options)
+        return OneVsRest(search, classes=list(range(m)))
+    grid = {"calibrator__bins": BINS}
+    return EnsembleCalibrator(OneVsRest(single), param_grid=grid, classes=list(range(m)), **options)
 
 
 # ------------------------------------------------------------------------------------ experiment
@@ -371,7 +345,8 @@ def _averaged_maps(
 def _probs(model: Any, X: Floats) -> Floats:
     """Predictions of a fitted model; rows that are not numbers or sum to 0 become uniform."""
     probs = np.nan_to_num(np.asarray(model.predict_proba(X), dtype=float))
-    return _normalised(probs)
+    total = probs.sum(axis=1, keepdims=True)
+    return np.where(total > 0, probs / np.where(total > 0, total, 1.0), 1 / probs.shape[1])
 
 
 def _measures(probs: Floats, labels: Ints, resamples: int) -> dict[str, float]:

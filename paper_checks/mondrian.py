@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-
-from caltest.numerics.loops import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,7 +53,7 @@ class MondrianForest:
         return found
 
 
-@njit()
+@njit(nogil=True, cache=True)
 def _grow(X: Floats, codes: Ints, m: int, uniforms: Floats) -> Tree:
     """Feature, cut, time, children, box and frequencies of each node, the root first."""
     n, d = X.shape
@@ -104,7 +103,7 @@ def _grow(X: Floats, codes: Ints, m: int, uniforms: Floats) -> Tree:
     )
 
 
-@njit(fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _outside(x: Floats, low: Floats, high: Floats) -> float:
     """Distance of a row from a box, summed over the features."""
     found = ZERO
@@ -115,7 +114,7 @@ def _outside(x: Floats, low: Floats, high: Floats) -> float:
     return found
 
 
-@njit(fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _predict(
     X: Floats,
     feature: Ints,

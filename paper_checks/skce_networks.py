@@ -13,10 +13,9 @@ from scipy.stats import norm
 from caltest import test_calibration
 from caltest.kernels import Exponential
 from caltest.measures import ece
-from caltest.measures.binning import UNLIMITED, median_variance_bins
 from caltest.predictions import Predictions
 from paper_checks.check import NO_DATA, Claim, Part, Row, Setting, Task
-from paper_checks.consistency import consistency_pvalue
+from paper_checks.consistency import consistency_pvalue, median_variance_cells, uniform_cells
 from paper_checks.skce_models import N
 from paper_checks.skce_simulation import squared_bound
 from paper_checks.skce_values import NETWORK_ERRORS, NETWORK_PVALUES
@@ -107,10 +106,8 @@ def _undivided(probs: Probs, labels: NDArray[np.int64], bandwidth: float) -> dic
     """ECE, SKCE_ul and A_l of rows that are not divided by their sums, from their definitions."""
     n, m = probs.shape
     errors = np.eye(m)[labels] - probs
-    uniform = np.unique(np.ceil(10 * probs).clip(1), axis=0, return_inverse=True)[1].ravel()
-    dependent = median_variance_bins(probs, np.ones(n), 100.0, UNLIMITED)[0]
-    found = {}
-    for key, cells in zip(BINNINGS, (uniform, dependent), strict=True):
+    found, both = {}, (uniform_cells(probs, 10), median_variance_cells(probs, 100.0))
+    for key, cells in zip(BINNINGS, both, strict=True):
         sums = np.zeros((cells.max() + 1, m))
         np.add.at(sums, cells, errors)
         found[UNDIVIDED + key] = float(np.abs(sums).sum() / (2 * n))

@@ -448,12 +448,10 @@ def test_boosting_with_many_stumps_learns_what_one_cannot():
 
 def test_binning_of_the_paper_smooths_frequencies():
     """Of two bins of equal width the values are (events + 1) / (observations + 2)."""
-    from paper_checks.dirichlet_uci import _bin_table
+    from paper_checks.dirichlet_uci import PaperBinning
 
-    score, event = np.array([0.1, 0.2, 0.3, 0.6, 0.9]), np.array([0, 0, 1, 1, 1], bool)
-    edges, values = _bin_table(score, event, 2, quantile=False)
-    assert edges.tolist() == [-np.inf, 0.5, np.inf]
-    assert values.tolist() == [2 / 5, 3 / 4]
+    fitted = PaperBinning(bins=2).fit([0.1, 0.2, 0.3, 0.6, 0.9], [0, 0, 1, 1, 1])
+    assert fitted.predict_proba([0.0, 0.4, 0.5, 1.0])[:, 1].tolist() == [2 / 5, 2 / 5, 3 / 4, 3 / 4]
 
 
 def test_quadratic_discriminant_analysis_is_that_of_normal_laws():

@@ -301,18 +301,22 @@ def test_mondrian_forest_is_right_on_its_rows_and_unsure_far_away():
 
 def test_binning_by_class_chooses_the_bins_that_the_class_needs():
     """Of two classes of which one is a step, both maps are those of their own least log loss."""
-    from paper_checks.dirichlet_uci import BINS, _bin_table, _binned_by_class, _look_up, _normalised
+    from paper_checks.dirichlet_uci import BINS, fit_map
 
     rng = np.random.default_rng(2)
     probs = rng.dirichlet([1, 1, 1], 300)
     labels = np.array([rng.choice(3, p=row**2 / (row**2).sum()) for row in probs])
     fit, other = slice(150), slice(150, None)
-    mapped = _binned_by_class(probs[fit], labels[fit], probs[other], labels[other], quantile=False)
+    mapped = fit_map("WidB, by class", probs[fit], labels[fit], probs[other], labels[other])
     columns = []
     for k in range(3):
+        score, tried = probs[fit, k], []
+        for bins in BINS:
+            inner = np.linspace(score.min(), score.max(), bins + 1)[1:-1]
+            at, to = np.digitize(score, inner), np.digitize(probs[other, k], inner)
+            events = np.bincount(at, labels[fit] == k, bins)
+            tried.append(((events + 1) / (np.bincount(at, minlength=bins) + 2))[to])
         event = labels[other] == k
-        tables = [_bin_table(probs[fit, k], labels[fit] == k, b, quantile=False) for b in BINS]
-        found = [_look_up(probs[other, k], table) for table in tables]
-        losses = [-np.log(np.where(event, p, 1 - p)).mean() for p in found]
-        columns.append(found[int(np.argmin(losses))])
-    assert mapped(probs[other]) == pytest.approx(_normalised(np.column_stack(columns)), rel=1e-12)
+        columns.append(min(tried, key=lambda p, e=event: -np.log(np.where(e, p, 1 - p)).mean()))
+    expected = np.transpose(columns) / np.sum(columns, axis=0)[:, None]
+    np.testing.assert_allclose(mapped(probs[other]), expected, rtol=1e-12)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri, softmax
@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from caltest import checks
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.gp import fit
+from caltest.calibrators.gp import fit, optimize
 from caltest.calibrators.gp.elbo import GPScores, bound
-from caltest.calibrators.gp.optimize import FittedGP
-from caltest.calibrators.gp.process import LatentPosterior
+from caltest.calibrators.gp.process import KERNELS, LatentPosterior, random_paths
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
@@ -40,7 +39,9 @@ class GPCalibrator(Calibrator):
     One function f serves all classes, so that the number of parameters does not grow with m:
 
     .. math:: v(z)_j = E \frac{e^{f(z_j)}}{\sum_k e^{f(z_k)}}, \quad f \sim GP(\mu, k), \quad
-        k(z, z') = \theta e^{-(z - z')^2 / 2 \ell^2} + s 1[\text{same latent variable}].
+        k(z, z') = \theta c(|z - z'| / \ell) + s 1[\text{same latent variable}].
+
+    The correlation c is that of `kernel`, by default :math:`e^{-d^2 / 2}` as in the paper.
 
     The prior mean is log z for probabilities and z for logits: a priori the map is the identity.
     The posterior is approximated by q(u) = N(L m, L S L') at inducing inputs, where L L' is the
@@ -60,10 +61,17 @@ class GPCalibrator(Calibrator):
         more than 30 % of the rows have one above 0.999, so that sure and very sure predictions
         have the same z, the centred logarithms of probabilities at their best temperature, mixed
         with a share of 1 / (n + 1) of the uniform ones, if their evidence lower bound is greater.
-    mean_function : {"identity", "zero"}
+    kernel : {"rbf", "matern52", "matern32"}, default "rbf"
+        How smooth f is: c(d) is the squared exponential, :math:`(1 + a + a^2 / 3) e^{-a}` with
+        :math:`a = \sqrt 5 d`, of a function with two derivatives, or :math:`(1 + a) e^{-a}` with
+        :math:`a = \sqrt 3 d`, of one with a single derivative. A fit with these two, Matern
+        kernels, visits all pairs of classes: of 100, an evaluation takes three times as long.
+    mean_function : {"identity", "zero"} or callable, default "identity"
         The prior mean of f: that of the identity map, log z or z of logits (section 3), or zero, a
-        priori a map to the uniform prediction; pycalib takes either. With zero the kernel
-        alone carries the map: raise `variance_bounds` where scores are logits.
+        priori a map to the uniform prediction. With zero the kernel alone carries the map: raise
+        `variance_bounds` where scores are logits. A function takes an array of scores, the
+        probabilities or logits that were given, and returns an array of the same shape; such a
+        map is saved by pickle, not as JSON.
     covariance : {"full", "diagonal"}, default "full"
         Whether the covariances of the latent variables within a row count. The paper's software
         takes the variances alone.
@@ -170,7 +178,8 @@ class GPCalibrator(Calibrator):
 
     n_inducing: int = 10
     scores: str = "auto"
-    mean_function: str = "identity"
+    kernel: str = "rbf"
+    mean_function: str | Callable[[Floats], object] = "identity"
     covariance: str = "full"
     expectation: str = "taylor"
     inference: str = "auto"
@@ -194,14 +203,18 @@ class GPCalibrator(Calibrator):
         scores, units = fit.scores_of(data)
         fitted = self._maximise(scores, units)
         saturated = 0.0 if self.from_logits else _saturated(scores, units)
-        if saturated and self.scores == "auto":
-            others, units_of_others = fit.scores_of(self._with_temperature(data))
+        if saturated and self.scores == "auto" and not callable(self.mean_function):
+            z, (share, total) = data.inputs.logits, shares(data.weight, data.inputs.n)
+            beta, _ = inverse_temperature(z[share > 0], data.codes[share > 0], share[share > 0])
+            self.temperature_, self.smoothing_ = 1 / beta, 1 / (total + 1)
+            tempered = CalibrationSet(self._scored(data.inputs), data.codes, data.weight)
+            others, units_of_others = fit.scores_of(tempered)
             other = self._maximise(others, units_of_others)
             if other.value > fitted.value:
                 fitted, scores, units = other, others, units_of_others
             else:
                 self._without_temperature()
-        elif saturated:
+        elif saturated and self.scores == "probabilities":
             self._note(
                 f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
                 "scores of sure and very sure predictions are the same; pass scores='auto'"
@@ -214,17 +227,9 @@ class GPCalibrator(Calibrator):
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
         self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
         self.n_evaluations_ = fitted.evaluations
-        known = bound(self._of_mean(scores), q, full=True, n_jobs=self.n_jobs)
+        known = bound(self._of_mean(scores, units), q, full=True, n_jobs=self.n_jobs)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
-
-    def _with_temperature(self, data: CalibrationSet) -> CalibrationSet:
-        """Set the temperature and return the data with the scores that it gives."""
-        z, (share, total) = data.inputs.logits, shares(data.weight, data.inputs.n)
-        kept = share > 0
-        beta, _ = inverse_temperature(z[kept], data.codes[kept], share[kept])
-        self.temperature_, self.smoothing_ = 1 / beta, 1 / (total + 1)
-        return CalibrationSet(self._scored(data.inputs), data.codes, data.weight)
 
     def _without_temperature(self) -> None:
         for name in ("temperature_", "smoothing_"):
@@ -245,7 +250,9 @@ class GPCalibrator(Calibrator):
     def _check(self, m: int) -> None:
         checks.check_integer(self.n_inducing, "n_inducing")
         checks.check_choice(self.scores, ("auto", "probabilities"), "scores")
-        checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
+        checks.check_choice(self.kernel, tuple(KERNELS), "kernel")
+        if not callable(self.mean_function):
+            checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
         checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
         checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
         checks.check_choice(
@@ -261,24 +268,52 @@ class GPCalibrator(Calibrator):
         checks.check_optional_integer(self.batch_size, "batch_size")
         checks.check_jobs(self.n_jobs)
 
-    def _of_mean(self, scores: GPScores) -> GPScores:
+    def _of_mean(self, scores: GPScores, units: fit.Units) -> GPScores:
         """Return the scores with the prior mean that the option names."""
-        return replace(scores, prior=(self.mean_function == "identity") * scores.prior)
+        return replace(scores, prior=self._prior_mean(units.scores(scores.z), scores.prior))
 
-    def _maximise(self, scores: GPScores, units: fit.Units) -> FittedGP:
-        scores = self._of_mean(scores)
-        boxes = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
-        limits = fit.kernel_limits(*boxes, extent=units.extent if self.logarithmic_ else None)
-        plan = fit.FitSettings(
-            full=self.covariance == "full",
-            n_samples=self.n_samples if self.expectation == "monte-carlo" else None,
-            batch_size=self.batch_size,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
+    def _prior_mean(self, z: Floats, identity: Floats) -> Floats:
+        """Return the prior mean at scores z, of their shape, from that of the identity map."""
+        if not callable(self.mean_function):
+            return (self.mean_function == "identity") * identity
+        mean = as_numbers(self.mean_function(z), "what mean_function returns").astype("float64")
+        if mean.shape != z.shape or not np.isfinite(mean).all():
+            got = f"{np.sum(~np.isfinite(mean))} that are not finite and the shape {mean.shape}"
+            rule = f"mean_function must return finite numbers in the shape of z, {z.shape}"
+            raise invalid(rule, got, "pass a function that goes element by element")
+        return mean
+
+    def _maximise(self, scores: GPScores, units: fit.Units) -> optimize.FittedGP:
+        """Fit the process, with the prior mean of the option."""
+        scores = self._of_mean(scores, units)
+        bounds = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
+        limits = fit.kernel_limits(*bounds, extent=units.extent if self.logarithmic_ else None)
+        # The prior at the inducing inputs by k-means.
+        weight = np.repeat(scores.weight, scores.z.shape[1])
+        Z = fit.line_kmeans(scores.z.ravel(), weight, self.n_inducing)
+        boxes = (limits.variance, limits.scale, limits.noise)
+        theta, scale, noise = (
+            float(np.clip(x, *box)) for x, box in zip(fit.START, boxes, strict=True)
         )
-        start = fit.first_guess(scores, limits, self.n_inducing)
-        return fit.fit_process(scores, start, limits, plan, np.random.default_rng(self.seed_))
+        which, M = KERNELS[self.kernel], Z.size
+        start = LatentPosterior(np.zeros(M), np.eye(M), Z, theta, scale, noise, which)
+        # Equation 7 first; then draws and mini-batches, where these are asked for.
+        rng, (n, K) = np.random.default_rng(self.seed_), scores.z.shape
+        size = n if self.batch_size is None else min(n, self.batch_size)
+        batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
+        full: dict[str, Any] = {"full": self.covariance == "full", "n_jobs": self.n_jobs}
+        ends: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        fitted = optimize.maximise(batch, start, limits, **full, **ends)
+        paths = None
+        if self.expectation == "monte-carlo":
+            ratio = (scores.high - scores.low) / limits.scale[0]
+            paths = random_paths(K, M, self.n_samples, ratio, rng, which)
+        if size < n:
+            sizes: dict[str, Any] = {"batch_size": size, "n_steps": self.max_iter, "rng": rng}
+            return optimize.maximise_batches(scores, fitted.q, limits, paths, **sizes, **full)
+        if paths is None:
+            return fitted
+        return optimize.maximise_drawn(scores, fitted.q, limits, paths, **full, **ends)
 
     def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
@@ -287,7 +322,9 @@ class GPCalibrator(Calibrator):
         t = fit.knots(*self._prior(ends).tolist(), logarithmic=not self.logarithmic_)
         z = t if self.logarithmic_ else np.exp(t)
         heights = self._mean(z, t)
-        fall, first, last = fit.largest_fall(heights)
+        peak = np.maximum.accumulate(heights)
+        last = int(np.argmax(peak - heights))
+        first, fall = int(np.argmax(heights[: last + 1])), float(peak[last] - heights[last])
         if self.monotone and fall > 0:
             weight = np.repeat(scores.weight, scores.z.shape[1])
             self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
@@ -302,7 +339,7 @@ class GPCalibrator(Calibrator):
 
     @property
     def _latent(self) -> LatentPosterior:
-        kernel = (self.variance_, self.scale_, self.noise_)
+        kernel = (self.variance_, self.scale_, self.noise_, KERNELS[self.kernel])
         return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
@@ -320,10 +357,12 @@ class GPCalibrator(Calibrator):
         return self._units.extent * self.scale_
 
     def _span(self) -> tuple[float, float]:
-        """Return where the data say something, in units of their range."""
-        low, high = self._units.of(self.score_range_).tolist()
+        """Return where the data say something, in units of their range; beyond, f is as there."""
+        low, high = self._units.of(self.score_range_)
+        reach = KERNELS[self.kernel].reach * self.scale_
         ends = np.array([-np.inf, np.inf] if self.logarithmic_ else [0.0, 1.0])
-        return fit.span(self._latent, low, high, self._units.of(ends).tolist())
+        least, most = self._units.of(ends)
+        return max(float(low) - reach, float(least)), min(float(high) + reach, float(most))
 
     def _prior(self, z: Floats) -> Floats:
         return z if self.logarithmic_ else np.log(np.maximum(z, SMALLEST_PROBABILITY))
@@ -331,9 +370,11 @@ class GPCalibrator(Calibrator):
     def _mean(self, z: Floats, prior: Floats) -> Floats:
         """Return the latent mean, of the shape of z."""
         if self.knots_.size:
-            return fit.interpolated(self.knots_, self.heights_, prior)
+            # Beyond the knots the line is as steep as the prior mean.
+            inside = np.clip(prior, self.knots_[0], self.knots_[-1])
+            return np.interp(inside, self.knots_, self.heights_) + (prior - inside)
         u = self._units.of(z.ravel())
-        mean = (self.mean_function == "identity") * prior
+        mean = self._prior_mean(z, prior)
         return mean + fit.latent_mean(self._latent, u).reshape(z.shape)
 
     def _calibrate(self, inputs: Inputs) -> Floats:

@@ -130,20 +130,10 @@ def mean_shares(values: Floats, out: Floats) -> None:
 
 
 Stencil = tuple[Ints, Floats]
-
-
 POINTS = 2**14  # scores per block, whose stencils stay in the cache
-
-
 VALUES_PER_BLOCK = 2**20  # latent values per block of draws
-
-
 PAIR_COST = 32  # a pair of classes costs as much as this many products on the grid
-
-
 PRODUCTS = 2**23  # entries of a table of rows by grid nodes
-
-
 HELD = 2**17  # scores whose stencils are kept; to read more takes longer than to compute them
 
 
@@ -174,14 +164,8 @@ class GPScores:
 
     def rows(self, rows: Ints | slice) -> GPScores:
         """Take some of the rows."""
-        return GPScores(
-            self.z[rows],
-            self.prior[rows],
-            self.codes[rows],
-            self.weight[rows],
-            self.low,
-            self.high,
-        )
+        parts = (self.z[rows], self.prior[rows], self.codes[rows], self.weight[rows])
+        return GPScores(*parts, self.low, self.high)
 
     def blocks(self, points: int) -> list[GPScores]:
         """Divide the rows into blocks of about `points` scores."""
@@ -252,19 +236,22 @@ class Tables:
 
 def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Tables:
     """Compute the process on the grid."""
-    at = process.project(q, process.grid(scores.low, scores.high, q.scale))
+    at = process.project(q, process.grid(scores.low, scores.high, q.scale, q.kernel))
     mean, variance = variational.marginals(at.A, q.variance, q.m, q.C)
-    size = at.x.size * process.fourier_size(at.x, q.scale)
-    if not full or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
+    size = at.x.size * (2 * process.fourier(float(at.x[-1] - at.x[0]) / q.scale)[0].size - 1)
+    of_pairs = q.kernel is not process.RBF
+    if not full or of_pairs or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
         return Tables(q, at, full, mean, variance, None, None)
     return Tables(q, at, full, mean, variance, *process.fourier_features(at.x, q.variance, q.scale))
 
 
-def kept_stencils(scores: GPScores, scale: float, n_jobs: int | None) -> list[Stencil] | None:
+def kept_stencils(
+    scores: GPScores, q: process.LatentPosterior, n_jobs: int | None
+) -> list[Stencil] | None:
     """Return the stencils of each block, or None where they would not stay in the cache."""
     if scores.z.size > HELD:
         return None
-    x = process.grid(scores.low, scores.high, scale)
+    x = process.grid(scores.low, scores.high, q.scale, q.kernel)
     tasks = [(block.z.ravel(), x) for block in _blocks(scores, x.size)]
     return list(map_threads(process.stencils, tasks, n_jobs))
 
@@ -370,10 +357,7 @@ def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> S
 
 
 def _products(
-    scores: GPScores,
-    known: Tables,
-    stencil: Stencil,
-    sigma: Floats,
+    scores: GPScores, known: Tables, stencil: Stencil, sigma: Floats
 ) -> tuple[Floats, Sums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
     K, q, weight = sigma.shape[1], known.q, scores.weight
@@ -387,7 +371,9 @@ def _products(
         squares, by_scale = Y.sum(axis=1), Y @ known.slope
         product = process.gather_rows(*stencil, V, K)
     else:
-        product, by_scale = process.pair_products(scores.z, sigma, q.variance, q.scale)
+        product, by_scale = process.pair_products(
+            scores.z, sigma, q.variance, q.scale, q.kernel.order
+        )
         squares = np.einsum("ik,ik->i", sigma, product)
         product += process.gather_rows(*stencil, V, K)
     product += q.noise * sigma
@@ -436,12 +422,13 @@ def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: f
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
     if drawn is not None:
         back = process.paths_back(drawn, q, at, np.asarray(sums.paths) / share)
-        by_A, by_m, by_C = by_A + back.A, by_m + back.m, by_C + back.C
-        by_L, by_Z, kernel = by_L + back.L, by_Z + back.Z, kernel + back.kernel
+        sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), back, strict=True)
+        by_A, by_m, by_C, by_L, by_Z, kernel = (mine + theirs for mine, theirs in sides)
     more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
     by_inner = variational.cholesky_back(at.L, by_L + more_L)
-    of_inner = process.rbf_line_back(by_inner, at.inner, q.Z, q.Z, q.scale)
-    of_B = process.rbf_line_back(by_B, at.B, q.Z, at.x, q.scale)
+    kernel_of = (q.variance, q.scale, q.kernel)
+    of_inner = process.kernel_line_back(by_inner, q.Z, q.Z, *kernel_of)
+    of_B = process.kernel_line_back(by_B, q.Z, at.x, *kernel_of)
     by_Z = by_Z + 2 * of_inner[2] + of_B[2]  # k(Z, Z) depends on Z twice
     log_kernel = [
         kernel[0] + of_inner[0] + of_B[0] + q.variance * by_variance.sum(),

@@ -14,7 +14,6 @@ from scipy.special import expit
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.gp import optimize, process
 from caltest.calibrators.gp.elbo import GPScores, mean_shares, subtract_largest
-from caltest.calibrators.gp.process import LatentPosterior, Paths, random_paths
 from caltest.calibrators.inputs import Inputs
 from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
@@ -42,18 +41,6 @@ class LatentFunction(NamedTuple):
     mean: Floats
     lower: Floats
     upper: Floats
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """Options of the fit; `n_samples` is None for the Taylor expectation."""
-
-    full: bool
-    n_samples: int | None
-    batch_size: int | None
-    max_iter: int
-    tol: float
-    n_jobs: int | None
 
 
 @dataclass(frozen=True)
@@ -97,71 +84,9 @@ def kernel_limits(
     scale = SCALE
     if length_scale is not None:
         scale = check_interval(length_scale, "length_scale_bounds", least=LEAST_SCALE)
-    least, most = _or(noise, NOISE, "noise_bounds")
+    least, most = NOISE if noise is None else check_interval(noise, "noise_bounds")
     floor = LEAST_NOISE * thetas[1]
-    return optimize.Limits(
-        variance=thetas,
-        scale=scale,
-        noise=(max(least, floor), max(most, 10 * floor)),
-    )
-
-
-def _or(value: object, default: Interval, name: str) -> Interval:
-    return default if value is None else check_interval(value, name)
-
-
-def first_guess(scores: GPScores, limits: optimize.Limits, n_inducing: int) -> LatentPosterior:
-    """Return the prior at the inducing inputs by k-means."""
-    weight = np.repeat(scores.weight, scores.z.shape[1])
-    Z = line_kmeans(scores.z.ravel(), weight, n_inducing)
-    intervals = (limits.variance, limits.scale, limits.noise)
-    kernel = [float(np.clip(x, *box)) for x, box in zip(START, intervals, strict=True)]
-    return LatentPosterior(np.zeros(Z.size), np.eye(Z.size), Z, *kernel)
-
-
-def fit_process(
-    scores: GPScores,
-    start: LatentPosterior,
-    limits: optimize.Limits,
-    plan: FitSettings,
-    rng: np.random.Generator,
-) -> optimize.FittedGP:
-    """Fit with equation 7; then with draws and with mini-batches, where these are asked for."""
-    n, K = scores.z.shape
-    size = n if plan.batch_size is None else min(n, plan.batch_size)
-    batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
-    full, n_jobs = plan.full, plan.n_jobs
-    fitted = optimize.maximise(
-        batch, start, limits, full=full, max_iter=plan.max_iter, tol=plan.tol, n_jobs=n_jobs
-    )
-    paths: Paths | None = None
-    if plan.n_samples is not None:
-        ratio = (scores.high - scores.low) / limits.scale[0]
-        paths = random_paths(K, start.m.size, plan.n_samples, ratio, rng)
-    if size < n:
-        return optimize.maximise_batches(
-            scores,
-            fitted.q,
-            limits,
-            paths,
-            full=full,
-            batch_size=size,
-            n_steps=plan.max_iter,
-            rng=rng,
-            n_jobs=n_jobs,
-        )
-    if paths is None:
-        return fitted
-    return optimize.maximise_drawn(
-        scores,
-        fitted.q,
-        limits,
-        paths,
-        full=full,
-        max_iter=plan.max_iter,
-        tol=plan.tol,
-        n_jobs=n_jobs,
-    )
+    return optimize.Limits(thetas, scale, (max(least, floor), max(most, 10 * floor)))
 
 
 def unfinished(fitted: optimize.FittedGP, max_iter: int) -> str:
@@ -259,7 +184,7 @@ def latent_mean(q: process.LatentPosterior, z: Floats) -> Floats:
     mean = np.empty(z.size)
     for start in range(0, z.size, POINTS):
         part = slice(start, start + POINTS)
-        mean[part] = process.rbf_line(z[part], q.Z, q.variance, q.scale) @ weights
+        mean[part] = q.prior(z[part], q.Z) @ weights
     return mean
 
 
@@ -271,24 +196,16 @@ def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Fl
     far = process.project(q, x)
     beside = far.A @ share
     beside -= q.C @ (q.C.T @ beside)
-    column = process.rbf_line(x, x[:1], q.variance, q.scale)[:, 0]  # the grid is even
+    column = q.prior(x, x[:1])[:, 0]  # the grid is even
     level = share @ matmul_toeplitz(column, share) - (far.A @ share) @ beside
     variance = np.empty(z.size)
     size = max(1, PRODUCTS // x.size)
     for start in range(0, z.size, size):
         part = slice(start, start + size)
         A = process.project(q, z[part]).A
-        shared = process.rbf_line(z[part], x, q.variance, q.scale) @ share - A.T @ beside
+        shared = q.prior(z[part], x) @ share - A.T @ beside
         variance[part] = marginals(A, q.variance, q.m, q.C)[1] - 2 * shared + level
     return np.maximum(variance, 0.0) + q.noise
-
-
-def span(
-    q: process.LatentPosterior, low: float, high: float, domain: list[float]
-) -> tuple[float, float]:
-    """Return the range beyond which the data say nothing: f is there as at its ends."""
-    reach = process.DAMPED * q.scale
-    return max(low - reach, domain[0]), min(high + reach, domain[1])
 
 
 class Predictor:
@@ -299,7 +216,7 @@ class Predictor:
     q : LatentPosterior
         The process.
     within : (low, high)
-        From `span`.
+        Where the process is asked for.
     full : bool
         Whether classes covary, as in the bound.
     normal : Generator
@@ -319,18 +236,15 @@ class Predictor:
         S: int,
     ) -> None:
         self.q, self.within, self.full = q, within, full
-        self.at = process.project(q, process.grid(*within, q.scale))
+        self.at = process.project(q, process.grid(*within, q.scale, q.kernel))
         self.variance = marginals(self.at.A, q.variance, q.m, q.C)[1]
-        self.paths = self._paths(normal, S) if full else None
+        self.paths: Floats | None = None
+        if full:  # functions around the mean, on the grid, (G, S)
+            ratio = (within[1] - within[0]) / q.scale
+            half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, normal, q.kernel)
+            drawn = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), self.at, within[0])
+            self.paths = _with_mirror(drawn.values, S)
         self.classes = _with_mirror(normal.standard_normal((K, (S + 1) // 2)), S)
-
-    def _paths(self, normal: np.random.Generator, S: int) -> Floats:
-        """Draw S functions around the mean, on the grid, (G, S)."""
-        low, high = self.within
-        ratio = (high - low) / self.q.scale
-        half = process.random_paths(1, self.q.m.size, (S + 1) // 2, ratio, normal)
-        centred = replace(self.q, m=np.zeros_like(self.q.m))
-        return _with_mirror(process.paths_on(half, centred, self.at, low).values, S)
 
     def probabilities(self, z: Floats, mean: Floats, n_jobs: int | None) -> Floats:
         """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z."""
@@ -378,7 +292,7 @@ def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: 
         if full:
             spreads = [q.C.T @ A for A in ends]
             distance = (z[part, 1] - z[part, 0]) / q.scale
-            shared = q.variance * np.exp(-0.5 * distance**2)
+            shared = q.variance * process.correlation(distance**2, q.kernel.order)[0]
             shared += np.sum(spreads[0] * spreads[1] - ends[0] * ends[1], axis=0)
             variance = variance - 2 * shared
         deviation = np.sqrt(np.maximum(variance, 0.0))
@@ -394,13 +308,6 @@ def knots(low: float, high: float, *, logarithmic: bool) -> Floats:
         return t
     z = np.linspace(math.exp(low), math.exp(high), KNOTS + 1)[1:-1]
     return np.union1d(t, np.log(z))
-
-
-def largest_fall(values: Floats) -> tuple[float, int, int]:
-    """Return by how much values fall at most, from which index and to which."""
-    peak = np.maximum.accumulate(values)
-    last = int(np.argmax(peak - values))
-    return float(peak[last] - values[last]), int(np.argmax(values[: last + 1])), last
 
 
 def projected(t: Floats, values: Floats, places: Floats, weight: Floats) -> Floats:
@@ -420,9 +327,3 @@ def projected(t: Floats, values: Floats, places: Floats, weight: Floats) -> Floa
     mass = mass / mass.sum() + 1e-3 / t.size
     increasing: Floats = isotonic_regression(values - TILT * t, weights=mass).x + TILT * t
     return increasing
-
-
-def interpolated(t: Floats, heights: Floats, places: Floats) -> Floats:
-    """Return the line through the knots; beyond them it is as steep as the prior mean."""
-    inside = np.clip(places, t[0], t[-1])
-    return np.interp(inside, t, heights) + (places - inside)

@@ -149,7 +149,7 @@ def ascend(
     H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
     mixing of the last ones makes them fast.
     """
-    kept = kept_stencils(scores, q.scale, n_jobs)
+    kept = kept_stencils(scores, q, n_jobs)
     here, step = bound(scores, q, full=full, kept=kept, n_jobs=n_jobs), 1.0
     trail: list[tuple[Floats, Floats]] = []
     for _ in range(MOST_STEPS):
@@ -229,7 +229,7 @@ def maximise_drawn(
     root, M, total = q.C, q.m.size, scores.weight.sum()
 
     def loss(values: Floats) -> tuple[float, Floats]:
-        at = process.unpack(values, root)
+        at = process.unpack(values, root, q.kernel)
         found = bound(scores, at, full=full, paths=paths, n_jobs=n_jobs)
         return -found.value / total, -process.pack_gradient(at, found.gradient, root) / total
 
@@ -238,7 +238,7 @@ def maximise_drawn(
         end = _minimise(loss, process.pack(q, root), box, max_iter, tol)
     value = -float(end.fun) * total
     return FittedGP(
-        process.unpack(end.x, root), value, int(end.nit), bool(end.success), int(end.nfev)
+        process.unpack(end.x, root, q.kernel), value, int(end.nit), bool(end.success), int(end.nfev)
     )
 
 
@@ -270,7 +270,7 @@ def maximise_batches(
     mean, square = np.zeros_like(values), np.zeros_like(values)
     with one_blas_thread():
         for i in range(1, n_steps + 1):
-            at = process.unpack(values, root)
+            at = process.unpack(values, root, q.kernel)
             batch = scores.rows(rng.choice(n, batch_size, replace=False))
             found = bound(batch, at, full=full, paths=paths, share=share, n_jobs=n_jobs)
             slope = process.pack_gradient(at, found.gradient, root) * unit
@@ -280,7 +280,7 @@ def maximise_batches(
             size = np.sqrt(square / (1 - SQUARE_DECAY**i)) + 1e-8
             step = rate * unit * mean / ((1 - DECAY**i) * size)
             values = np.clip(values + step, low, high)
-        end = process.unpack(values, root)
+        end = process.unpack(values, root, q.kernel)
         value = bound(scores, end, full=full, paths=paths, n_jobs=n_jobs).value
     return FittedGP(end, value, n_steps, converged=True, evaluations=n_steps)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -15,25 +16,72 @@ from caltest.types import Floats, Ints
 DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
 
 
-def rbf_line(x: Floats, y: Floats, variance: float, scale: float) -> Floats:
-    """Return variance exp(-(x - y)^2 / (2 scale^2)) for all pairs, (n, M)."""
-    difference = (x[:, None] - y) / scale
-    return variance * np.exp(-0.5 * difference**2)
+@dataclass(frozen=True)
+class Kernel:
+    """What tells the kernels of variance 1 apart; distances are in length scales.
+
+    Attributes
+    ----------
+    order : int
+        2 nu of a Matern kernel, or 0 for their limit, the squared exponential.
+    reach : float
+        A distance from which on two places say nothing about each other.
+    highest : float
+        A frequency beyond which a path has next to no variance.
+    per_scale : int
+        Nodes per length scale of a grid; a kernel with a kink at 0 needs more.
+    """
+
+    order: int
+    reach: float
+    highest: float
+    per_scale: int
 
 
-def rbf_line_back(
-    by_kernel: Floats, kernel: Floats, x: Floats, y: Floats, scale: float
+RBF = Kernel(0, DAMPED, DAMPED, 12)
+MATERN32, MATERN52 = Kernel(3, 12.0, 100.0, 64), Kernel(5, 10.0, 30.0, 24)
+KERNELS = {"rbf": RBF, "matern32": MATERN32, "matern52": MATERN52}
+
+
+def correlation(square: Any, order: int) -> tuple[Any, Any]:
+    """Return a kernel of variance 1 by the squared distance d^2, and -1 / d of its slope by d."""
+    if order == 0:
+        value = np.exp(-0.5 * square)
+        return value, value
+    a = np.sqrt(order * square)
+    tail = np.exp(-a)
+    if order == 3:
+        return (1 + a) * tail, 3 * tail
+    return (1 + a + a * a / 3) * tail, 5 / 3 * (1 + a) * tail
+
+
+pair_correlation = njit()(correlation)
+
+
+def kernel_line(
+    x: Floats, y: Floats, variance: float, scale: float, kernel: Kernel = RBF
+) -> Floats:
+    """Return the kernel for all pairs, (n, M)."""
+    block: Floats = variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0]
+    return block
+
+
+def kernel_line_back(
+    by_kernel: Floats, x: Floats, y: Floats, variance: float, scale: float, kernel: Kernel = RBF
 ) -> tuple[float, float, Floats]:
     """Return the derivatives by log variance, by log scale and by x, from that by the matrix."""
-    weighted = by_kernel * kernel
     difference = (x[:, None] - y) / scale
+    value, slope = correlation(difference**2, kernel.order)
+    weighted = by_kernel * (variance * slope)
     by_scale = float(np.sum(weighted * difference**2))
     by_x = -np.sum(weighted * difference, axis=1) / scale
-    return float(weighted.sum()), by_scale, by_x
+    return float(np.sum(by_kernel * (variance * value))), by_scale, by_x
 
 
 @njit()
-def pair_products(z: Floats, sigma: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
+def pair_products(
+    z: Floats, sigma: Floats, variance: float, scale: float, order: int
+) -> tuple[Floats, Floats]:
     """Multiply each row of sigma by the kernel matrix of the same row of z, pair by pair.
 
     Parameters
@@ -42,7 +90,7 @@ def pair_products(z: Floats, sigma: Floats, variance: float, scale: float) -> tu
         Places.
     sigma : (n, K) array
         Coefficients.
-    variance, scale : float
+    variance, scale, order : float, float, int
         Of the kernel.
 
     Returns
@@ -58,34 +106,37 @@ def pair_products(z: Floats, sigma: Floats, variance: float, scale: float) -> tu
         for j in range(K):
             for k in range(j):
                 square = ((z[i, j] - z[i, k]) / scale) ** 2
-                b = variance * np.exp(-0.5 * square)
+                value, slope = pair_correlation(square, order)
+                b = variance * value
                 product[i, j] += b * sigma[i, k]
                 product[i, k] += b * sigma[i, j]
-                by_scale[i] += 2 * b * square * sigma[i, j] * sigma[i, k]
+                by_scale[i] += 2 * (variance * slope) * square * sigma[i, j] * sigma[i, k]
     return product, by_scale
 
 
-def fourier(extent: float) -> tuple[Floats, Floats]:
-    r"""Return frequencies and weights such that exp(-d^2 / 2) = sum_j w_j cos(omega_j d).
+def fourier(extent: float, kernel: Kernel = RBF) -> tuple[Floats, Floats]:
+    r"""Return frequencies and weights such that k(d) = sum_j w_j cos(omega_j d), k(0) = 1.
 
     The spectral density of the kernel by the trapezoidal rule, whose error falls faster than any
-    power: it is that of repeating the kernel with a period beyond `extent`. Exact to 1e-15 for
-    |d| <= extent.
+    power: it is that of repeating the kernel with a period beyond `extent`. For |d| <= extent it is
+    exact to 1e-15 for the squared exponential; of a Matern kernel, whose density is that of
+    Student's t with 2 nu degrees of freedom, the frequencies beyond the highest have 2e-6.
     """
-    step = 2 * math.pi / (extent + DAMPED)
-    omega = step * np.arange(int(DAMPED / step) + 2).astype(np.float64)
-    weight = 2 * step / math.sqrt(2 * math.pi) * np.exp(-0.5 * omega**2)
+    step = 2 * math.pi / (extent + kernel.reach)
+    omega = step * np.arange(int(kernel.highest / step) + 2).astype(np.float64)
+    if kernel.order == 0:
+        total, density = math.sqrt(2 * math.pi), np.exp(-0.5 * omega**2)
+    else:
+        half = (kernel.order + 1) / 2
+        total = math.sqrt(kernel.order * math.pi) * math.gamma(half - 0.5) / math.gamma(half)
+        density = (1 + omega**2 / kernel.order) ** -half
+    weight = 2 * step / total * density
     weight[0] /= 2
     return omega, weight
 
 
-def fourier_size(x: Floats, scale: float) -> int:
-    """Return how many features `fourier_features` has."""
-    return 2 * int(fourier(float(x[-1] - x[0]) / scale)[0].size) - 1
-
-
 def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, Floats]:
-    r"""Return a low-rank factor of the kernel at places on the line, and its slope.
+    r"""Return a low-rank factor of the squared exponential on the line, and its slope.
 
     The second derivative of exp(-d^2 / 2) is d^2 exp(-d^2 / 2) less itself: so the derivative of
     the kernel by log scale has the same features, each times 1 - omega^2.
@@ -113,7 +164,7 @@ def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, 
 
 
 def fourier_draws(
-    x: Floats, variance: float, scale: float, extent: float, normal: Floats
+    x: Floats, variance: float, scale: float, extent: float, normal: Floats, kernel: Kernel = RBF
 ) -> tuple[Floats, Floats]:
     """Draw S functions from the process and return their values and derivatives at x, (n, S).
 
@@ -126,9 +177,11 @@ def fourier_draws(
     extent : float
         The largest distance of two points that there will be, in length scales.
     normal : (2, J, S) array
-        Standard normal numbers, for at least as many frequencies as `fourier(extent)` has.
+        Standard normal numbers, for at least as many frequencies as `fourier` has.
+    kernel : Kernel
+        Which correlation.
     """
-    omega, weight = fourier(extent)
+    omega, weight = fourier(extent, kernel)
     size = np.sqrt(variance * weight)
     angle = x[:, None] * (omega / scale)
     cosine, sine = np.cos(angle), np.sin(angle)
@@ -138,24 +191,15 @@ def fourier_draws(
 
 
 ORDER = 10  # nodes around each point
-
-
 HALF = ORDER // 2
-
-
-PER_SCALE = 12  # nodes per length scale
-
-
 # 1 / prod_{j != i} (i - j), the constant part of Lagrange's polynomials
 _FACTORIALS = np.cumprod(np.concatenate([[1.0], np.arange(1.0, ORDER)]))
-
-
 SCALES = (-1.0) ** np.arange(ORDER - 1, -1, -1) / (_FACTORIALS * _FACTORIALS[::-1])
 
 
-def grid(low: float, high: float, scale: float) -> Floats:
+def grid(low: float, high: float, scale: float, kernel: Kernel = RBF) -> Floats:
     """Return the nodes for points from `low` to `high`; they reach beyond both ends."""
-    step = scale / PER_SCALE
+    step = scale / kernel.per_scale
     size = int((high - low) / step) + ORDER + 1
     return low + step * np.arange(1 - HALF, size + 1 - HALF).astype(np.float64)
 
@@ -266,7 +310,9 @@ class LatentPosterior:
     Z : (M,) array
         Inducing inputs.
     variance, scale, noise : float
-        k(z, z') = variance exp(-(z - z')^2 / (2 scale^2)) + noise 1[same].
+        k(z, z') = variance correlation((z - z')^2 / scale^2) + noise 1[same].
+    kernel : Kernel
+        Which correlation.
     """
 
     m: Floats
@@ -275,6 +321,11 @@ class LatentPosterior:
     variance: float
     scale: float
     noise: float
+    kernel: Kernel = RBF
+
+    def prior(self, x: Floats, y: Floats) -> Floats:
+        """Return the prior covariances without the noise for all pairs, (n, M)."""
+        return kernel_line(x, y, self.variance, self.scale, self.kernel)
 
 
 @dataclass(frozen=True)
@@ -300,12 +351,12 @@ def pack(q: LatentPosterior, root: Floats) -> Floats:
     return np.concatenate([m, C[np.tril_indices(q.m.size)], q.Z, kernel])
 
 
-def unpack(values: Floats, root: Floats) -> LatentPosterior:
-    """Return what `pack` packed."""
+def unpack(values: Floats, root: Floats, which: Kernel = RBF) -> LatentPosterior:
+    """Return what `pack` packed, of a process with that kernel."""
     M = len(root)
     m, C, Z, kernel = np.split(values, [M, -M - 3, -3])
     variance, scale, noise = (float(value) for value in np.exp(kernel))
-    return LatentPosterior(root @ m, root @ unpack_root(C, M), Z, variance, scale, noise)
+    return LatentPosterior(root @ m, root @ unpack_root(C, M), Z, variance, scale, noise, which)
 
 
 def pack_gradient(q: LatentPosterior, gradient: Gradient, root: Floats) -> Floats:
@@ -321,29 +372,22 @@ class Projection:
     Attributes
     ----------
     x : (G,) array
-    inner : (M, M) array
-        k(Z, Z) without the noise.
     L : (M, M) array
-        The root of k(Z, Z) with it.
-    B : (M, G) array
-        k(Z, x).
+        The root of k(Z, Z) with the noise.
     A : (M, G) array
-        L^-1 B.
+        L^-1 k(Z, x).
     """
 
     x: Floats
-    inner: Floats
     L: Floats
-    B: Floats
     A: Floats
 
 
 def project(q: LatentPosterior, x: Floats) -> Projection:
     """Return the projection of the inducing variables onto x."""
-    inner = rbf_line(q.Z, q.Z, q.variance, q.scale)
-    L: Floats = cholesky(inner + q.noise * np.eye(q.Z.size), lower=True, check_finite=False)
-    B = rbf_line(q.Z, x, q.variance, q.scale)
-    return Projection(x, inner, L, B, whiten(L, B))
+    inner = q.prior(q.Z, q.Z) + q.noise * np.eye(q.Z.size)
+    L: Floats = cholesky(inner, lower=True, check_finite=False)
+    return Projection(x, L, whiten(L, q.prior(q.Z, x)))
 
 
 @dataclass(frozen=True)
@@ -369,10 +413,12 @@ class Paths:
     extent: float
 
 
-def random_paths(K: int, M: int, S: int, ratio: float, rng: np.random.Generator) -> Paths:
+def random_paths(
+    K: int, M: int, S: int, ratio: float, rng: np.random.Generator, kernel: Kernel = RBF
+) -> Paths:
     """Draw the numbers for scores whose range is at most `ratio` length scales."""
-    extent = ratio + 2 * ORDER / PER_SCALE
-    J = fourier(extent)[0].size
+    extent = ratio + 2 * ORDER / kernel.per_scale
+    J = fourier(extent, kernel)[0].size
     normal = rng.standard_normal
     return Paths(normal((2, J, S)), normal((M, S)), normal((M, S)), normal((K, S)), extent)
 
@@ -411,7 +457,7 @@ class PathsOn:
 
 def paths_on(paths: Paths, q: LatentPosterior, at: Projection, origin: float) -> PathsOn:
     """Return the paths at the places of a projection."""
-    kernel = (q.variance, q.scale, paths.extent, paths.prior)
+    kernel = (q.variance, q.scale, paths.extent, paths.prior, q.kernel)
     prior, slope = fourier_draws(at.x - origin, *kernel)
     prior_at_inputs, slope_at_inputs = fourier_draws(q.Z - origin, *kernel)
     X = whiten(at.L, prior_at_inputs + np.sqrt(q.noise) * paths.noise)
@@ -421,20 +467,13 @@ def paths_on(paths: Paths, q: LatentPosterior, at: Projection, origin: float) ->
     )
 
 
-@dataclass(frozen=True)
-class PathsBack:
-    """Derivatives by A, m, C, L, Z, and by (log variance, log scale, noise)."""
+def paths_back(
+    drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return the derivatives of a number by the parameters, from those by the values, (G, S).
 
-    A: Floats
-    m: Floats
-    C: Floats
-    L: Floats
-    Z: Floats
-    kernel: Floats
-
-
-def paths_back(drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats) -> PathsBack:
-    """Return the derivatives of a number by the parameters, from those by the values, (G, S)."""
+    By A, m, C, L, Z, and by (log variance, log scale, noise).
+    """
     by_T = at.A @ by_values
     by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)
     # A path of the prior is sqrt(variance) times a function of x / scale.
@@ -442,11 +481,7 @@ def paths_back(drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Fl
     x, Z = (at.x - drawn.origin)[:, None], (q.Z - drawn.origin)[:, None]
     log_scale = -np.sum(by_values * x * drawn.slope) - np.sum(by_U * Z * drawn.slope_at_inputs)
     noise = 0.5 * np.sum(by_U * drawn.numbers.noise) / np.sqrt(q.noise)
-    return PathsBack(
-        A=drawn.T @ by_values.T,
-        m=by_T.sum(axis=1),
-        C=np.tril(by_T @ drawn.numbers.eta.T),
-        L=-np.tril(by_U @ drawn.X.T),
-        Z=np.sum(by_U * drawn.slope_at_inputs, axis=1),
-        kernel=np.array([log_variance, log_scale, noise]),
-    )
+    by_C, by_L = np.tril(by_T @ drawn.numbers.eta.T), -np.tril(by_U @ drawn.X.T)
+    by_Z = np.sum(by_U * drawn.slope_at_inputs, axis=1)
+    by_kernel = np.array([log_variance, log_scale, noise])
+    return drawn.T @ by_values.T, by_T.sum(axis=1), by_C, by_L, by_Z, by_kernel

@@ -1,11 +1,13 @@
 """GP calibration: options, the latent function, prediction, degenerate data."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
 from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern
 
 import caltest as ct
 from caltest import InvalidInput
@@ -39,6 +41,8 @@ def three():
     ("option", "value", "message"),
     [
         ("n_inducing", 0, "n_inducing must be an integer of at least 1"),
+        ("kernel", "matern12", "kernel must be one of"),
+        ("mean_function", "log", "mean_function must be one of"),
         ("covariance", "diag", "covariance must be one of"),
         ("expectation", "exact", "expectation must be one of"),
         ("inference", "median", "inference must be one of"),
@@ -444,3 +448,42 @@ def test_zero_mean_function_is_uniform_a_priori_and_learns_the_map_from_data():
     np.testing.assert_allclose(probs, softmax(latent, axis=1), rtol=1e-9)
     losses = [-np.log(p[np.arange(800), data.labels]).mean() for p in (probs, data.probs)]
     assert losses[0] < losses[1] + 0.02
+
+
+@wavy
+@pytest.mark.parametrize("which", ["matern32", "matern52"])
+def test_matern_kernel_predicts_as_its_dense_process(which):
+    """By quadrature against scikit-learn's kernel in the formulas of q, to 1e-9; and from JSON."""
+    _, probs, codes = overconfident(2, 150)
+    calibrator = GPCalibrator(kernel=which).fit(probs, codes)
+    q = calibrator._latent
+    peer = Matern(q.scale, nu=int(which[-2]) / 2)
+    z = calibrator._units.of(probs[:20].ravel())[:, None]
+    K_uu = q.variance * peer(q.Z[:, None]) + q.noise * np.eye(q.Z.size)
+    L, K_zz = np.linalg.cholesky(K_uu), q.variance * peer(z) + q.noise * np.eye(40)
+    A = np.linalg.solve(L, q.variance * peer(q.Z[:, None], z))
+    mean = np.log(probs[:20].ravel()) + A.T @ q.m
+    covariance = K_zz - A.T @ A + A.T @ q.C @ q.C.T @ A
+    x, weight = np.polynomial.hermite.hermgauss(64)
+    contrast = np.kron(np.eye(20), [-1.0, 1.0])
+    spread = np.sqrt(2 * np.diag(contrast @ covariance @ contrast.T))
+    expected = expit((contrast @ mean)[:, None] + spread[:, None] * x) @ weight / np.sqrt(np.pi)
+    got = calibrator.predict_proba(probs[:20])
+    np.testing.assert_allclose(got[:, 1], expected, atol=1e-9)
+    again = GPCalibrator.from_json(calibrator.to_json())
+    np.testing.assert_array_equal(again.predict_proba(probs[:20]), got)
+
+
+@wavy
+def test_mean_function_may_be_any_of_the_scores():
+    """Pickle keeps it, JSON names the remedy, and what it returns is checked."""
+    logits, probs, codes = overconfident(3, 100)
+    named = GPCalibrator(from_logits=True).fit(logits, codes)
+    free = GPCalibrator(from_logits=True, mean_function=np.positive).fit(logits, codes)
+    again = pickle.loads(pickle.dumps(free))  # noqa: S301, its own bytes
+    np.testing.assert_allclose(again.predict_proba(logits), named.predict_proba(logits), atol=1e-6)
+    with pytest.raises(InvalidInput, match="or pickle the calibrator"):
+        free.to_json()
+    for function in (np.ravel, lambda z: z * np.nan):
+        with pytest.raises(InvalidInput, match="mean_function must return finite numbers"):
+            GPCalibrator(mean_function=function).fit(probs, codes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caltest.calibrators.gp import process
-from caltest.calibrators.gp.process import rbf_line
+from caltest.calibrators.gp.process import kernel_line
 
 pytestmark = pytest.mark.loops
 
@@ -24,8 +24,8 @@ def test_kernel_block_through_the_grid_is_the_full_one(places, scale):
     stencil = process.stencils(places, nodes)
     unit = np.eye(nodes.size)
     W = np.array([process.gather(*stencil, row) for row in unit]).T
-    block = W @ rbf_line(nodes, nodes, 2.0, scale) @ W.T
-    assert np.abs(block - rbf_line(places, places, 2.0, scale)).max() < 2e-10
+    block = W @ kernel_line(nodes, nodes, 2.0, scale) @ W.T
+    assert np.abs(block - kernel_line(places, places, 2.0, scale)).max() < 2e-10
 
 
 def test_weights_of_a_point_sum_to_one_and_lie_on_its_nodes(places):
