@@ -149,7 +149,7 @@ class ScoreSums(Sums):
     @cached_property
     def weighted(self) -> Floats:
         """The score (U, m) of each label, times the weight of the row."""
-        if self.units.scale.strides == (0,):  # the same 1 everywhere
+        if not self.units.is_weighted:
             return self.table
         weight = self.units.scale[:, np.newaxis]
         # A row that does not count may have an infinite score.
