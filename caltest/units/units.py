@@ -168,7 +168,7 @@ class RowUnits(Units):
     @cached_property
     def mean(self) -> Floats:  # type: ignore[override]
         probs = self.predictions.probs
-        return self.in_order(probs[:, 1] if self.predictions.m == 2 else probs)
+        return self.in_order(np.array(probs[:, 1]) if self.predictions.m == 2 else probs)
 
     @cached_property
     def probs(self) -> Floats:
@@ -188,8 +188,9 @@ class RowUnits(Units):
 
     @cached_property
     def scale(self) -> Floats:  # type: ignore[override]
-        # In memory, ones too: loops over numbers next to each other take several at a time.
-        return self.in_order(np.ascontiguousarray(row_weights(self.predictions)))
+        # A copy, of ones too: loops over numbers next to each other take several at a time, and are
+        # compiled once for whatever weights.
+        return self.in_order(np.array(row_weights(self.predictions)))
 
     @property
     def mass(self) -> Floats:  # type: ignore[override]
