@@ -222,10 +222,7 @@ def component_scores(statistics: Sequence[ResidualStatistic], values: Floats) ->
 
 
 def _parts(
-    found: Sequence[Part],
-    statistics: Sequence[ResidualStatistic],
-    values: Floats,
-    scores: Floats,
+    found: Sequence[Part], statistics: Sequence[ResidualStatistic], values: Floats, scores: Floats
 ) -> tuple[Part, ...]:
     """Return the statistics that are combined with what the labels show, the most extreme first."""
     order, pvalues, adjusted = most_extreme_first(scores)

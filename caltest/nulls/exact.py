@@ -96,8 +96,7 @@ def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
     """
     if NULL.key not in measure.nulls:
         raise NotApplicable(
-            f"{measure.description} has no exact null, and cells have no other",
-            "use engine='rows'",
+            f"{measure.description} has no exact null, and cells have no other", "use engine='rows'"
         )
     return measure.bind_cells(cells)
 

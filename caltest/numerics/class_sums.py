@@ -101,12 +101,7 @@ def label_sums(table: Floats, labels: Labels) -> Floats:
 
 @njit()
 def add_pair_sums(
-    kappa: Floats,
-    left: Ints,
-    right: Ints,
-    labels: Labels,
-    matrix: Floats,
-    out: Floats,
+    kappa: Floats, left: Ints, right: Ints, labels: Labels, matrix: Floats, out: Floats
 ) -> None:
     """Add sum_p kappa_p A[y_left(p), y_right(p)] to `out` (B,) for each resample."""
     for b in range(labels.shape[0]):

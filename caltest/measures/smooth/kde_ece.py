@@ -15,12 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
-from caltest.measures.smooth.smooth_ece import (
-    cells,
-    corrected_trapezoid,
-    grid_coefficients,
-    spread,
-)
+from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
 from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
