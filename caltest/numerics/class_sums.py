@@ -154,18 +154,6 @@ def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Float
 
 
 @njit(fastmath=REDUCE)
-def binary_event_sums(labels: Labels, _event: Floats, weight: Floats) -> Floats:
-    """Return sum_i w_i y_i for each row of `labels` (B, n)."""
-    out = np.zeros(labels.shape[0])
-    for b in range(labels.shape[0]):
-        total = 0.0
-        for i in range(labels.shape[1]):
-            total += weight[i] * labels[b, i]
-        out[b] = total
-    return out
-
-
-@njit(fastmath=REDUCE)
 def binary_deviation_variance(event: Floats, weight: Floats) -> float:
     """Return the variance of the above under calibration, sum_i w_i^2 p (1 - p) (1 - 2 p)^2."""
     total = 0.0
