@@ -217,7 +217,7 @@ class RowUnits(Units):
         return self.predictions.n if self._order is None else self._order.size
 
     @cached_property
-    def ends(self) -> Flags:  # type: ignore[override]
+    def ends(self) -> Flags:
         return step_ends(self.mean)
 
     @cached_property
