@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,10 @@ class BoundMeasure(ABC):
     def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         """Return what the value combines, (K, B); by default the value itself, (B,)."""
         return self.values(labels, n_jobs)
+
+    def of_keys(self) -> Callable[[Hashes], Floats] | None:
+        """Return the values (B,) of resamples with given keys, where labels need not be kept."""
+        return None
 
     def combine(self, statistics: Floats) -> Floats:
         """Return the value (B,) of each column of what `statistics` gives."""

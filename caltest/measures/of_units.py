@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.sources import Cells, ManyCells
-from caltest.types import Floats, Ints, Labels, Order, SmallInts
+from caltest.types import Floats, Hashes, Ints, Labels, Order, SmallInts
 from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
 from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
@@ -45,6 +45,10 @@ class RowStatistic(BoundMeasure):
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return self.statistic.value(self.statistic.sums.redrawn(labels))[:, 0]
+
+    def of_keys(self) -> Callable[[Hashes], Floats] | None:
+        sums = self.statistic.sums.of_keys(self._redrawing)
+        return None if sums is None else lambda keys: self.statistic.value(sums(keys))[:, 0]
 
     def value(self, n_jobs: int | None = None) -> float:
         return float(self.statistic.observed[0])

@@ -177,6 +177,11 @@ def redrawn_statistics(
         What is evaluated instead of its statistics.
     """
     n, n_jobs = bound.width, draws.n_jobs
+    at_once = bound.of_keys() if evaluate is None else None
+    if at_once is not None:
+        keys = resample_keys(draws.seed, draws.n_resamples)[start:]
+        tasks = [(keys[i : i + BATCH],) for i in range(0, keys.size, BATCH)]
+        return np.concatenate(list(map_threads(at_once, tasks, n_jobs)))
     size = max(BATCH, min(LARGEST_BATCH, SMALL // n))
     batches = redrawn_batches(bound, draws.seed, draws.n_resamples, start, size)
     own = bound.statistics if evaluate is None else evaluate

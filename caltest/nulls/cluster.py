@@ -172,17 +172,21 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
         raise NotApplicable(
             "the statistic is not a number for these residuals", "check extreme options"
         )
-    scores = component_scores(statistics, values) if combined else values
+    scores = values
+    if combined:  # how far out each value of each statistic is, -log p
+        every = zip(statistics, values, strict=True)
+        sides = [tail_scores(v, one.scale, two_sided=one.two_sided) for one, v in every]
+        scores = np.stack(sides)
     weight = [one.weight for one in statistics]
-    every = log_mean_exp(scores, weight) if combined else values[0]
+    distribution = log_mean_exp(scores, weight) if combined else values[0]
     alternative = "two-sided" if first.two_sided and not combined else "greater"
     bound = measure.bind(predictions, draws.n_jobs)
-    replicates = Replicates(every, 1.0 if combined else first.scale, alternative)
+    replicates = Replicates(distribution, 1.0 if combined else first.scale, alternative)
     way = "all" if clusters.is_listed(draws.n_resamples) else "random"
     pvalue = replicates.pvalue
     if not combined and first.quadratic:
         pvalue = max(pvalue, resampling_pvalue(float(values[1, 0]), values[1, 1:]))
-    observed = float(every[0])
+    observed = float(distribution[0])
     outcome = Outcome(
         statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
         statistic=observed,
@@ -193,15 +197,17 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
         parameters={**bound.parameters, **dependence_parameters(predictions)},
         notes=(*bound.notes, *clusters.notes()),
         degenerate=bound.degenerate,
-        distribution=every[1:],
-        n_resamples=every.size - 1,
+        distribution=distribution[1:],
+        n_resamples=distribution.size - 1,
         replicates=replicates,
         parts=_parts(measure.findings(predictions), statistics, values, scores) if combined else (),
     )
     outcome = allowing_for_skewness(outcome, statistics, predictions, clusters, draws)
     if "exact" not in measure.nulls or are_many(predictions, clusters):
         return outcome
-    return at_least_independent(outcome, exact_test(measure, predictions, draws))
+    exact = exact_test(measure, predictions, draws)
+    floors = {part.key: (part.pvalue, part.adjusted) for part in exact.parts}
+    return _raised(outcome, exact.pvalue, floors, "that of independent rows")
 
 
 def flipped_values(
@@ -215,17 +221,8 @@ def flipped_values(
     return np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
 
 
-def component_scores(statistics: Sequence[ResidualStatistic], values: Floats) -> Floats:
-    """Return how far out each value of each statistic is, -log p, (K, B + 1)."""
-    pairs = zip(statistics, values, strict=True)
-    return np.stack([tail_scores(v, one.scale, two_sided=one.two_sided) for one, v in pairs])
-
-
 def _parts(
-    found: Sequence[Part],
-    statistics: Sequence[ResidualStatistic],
-    values: Floats,
-    scores: Floats,
+    found: Sequence[Part], statistics: Sequence[ResidualStatistic], values: Floats, scores: Floats
 ) -> tuple[Part, ...]:
     """Return the statistics that are combined with what the labels show, the most extreme first."""
     order, pvalues, adjusted = most_extreme_first(scores)
@@ -252,12 +249,6 @@ def are_many(predictions: Predictions, clusters: Clusters) -> bool:
     spread = 0.5 * (1.0 - np.einsum("ik,ik->i", predictions.probs, predictions.probs))
     sums = np.bincount(clusters.codes, spread, clusters.count)
     return float(sums.sum()) >= FEW_EVENTS and float(-np.expm1(-sums).sum()) >= FEW_CLUSTERS
-
-
-def at_least_independent(outcome: Outcome, exact: Outcome) -> Outcome:
-    """Return the outcome with p-values that are no less than those of independent rows."""
-    floors = {part.key: (part.pvalue, part.adjusted) for part in exact.parts}
-    return _raised(outcome, exact.pvalue, floors, "that of independent rows")
 
 
 def allowing_for_skewness(

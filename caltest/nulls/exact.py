@@ -73,7 +73,8 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
 
     # The same code path for observed and redrawn labels, so that ties are ties.
     seen = parts(first.observed[np.newaxis], draws.n_jobs)
-    redrawn = base.redrawn_statistics(first, draws, 0, lambda *given: np.concatenate(parts(*given)))
+    of_all = None if len(bound) == 1 else lambda *given: np.concatenate(parts(*given))
+    redrawn = np.atleast_2d(base.redrawn_statistics(first, draws, 0, of_all))
     every = np.concatenate([np.concatenate(seen), redrawn], axis=1)
     own = np.split(every, np.cumsum([len(part) for part in seen])[:-1])
     return [_outcome(*pair, part) for pair, part in zip(bound, own, strict=True)]
@@ -95,8 +96,7 @@ def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
     """
     if NULL.key not in measure.nulls:
         raise NotApplicable(
-            f"{measure.description} has no exact null, and cells have no other",
-            "use engine='rows'",
+            f"{measure.description} has no exact null, and cells have no other", "use engine='rows'"
         )
     return measure.bind_cells(cells)
 

@@ -91,7 +91,9 @@ def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws
     resampled = base.resampled_values(
         batches, statistics, n, n_jobs=draws.n_jobs, pooled=pairs.pooled
     )
-    estimate, observed = _estimate_and_statistic(n, float(rows.sum()), float(diagonal.sum()))
+    total = float(rows.sum())
+    estimate = (total - float(diagonal.sum())) / (n * (n - 1))
+    observed = n / (n - 1) * estimate - total / n**2
     replicates = base.Replicates(np.append(observed, resampled), pairs.scale, "greater")
     return Outcome(
         statistic_name="T",
@@ -106,11 +108,6 @@ def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws
         distribution=resampled,
         replicates=replicates,
     )
-
-
-def _estimate_and_statistic(n: int, total: float, diagonal: float) -> tuple[float, float]:
-    unbiased = (total - diagonal) / (n * (n - 1))
-    return unbiased, n / (n - 1) * unbiased - total / n**2
 
 
 def _multinomial_counts(n: int, rng: np.random.Generator, size: int) -> Events:

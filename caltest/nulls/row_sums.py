@@ -38,8 +38,9 @@ def convolution_test(measure: Measure, predictions: Predictions, draws: Draws) -
     tail of the Poisson-binomial distribution, ACM Transactions on Mathematical Software 46
     (tilting).
     """
-    given = measure, predictions, draws
-    return _sum_test("convolution", *given, tail=_exact_tail, words=_exact_words)
+    given, text = (measure, predictions, draws), "exact distribution of the number of events"
+    words = f"{text} (Poisson-binomial)", ()
+    return _sum_test("convolution", *given, tail=_exact_tail, words=lambda *_: words)
 
 
 def saddlepoint_test(measure: Measure, predictions: Predictions, draws: Draws) -> Outcome:
@@ -144,10 +145,6 @@ def _exact_tail(terms: Terms, x: float, span: float) -> float:
             "use null='saddlepoint'",
         )
     return tilting.convolved_tail(terms, x, span)
-
-
-def _exact_words(*_: object) -> tuple[str, tuple[str, ...]]:
-    return "exact distribution of the number of events (Poisson-binomial)", ()
 
 
 def _smooth_tail(terms: Terms, x: float, span: float) -> float:

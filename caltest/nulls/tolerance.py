@@ -9,13 +9,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome
 from caltest.measures.tolerance import Tolerance, ToleranceBootstrap, tolerance_of
-from caltest.nulls.base import (
-    Draws,
-    Null,
-    drawn_batches,
-    resampled_values,
-    resampling_pvalue,
-)
+from caltest.nulls.base import Draws, Null, drawn_batches, resampled_values, resampling_pvalue
 from caltest.predictions import Predictions
 
 NO_WEIGHTS = ("a tolerance takes no sample weights", "use null='exact' without tolerance")

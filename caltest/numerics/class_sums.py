@@ -101,12 +101,7 @@ def label_sums(table: Floats, labels: Labels) -> Floats:
 
 @njit()
 def add_pair_sums(
-    kappa: Floats,
-    left: Ints,
-    right: Ints,
-    labels: Labels,
-    matrix: Floats,
-    out: Floats,
+    kappa: Floats, left: Ints, right: Ints, labels: Labels, matrix: Floats, out: Floats
 ) -> None:
     """Add sum_p kappa_p A[y_left(p), y_right(p)] to `out` (B,) for each resample."""
     for b in range(labels.shape[0]):
@@ -154,18 +149,6 @@ def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Float
         total = 0.0
         for i in range(labels.shape[1]):
             total += weight[i] * (labels[b, i] - event[i])
-        out[b] = total
-    return out
-
-
-@njit(fastmath=REDUCE)
-def binary_event_sums(labels: Labels, _event: Floats, weight: Floats) -> Floats:
-    """Return sum_i w_i y_i for each row of `labels` (B, n)."""
-    out = np.zeros(labels.shape[0])
-    for b in range(labels.shape[0]):
-        total = 0.0
-        for i in range(labels.shape[1]):
-            total += weight[i] * labels[b, i]
         out[b] = total
     return out
 

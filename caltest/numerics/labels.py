@@ -94,6 +94,12 @@ def draw_events(low: Ints, width: Ints, rows: Hashes, keys: Hashes) -> Events:
     return out
 
 
+def event_sums(interval: tuple[Ints, Ints], rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
+    """Return the sums (B,) of `slope` over the events of `draw_events`, which are not kept."""
+    low, width = interval
+    return _summed(low.view(np.uint64), width.view(np.uint64), rows, keys, slope)
+
+
 def relabelled(table: Labels, labels: Labels) -> Labels:
     """Return what a table (n, m) has for the labels, (B, n)."""
     if compiles(len(table)):
@@ -160,6 +166,21 @@ def _within(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, out: Labels)
             key, event = keys[b], out[b, start:end]
             for i in range(end - start):
                 event[i] = np.uint8(hashed(key + some[i]) - first[i] < size[i])
+
+
+@njit(fastmath={"contract", "nsz", "reassoc"})  # lets sums run in several chains
+def _summed(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, slope: Floats) -> Floats:
+    out = np.zeros(keys.size)
+    for start in range(0, low.size, AT_A_TIME):
+        end = min(start + AT_A_TIME, low.size)
+        some, first, size, own = rows[start:end], low[start:end], width[start:end], slope[start:end]
+        for b in range(keys.size):
+            key, total = keys[b], 0.0
+            for i in range(end - start):
+                event = np.uint8(hashed(key + some[i]) - first[i] < size[i])
+                total += own[i] * np.float64(event)
+            out[b] += total
+    return out
 
 
 @njit()

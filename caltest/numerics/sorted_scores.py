@@ -44,11 +44,7 @@ def step_ends(ordered: Floats) -> Flags:
 
 @njit()
 def partial_sum_extremes(
-    observed: Labels | Floats,
-    scale: Floats,
-    shift: Floats,
-    ends: Flags,
-    start: Ints,
+    observed: Labels | Floats, scale: Floats, shift: Floats, ends: Flags, start: Ints
 ) -> Floats:
     """Return the largest and smallest of 0 and the partial sums of each group, (2, B, G).
 

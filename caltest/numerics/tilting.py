@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from caltest.types import Floats, Ints, Order
+from caltest.types import Floats, Order
 
 AT_A_TIME = 1 << 18  # terms
 ROUNDING = 1e-9  # of a lattice, relative to the largest step
@@ -335,7 +335,10 @@ def _convolved_upper(terms: Terms, x: float, span: float, *, beyond: bool) -> fl
     exponents = theta * span * steps
     tilted = terms.probs * np.exp(exponents - exponents.max(axis=1, keepdims=True))
     tilted /= tilted.sum(axis=1, keepdims=True)
-    q = product(_masses(steps, tilted))
+    masses = np.zeros((len(steps), int(steps.max()) + 1))  # the probabilities of 0..r steps
+    for column, mass in zip(steps.T, tilted.T, strict=True):
+        masses[np.arange(len(steps)), column] += mass
+    q = product(masses)
     place = round((x - float(low.sum())) / span)
     log_scale = terms.cumulants(theta)[0] - theta * (x - terms.mean)
     above = q[place + beyond :]
@@ -370,15 +373,6 @@ def fine_tail(terms: Terms, x: float, span: float) -> float:
     usual = np.take_along_axis(terms.values, terms.usual[:, None], axis=1)
     rounded = Terms(usual + span * np.round((terms.values - usual) / span), terms.probs)
     return convolved_tail(rounded, x - _rounding(terms, x, span), span)
-
-
-def _masses(steps: Ints, probs: Floats) -> Floats:
-    """Return the probabilities (n, r + 1) of 0..r steps."""
-    n = len(steps)
-    out = np.zeros((n, int(steps.max()) + 1))
-    for column, mass in zip(steps.T, probs.T, strict=True):
-        out[np.arange(n), column] += mass
-    return out
 
 
 def product(factors: Floats) -> Floats:

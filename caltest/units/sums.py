@@ -12,7 +12,8 @@ import numpy as np
 from caltest.numerics.class_sums import label_sums
 from caltest.numerics.crossings import group_extremes
 from caltest.numerics.sorted_scores import partial_sum_extremes
-from caltest.types import Floats, Ints
+from caltest.predictions.redrawing import Redrawing
+from caltest.types import Floats, Hashes, Ints
 from caltest.units.units import CellUnits, Observed, Units
 
 Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
@@ -35,6 +36,10 @@ class UnitSums(ABC):
     @abstractmethod
     def redrawn(self, observed: Observed) -> Any:
         """Return the sums for what is observed, (B, U)."""
+
+    def of_keys(self, redrawing: Redrawing) -> Callable[[Hashes], Any] | None:
+        """Return the sums of resamples with given keys, where no label has to be kept for them."""
+        return None
 
     def observed(self) -> Any:
         """Return the sums for what was observed, with B = 1, which may be known in another way."""
@@ -144,7 +149,7 @@ class ScoreSums(Sums):
     @cached_property
     def weighted(self) -> Floats:
         """The score (U, m) of each label, times the weight of the row."""
-        if self.units.scale.strides == (0,):  # the same 1 everywhere
+        if not self.units.is_weighted:
             return self.table
         weight = self.units.scale[:, np.newaxis]
         # A row that does not count may have an infinite score.
@@ -167,6 +172,10 @@ class ScoreSums(Sums):
         if self._fused is not None and units.mean.ndim == 1:
             return self._fused(observed, units.mean, units.scale)[:, np.newaxis]
         return np.asarray(label_sums(self.weighted, observed)[:, np.newaxis])
+
+    def of_keys(self, redrawing: Redrawing) -> Callable[[Hashes], Floats] | None:
+        sums = redrawing.summing(self.weighted)
+        return None if sums is None else lambda keys: sums(keys)[:, np.newaxis]
 
     def of(self, observed: Observed, scale: Floats, shift: Floats) -> Floats:
         excess, slope = observed - shift, scale * self.linear[1]

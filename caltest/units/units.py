@@ -168,7 +168,7 @@ class RowUnits(Units):
     @cached_property
     def mean(self) -> Floats:  # type: ignore[override]
         probs = self.predictions.probs
-        return self.in_order(probs[:, 1] if self.predictions.m == 2 else probs)
+        return self.in_order(np.array(probs[:, 1]) if self.predictions.m == 2 else probs)
 
     @cached_property
     def probs(self) -> Floats:
@@ -188,7 +188,9 @@ class RowUnits(Units):
 
     @cached_property
     def scale(self) -> Floats:  # type: ignore[override]
-        return self.in_order(row_weights(self.predictions))
+        # A copy, of ones too: loops over numbers next to each other take several at a time, and are
+        # compiled once for whatever weights.
+        return self.in_order(np.array(row_weights(self.predictions)))
 
     @property
     def mass(self) -> Floats:  # type: ignore[override]
@@ -214,7 +216,7 @@ class RowUnits(Units):
     def rows(self) -> int:  # type: ignore[override]
         return self.predictions.n if self._order is None else self._order.size
 
-    @property
+    @cached_property
     def ends(self) -> Flags:
         return step_ends(self.mean)
 
@@ -356,7 +358,7 @@ def sorted_columns(predictions: Predictions) -> tuple[Floats, Events, Floats]:
     event, labels = predictions.probs[:, 1], predictions.labels
     weight = predictions.sample_weight
     if weight is None:
-        return *sort_scores(event, labels), np.broadcast_to(1.0, event.size)
+        return *sort_scores(event, labels), np.ones(event.size)
     order = score_order(predictions)
     return event[order], labels[order].astype(np.uint8), weight[order]
 

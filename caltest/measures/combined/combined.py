@@ -16,13 +16,7 @@ from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import (
-    Component,
-    Finding,
-    Function,
-    observed_sums,
-    plain,
-)
+from caltest.measures.combined.component import Component, Finding, Function, observed_sums, plain
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.groups import CombinedGroups
 from caltest.measures.combined.one_event import BINARY, EventCells, EventRows, OneEvent

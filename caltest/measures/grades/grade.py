@@ -18,7 +18,6 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.base import Measure
 from caltest.measures.label_scores import event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
-from caltest.numerics.class_sums import binary_event_sums
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Floats
@@ -97,7 +96,7 @@ class GradeMeasure(Measure):
         pd = float(units.mean @ units.scale / total)
         return Statistic(
             units=units,
-            sums=ScoreSums(units, event_table, fused=binary_event_sums),
+            sums=ScoreSums(units, event_table),
             value=np.asarray,
             scale=units.rounding,
             estimate=lambda defaults: defaults / total,

@@ -20,7 +20,7 @@ from caltest.measures.gap import share_limits
 from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
-from caltest.numerics.class_sums import binary_event_sums, binary_residual_sums
+from caltest.numerics.class_sums import binary_residual_sums
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
@@ -187,7 +187,7 @@ class ExpectedObservedRatio(Measure):
         check_one_dimension(cast("RowUnits", units).predictions, f"the {self.title}")
         expected = float(units.scale @ units.mean / units.total[0])
         none = math.inf if expected else 1.0
-        sums = ScoreSums(units, event_table, fused=binary_event_sums)
+        sums = ScoreSums(units, event_table)
 
         def ratio(events: Floats) -> Floats:
             share, out = events / units.total, np.full(events.shape, none)

@@ -244,7 +244,11 @@ def _by_cells(predictions: Predictions, number: Ints, count: int) -> ScoreDecomp
     filled = np.where(mass > 0, mass, 1.0)
     mean, rate = (np.bincount(number, w * x, count) / filled for x in (p, y))
     base = float(w @ y)
-    left_p, left_y = _left(p, mean, number), y - rate[number]
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, number, p)
+    np.maximum.at(high, number, p)
+    # What is left of the predictions is exactly 0 where those of a bin are equal.
+    left_p, left_y = np.where((low == high)[number], 0.0, p - mean[number]), y - rate[number]
     return ScoreDecomposition(
         score=float(w @ np.square(p - y)),
         miscalibration=float(mass @ np.square(mean - rate)),
@@ -253,11 +257,3 @@ def _by_cells(predictions: Predictions, number: Ints, count: int) -> ScoreDecomp
         within_bin_variance=float(w @ np.square(left_p)),
         within_bin_covariance=2.0 * float(w @ (left_p * left_y)),
     )
-
-
-def _left(p: Floats, mean: Floats, number: Ints) -> Floats:
-    """Return the predictions less the means of their bins, exactly 0 where they are equal."""
-    low, high = np.full(mean.size, np.inf), np.full(mean.size, -np.inf)
-    np.minimum.at(low, number, p)
-    np.maximum.at(high, number, p)
-    return np.where((low == high)[number], 0.0, p - mean[number])

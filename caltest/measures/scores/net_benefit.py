@@ -12,7 +12,7 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
-from caltest.types import Floats, Ints
+from caltest.types import Floats
 from caltest.units.units import check_one_dimension, row_weights
 
 __all__ = ["NetBenefit", "net_benefit"]
@@ -120,7 +120,10 @@ def net_benefit(
     True
     """
     level = checks.check_confidence(confidence)
-    at = _check_thresholds(thresholds)
+    at = np.unique(np.atleast_1d(np.asarray(thresholds, dtype=np.float64)))
+    if at.size == 0 or not ((at >= 0) & (at < 1)).all():
+        rule = "thresholds must hold probabilities of at least 0 and less than 1"
+        raise invalid(rule, shown(thresholds), "pass thresholds=[0.1, 0.2]")
     predictions = as_measured(probs, labels, net_benefit, **rows)
     resolved = resolve_lens(lens)
     found = [_net_benefit(part(predictions), at, level) for part in resolved.members(predictions)]
@@ -137,7 +140,12 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
         treated = predictions.probs[:, 1] >= threshold
         gain = np.where(treated, np.where(event, 1.0, -odds[k]), 0.0)
         model[k] = weight @ gain / total
-        error[k] = _error_of_mean(weight * (gain - model[k]), predictions.clusters) / total
+        # The standard error of a sum of terms around their mean, by row or by cluster.
+        terms = weight * (gain - model[k])
+        if predictions.clusters is not None:
+            number = np.unique(predictions.clusters, return_inverse=True)[1]
+            terms = np.asarray(np.bincount(number, terms), float)
+        error[k] = np.sqrt(np.square(terms).sum() * terms.size / max(terms.size - 1, 1)) / total
     rate = float(weight @ event / total)
     return NetBenefit(
         threshold=at,
@@ -148,19 +156,3 @@ def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenef
         level=level,
         n=predictions.n,
     )
-
-
-def _error_of_mean(terms: Floats, clusters: Ints | None) -> float:
-    """Return the standard error of a sum of terms around their mean, by row or by cluster."""
-    if clusters is not None:
-        terms = np.asarray(np.bincount(np.unique(clusters, return_inverse=True)[1], terms), float)
-    count = terms.size
-    return float(np.sqrt(np.square(terms).sum() * count / max(count - 1, 1)))
-
-
-def _check_thresholds(thresholds: object) -> Floats:
-    values = np.unique(np.atleast_1d(np.asarray(thresholds, dtype=np.float64)))
-    if values.size == 0 or not ((values >= 0) & (values < 1)).all():
-        rule = "thresholds must hold probabilities of at least 0 and less than 1"
-        raise invalid(rule, shown(thresholds), "pass thresholds=[0.1, 0.2]")
-    return values

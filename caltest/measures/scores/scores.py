@@ -75,7 +75,9 @@ class BrierScore(ScoreOfUnits):
     symbol: ClassVar[str] = "Brier"
 
     def scores(self, units: Units) -> ScoreSums:
-        return ScoreSums(units, squared_distances, terms=_expected, fused=binary_brier_sums)
+        # The expected scores have the squares of the rows of cells.
+        more: Any = {"terms": lambda units: units.cells.variance, "fused": binary_brier_sums}
+        return ScoreSums(units, squared_distances, **more)
 
     def statistic(self, units: Units) -> Statistic:
         return self.mean(self.scores(units), error=lambda: _error(units))
@@ -88,11 +90,6 @@ def squared_distances(probs: Floats) -> Floats:
     table = np.empty_like(probs)
     brier_table(probs, table)
     return table
-
-
-def _expected(units: CellUnits) -> Floats:
-    """Return the sums of the expected scores, with the squares of the rows of cells."""
-    return units.cells.variance
 
 
 def _error(units: Units) -> float:

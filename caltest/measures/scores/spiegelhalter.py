@@ -41,8 +41,14 @@ class SpiegelhalterZ(LabelScore):
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 
     def statistic(self, units: Units) -> Statistic:
-        sums = ScoreSums(units, deviations, terms=_none, fused=binary_deviation_sums)
+        sums = ScoreSums(
+            units,
+            deviations,
+            terms=lambda units: np.zeros(len(units.cells)),
+            fused=binary_deviation_sums,
+        )
         sd = unit = _standard_deviation(sums)
+        heaviest = np.array([units.heaviest])
         if isinstance(units, CellUnits):
             unit = units.positive(sd, CONSTANT, "use test='brier'")
 
@@ -56,7 +62,7 @@ class SpiegelhalterZ(LabelScore):
             units=units,
             sums=sums,
             value=z,
-            scale=units.rounding * _term_size(units, sd),
+            scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
             degenerate=() if unit.all() else never,
             error=lambda: _error(sums, unit),
             blind=sd == 0,
@@ -101,15 +107,6 @@ def _standard_deviation(sums: ScoreSums) -> Floats:
         return np.sqrt([binary_deviation_variance(units.mean, units.scale)])
     rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
     return np.sqrt([np.square(units.scale) @ rows])
-
-
-def _term_size(units: Units, sd: Floats) -> Floats:
-    """Return what a term of the size of its weight rounds to, in standard deviations."""
-    return np.array([sum_unit(one, np.array([units.heaviest])) for one in sd.tolist()])
-
-
-def _none(units: CellUnits) -> Floats:
-    return np.zeros(len(units.cells))
 
 
 def _error(sums: ScoreSums, sd: Floats) -> float:

@@ -15,12 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
-from caltest.measures.smooth.smooth_ece import (
-    cells,
-    corrected_trapezoid,
-    grid_coefficients,
-    spread,
-)
+from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
 from caltest.predictions.options import MeasuredOptions
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
@@ -73,7 +68,11 @@ class Densities(Fit):
         super().__init__(units)
         self.share = units.scale / units.total[0]
         if bandwidth is None:
-            bandwidth = max(SMALLEST_BANDWIDTH, _bandwidth(units.mean, self.share))
+            # s (2 n)^(-1/5) for the standard deviation s of the scores; weights sum to 1.
+            variance = self.share @ np.square(units.mean - self.share @ units.mean)
+            n = 1.0 / np.square(self.share).sum()
+            rule = float(math.sqrt(variance) * (2.0 * n) ** -0.2)
+            bandwidth = max(SMALLEST_BANDWIDTH, rule)
         size = max(FEWEST_CELLS, 1 << math.ceil(math.log2(CELLS / bandwidth)))
         self._cells = cells(units.mean, size)
         self._nodes = np.linspace(0.0, 1.0, size + 1)
@@ -90,13 +89,6 @@ class Densities(Fit):
     def values(self, observed: Observed) -> Floats:
         expected = self._nodes * self._density
         return np.array([corrected_trapezoid(expected - self._smoothed(row)) for row in observed])
-
-
-def _bandwidth(score: Floats, weight: Floats) -> float:
-    """Return s (2 n)^(-1/5) for the standard deviation s of the scores; weights sum to 1."""
-    variance = weight @ np.square(score - weight @ score)
-    n = 1.0 / np.square(weight).sum()
-    return float(math.sqrt(variance) * (2.0 * n) ** -0.2)
 
 
 def triweight_cosines(width: float, size: int) -> Floats:

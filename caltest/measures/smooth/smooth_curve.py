@@ -263,7 +263,9 @@ def _fit(terms: Floats, labels: Floats, mass: Floats) -> tuple[Floats, Floats, F
 
     scale = np.asarray(np.linalg.qr(terms / math.sqrt(labels.size))[1])
     terms = np.linalg.solve(scale.T, terms.T).T  # the coefficients of orthogonal terms
-    beta = np.linalg.lstsq(terms, np.full(labels.size, _shrunk_logit(labels, mass)), rcond=None)[0]
+    events = float(labels @ mass)
+    shrunk = math.log((events + 0.5) / (mass.sum() - events + 0.5))
+    beta = np.linalg.lstsq(terms, np.full(labels.size, shrunk), rcond=None)[0]
     gain, p, information = parts(beta)
     for _ in range(STEPS):
         inverse = np.linalg.pinv(information)
@@ -284,11 +286,6 @@ def _fit(terms: Floats, labels: Floats, mass: Floats) -> tuple[Floats, Floats, F
     inverse = back @ np.linalg.pinv(information) @ back.T
     scores = (terms * (mass * (labels - p))[:, None]) @ scale
     return back @ beta, inverse, scores
-
-
-def _shrunk_logit(labels: Floats, mass: Floats) -> float:
-    events = float(labels @ mass)
-    return math.log((events + 0.5) / (mass.sum() - events + 0.5))
 
 
 def _robust(inverse: Floats, scores: Floats, groups: Ints) -> Floats:

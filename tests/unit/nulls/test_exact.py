@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import caltest as ct
 from caltest import Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential, Scaled
@@ -104,3 +105,16 @@ def test_exact_null_takes_weights(m, outcome_of):
     plain = outcome_of("exact", SKCE(), predictions)
     np.testing.assert_allclose(weighted(np.ones(30)).distribution, plain.distribution, atol=1e-15)
     assert not np.allclose(weighted(np.arange(1, 31)).distribution, plain.distribution)
+
+
+@pytest.mark.parametrize("test", ["brier", "log-loss", "spiegelhalter"])
+def test_scores_added_as_labels_are_drawn_are_those_of_labels_that_are_kept(test):
+    """With another test, whose labels are kept, a score has the same null distribution."""
+    rng = np.random.default_rng(1)
+    p = np.concatenate([[0.0, 1.0, 0.5, 1e-17], rng.beta(0.7, 0.7, 300)])
+    y, weight = (rng.random(p.size) < p).astype(int), rng.lognormal(size=p.size)
+    options = {"n_resamples": 199, "rng": 2, "sample_weight": weight}
+    alone = ct.test_calibration(p, y, test=test, **options)
+    beside = ct.test_calibration(p, y, test=[test, "ece"], **options)[0]
+    np.testing.assert_allclose(alone.null_distribution, beside.null_distribution, rtol=1e-9)
+    assert alone.pvalue == beside.pvalue
