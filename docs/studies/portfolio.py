@@ -273,7 +273,7 @@ MORE: dict[int, dict[str, Direction]] = {
         "level of the confidence": of(lambda o: np.ones(o.n)),
         "slope of the confidence": of(lambda o: o.x),
         "curve of the confidence": of(lambda o: np.square(o.x - o.x.mean())),
-        "few confusions": lambda o: by_top(o, 1.0 * (o.fixed(41).random((o.m, o.m)) < 0.2)),
+        "few confusions": lambda o: by_top(o, 1.0 * (o.fixed(47).random((o.m, o.m)) < 0.2)),
         "labels of half of the classes": mixture(
             lambda o: (
                 np.where(np.arange(o.m) % 2 == 0, o.p, 0.0)
