@@ -4,8 +4,8 @@
 
 prints rows of docs/studies/portfolio.md for the components of the installed caltest.
 
-Errors of calibration are in four sets: on the first a portfolio is chosen, on the second it is
-checked, on the third and the fourth it is reported. An error is the direction of a tilt: the true
+Errors of calibration are in five sets, the fifth for several classes alone; the page says which
+served to choose a portfolio and which to report it. An error is the direction of a tilt: the true
 probabilities are proportional to p exp(s D), and s is such that 2 n KL = 12 over all rows; 36 where
 the direction is drawn for each row and hides from the predictions.
 """
@@ -294,12 +294,33 @@ MORE: dict[int, dict[str, Direction]] = {
         "mixture with the second": mixture(lambda o: o.at(1)),
         "hidden: opposite groups": lambda o: one(o, 0) * o.rng.choice([-1.0, 1.0], (o.n, 1)),
     },
+    5: {
+        "slope over p of the confidence": of(lambda o: o.c - o.c.mean()),
+        "overconfident above the median": of(lambda o: -np.maximum(o.x - np.median(o.x), 0)),
+        "least sure third": of(lambda o: 1.0 * (o.r < 0.3)),
+        "second class": lambda o: o.at(1),
+        "first three": lambda o: o.at(*range(min(3, o.m - 1))),
+        "root of the surprise": lambda o: np.sqrt(-o.log),
+        "level of the most frequent class": lambda o: one(o, 0),
+        "gamma levels": lambda o: np.tile(o.fixed(51).gamma(0.5, size=o.m), (o.n, 1)),
+        "mixture with neighbours": mixture(
+            lambda o: 0.5 * (np.roll(o.p, 1, axis=1) + np.roll(o.p, -1, axis=1))
+        ),
+        "two temperatures": lambda o: o.log * np.sign(np.arange(o.m) % 2 - 0.5),
+        "linear map of rank 2": lambda o: (
+            (o.log @ o.fixed(52).normal(size=(o.m, 2))) @ o.fixed(53).normal(size=(2, o.m))
+        ),
+        "smooth over p of the confidence": of(lambda o: smooth(o.c, 0.15, o.fixed(54))),
+        "five blocks of the confidence": of(lambda o: signs(o, o.r, 5, 55)),
+        "mixture with the tail": mixture(lambda o: o.at(*range(1, o.m)) / (o.m - 1)),
+        "hidden: noise on the confidence": of(lambda o: o.rng.normal(size=o.n)),
+    },
 }
 
 
 def truths(p: Floats, number: int, rng: Rng) -> dict[str, Floats]:
     """Return the true probabilities of each error of a set."""
-    rows, errors = Rows(p, rng), (TWO if p.shape[1] == 2 else MORE)[number]
+    rows, errors = Rows(p, rng), (TWO if p.shape[1] == 2 else MORE).get(number, {})
     return {
         name: tilted(p, direction(rows), HIDDEN if name.startswith("hidden") else NOTICED)
         for name, direction in errors.items()
@@ -372,7 +393,7 @@ def power(probs: Floats, labels: Floats) -> dict[str, Floats]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--logits", type=Path, required=True)
-    parser.add_argument("--sets", type=int, nargs="*", default=[*TWO])
+    parser.add_argument("--sets", type=int, nargs="*", default=[*MORE])
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     for base, n, pool in cells(asked.logits):
@@ -392,7 +413,7 @@ def main() -> None:
         at = np.arange(len(sets))
         best = sum(b[a.argmax(axis=0), at] for a, b in (halves, halves[::-1])) / 2
         skce = rates["skce, strong"].mean(axis=0)
-        for k in asked.sets:
+        for k in dict.fromkeys(sets):
             some = [100 * x[sets == k].mean() for x in (own, best, skce)]
             rest = f"{some[0]:.0f} | {some[1]:.0f} | {some[2]:.0f} | {some[0] / some[1]:.2f}"
             print(f"| {k} | {base} | {n} | {rest} |", flush=True)  # noqa: T201
