@@ -4,10 +4,10 @@
 
 prints rows of docs/studies/portfolio.md for the components of the installed caltest.
 
-Errors of calibration are in three sets: on the first a portfolio is chosen, on the second it is
-checked, on the third it is reported. An error is the direction of a tilt: the true probabilities
-are proportional to p exp(s D), and s is such that 2 n KL = 12 over all rows; 36 where the direction
-is drawn for each row and hides from the predictions.
+Errors of calibration are in five sets, the fifth for several classes alone; the page says which
+served to choose a portfolio and which to report it. An error is the direction of a tilt: the true
+probabilities are proportional to p exp(s D), and s is such that 2 n KL = 12 over all rows; 36 where
+the direction is drawn for each row and hides from the predictions.
 """
 
 # All directions have one signature, and their names say what they do.
@@ -189,6 +189,25 @@ TWO: dict[int, dict[str, Direction]] = {
         "level and curve": of(lambda o: 1 + np.clip((o.x - o.x.mean()) / o.x.std(), -3, 3) ** 2),
         "hidden: noise": of(lambda o: o.rng.normal(size=o.n)),
     },
+    4: {
+        "level of the upper half": of(lambda o: 1.0 * (o.r > 0.5)),
+        "temperature about the mean": of(lambda o: o.x - o.x.mean()),
+        "compressed odds": of(lambda o: np.tanh(o.x - np.median(o.x))),
+        "two opposite tenths": of(
+            lambda o: 1.0 * (abs(o.r - 0.25) < 0.05) - 1.0 * (abs(o.r - 0.75) < 0.05)
+        ),
+        "four waves over p": of(lambda o: np.sin(8 * np.pi * o.c / o.c.max())),
+        "bent ranks": of(lambda o: (o.r - 0.5) ** 3),
+        "twelve random heights": of(
+            lambda o: o.fixed(8).normal(size=12)[np.minimum((12 * o.r).astype(int), 11)]
+        ),
+        "middle third": of(lambda o: 1.0 * (abs(o.r - 0.5) < 1 / 6)),
+        "highest 5 %": of(lambda o: 1.0 * (o.r > 0.95)),
+        "mixture with the base rate": mixture(lambda o: np.tile(o.p.mean(axis=0), (o.n, 1))),
+        "beta map": of(lambda o: np.log(o.c) + 0.3 * np.log1p(-o.c)),
+        "smooth over p": of(lambda o: smooth(o.c / o.c.max(), 0.15, o.fixed(9))),
+        "hidden: opposite groups": of(lambda o: o.rng.choice([-1.0, 1.0], o.n)),
+    },
 }
 
 MORE: dict[int, dict[str, Direction]] = {
@@ -250,12 +269,58 @@ MORE: dict[int, dict[str, Direction]] = {
         ),
         "hidden: temperature of a row": lambda o: o.log * o.rng.normal(size=(o.n, 1)),
     },
+    4: {
+        "level of the confidence": of(lambda o: np.ones(o.n)),
+        "slope of the confidence": of(lambda o: o.x),
+        "curve of the confidence": of(lambda o: np.square(o.x - o.x.mean())),
+        "few confusions": lambda o: by_top(o, 1.0 * (o.fixed(47).random((o.m, o.m)) < 0.2)),
+        "labels of half of the classes": mixture(
+            lambda o: (
+                np.where(np.arange(o.m) % 2 == 0, o.p, 0.0)
+                + np.roll(np.where(np.arange(o.m) % 2 == 1, o.p, 0.0), 1, axis=1)
+            )
+        ),
+        "level of the first half": lambda o: np.tile(1.0 * (np.arange(o.m) < o.m / 2), (o.n, 1)),
+        "temperature of the surest": lambda o: o.log * (o.r > 0.75)[:, None],
+        "sparse linear map": lambda o: (
+            o.log @ (o.fixed(42).normal(size=(o.m, o.m)) * (o.fixed(43).random((o.m, o.m)) < 0.15))
+        ),
+        "temperatures of few classes": lambda o: o.log * (o.fixed(44).random(o.m) < 0.3),
+        "logarithm of the rank": lambda o: np.log1p(np.argsort(o.order, axis=1)),
+        "smooth over log odds": of(lambda o: smooth(o.x, 0.8, o.fixed(45))),
+        "random heights of the confidence": of(
+            lambda o: o.fixed(46).normal(size=16)[np.minimum((16 * o.r).astype(int), 15)]
+        ),
+        "mixture with the second": mixture(lambda o: o.at(1)),
+        "hidden: opposite groups": lambda o: one(o, 0) * o.rng.choice([-1.0, 1.0], (o.n, 1)),
+    },
+    5: {
+        "slope over p of the confidence": of(lambda o: o.c - o.c.mean()),
+        "overconfident above the median": of(lambda o: -np.maximum(o.x - np.median(o.x), 0)),
+        "least sure third": of(lambda o: 1.0 * (o.r < 0.3)),
+        "second class": lambda o: o.at(1),
+        "first three": lambda o: o.at(*range(min(3, o.m - 1))),
+        "root of the surprise": lambda o: np.sqrt(-o.log),
+        "level of the most frequent class": lambda o: one(o, 0),
+        "gamma levels": lambda o: np.tile(o.fixed(51).gamma(0.5, size=o.m), (o.n, 1)),
+        "mixture with neighbours": mixture(
+            lambda o: 0.5 * (np.roll(o.p, 1, axis=1) + np.roll(o.p, -1, axis=1))
+        ),
+        "two temperatures": lambda o: o.log * np.sign(np.arange(o.m) % 2 - 0.5),
+        "linear map of rank 2": lambda o: (
+            (o.log @ o.fixed(52).normal(size=(o.m, 2))) @ o.fixed(53).normal(size=(2, o.m))
+        ),
+        "smooth over p of the confidence": of(lambda o: smooth(o.c, 0.15, o.fixed(54))),
+        "five blocks of the confidence": of(lambda o: signs(o, o.r, 5, 55)),
+        "mixture with the tail": mixture(lambda o: o.at(*range(1, o.m)) / (o.m - 1)),
+        "hidden: noise on the confidence": of(lambda o: o.rng.normal(size=o.n)),
+    },
 }
 
 
 def truths(p: Floats, number: int, rng: Rng) -> dict[str, Floats]:
     """Return the true probabilities of each error of a set."""
-    rows, errors = Rows(p, rng), (TWO if p.shape[1] == 2 else MORE)[number]
+    rows, errors = Rows(p, rng), (TWO if p.shape[1] == 2 else MORE).get(number, {})
     return {
         name: tilted(p, direction(rows), HIDDEN if name.startswith("hidden") else NOTICED)
         for name, direction in errors.items()
@@ -328,14 +393,15 @@ def power(probs: Floats, labels: Floats) -> dict[str, Floats]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--logits", type=Path, required=True)
-    folder = parser.parse_args().logits
+    parser.add_argument("--sets", type=int, nargs="*", default=[*MORE])
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    for base, n, pool in cells(folder):
+    for base, n, pool in cells(asked.logits):
         rejected: dict[str, list] = {}
         for number in range(PREDICTIONS):
             rng = np.random.default_rng([number, n])
             probs = np.ascontiguousarray(pool[rng.choice(len(pool), n, replace=False)])
-            errors = [(k, q) for k in (1, 2, 3) for q in truths(probs, k, rng).values()]
+            errors = [(k, q) for k in asked.sets for q in truths(probs, k, rng).values()]
             labels = [draw(probs, B, rng), *(draw(q, LABELS, rng) for _, q in errors)]
             for name, hits in power(probs, np.concatenate(labels)).items():
                 rejected.setdefault(name, []).append(hits.reshape(-1, LABELS).mean(axis=1))
@@ -347,7 +413,7 @@ def main() -> None:
         at = np.arange(len(sets))
         best = sum(b[a.argmax(axis=0), at] for a, b in (halves, halves[::-1])) / 2
         skce = rates["skce, strong"].mean(axis=0)
-        for k in (1, 2, 3):
+        for k in dict.fromkeys(sets):
             some = [100 * x[sets == k].mean() for x in (own, best, skce)]
             rest = f"{some[0]:.0f} | {some[1]:.0f} | {some[2]:.0f} | {some[0] / some[1]:.2f}"
             print(f"| {k} | {base} | {n} | {rest} |", flush=True)  # noqa: T201

@@ -397,6 +397,21 @@ def waves(units: OneEvent) -> Component:
     return Component(units, sums, squared_length(precision), finding)
 
 
+def line(units: OneEvent) -> Component:
+    """Squared scores of level and slope on the log odds, added up."""
+    sums, precision = units.scores(np.vander(units.log_odds, 2, increasing=True).T)
+
+    def finding() -> Finding:
+        level, slope = map(float, observed_sums(units, sums))
+        if abs(level) >= abs(slope):
+            return units.level_finding
+        how = "less" if slope < 0 else "more"
+        text = f"observed shares rise {how} steeply than {units.name} (z = {slope:.3g})"
+        return Finding(text, slope, "z of the slope", in_words=False)
+
+    return Component(units, sums, squared_length(precision), finding)
+
+
 def kuiper(units: OneEvent) -> Component:
     """Kuiper's statistic, in standard deviations of the whole sum."""
     u = units

@@ -23,7 +23,7 @@ from caltest.measures.combined.component import (
     surprise,
     temperature,
 )
-from caltest.measures.combined.one_event import fine, tenths, waves
+from caltest.measures.combined.one_event import fine, line, tenths, waves
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -143,6 +143,7 @@ SEVERAL = (
     Kind("class-curves", "class-wise KS, maximum", class_curves),
     Kind("confusions", "confusions", confusions),
     Kind("top-temperatures", "temperatures of predicted classes", top_temperatures),
+    Kind("confidence-line", "confidence, level and slope", line, "confidence", weight=2.0),
     Kind("confidence-tenths", "confidence, tenths of the rows", tenths, "confidence"),
     Kind("confidence-waves", "confidence, waves", waves, "confidence"),
     Kind("confidence-fine", "confidence, very narrow kernel over ranks", fine, "confidence"),

@@ -104,7 +104,13 @@ def test_components_are_those_of_the_rows():
     expected = {row.test: row for row in by_rows.components}
     found = {row.test: row for row in result.components}
     assert set(found) == set(expected)
-    in_cells = {"confidence-tenths", "confidence-waves", "confidence-fine", "class-curves"}
+    in_cells = {
+        "confidence-line",
+        "confidence-tenths",
+        "confidence-waves",
+        "confidence-fine",
+        "class-curves",
+    }
     for key in set(found) - {"skce"}:
         near = 0.1 if key in in_cells else 1e-4
         assert found[key].statistic == pytest.approx(expected[key].statistic, rel=near)
