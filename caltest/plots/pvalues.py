@@ -1,4 +1,4 @@
-"""P-values of several tests, and the null distribution of one."""
+"""P-values and errors of several tests, and the null distribution of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest import checks, render
 from caltest.checks import check_instance, check_optional_integer
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
@@ -81,6 +81,77 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
     base.legend(ax, **legend)
     return base.label_axes(ax, _axis_name(table, len(shown)), "")
+
+
+def calibration_errors(
+    table: HTestTable, *, confidence: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """Draw a calibration error as bars, one a model, beside the errors of calibrated models.
+
+    An estimated error is not 0 where the predictions are calibrated: the line on a bar is the range
+    in which it then lies with probability `confidence`, for these predictions and this many rows,
+    and the dot in it the median. It comes from the resamples of the test, whose p-value is at the
+    right.
+
+    Parameters
+    ----------
+    table : HTestTable
+        Tests by one measure of several models, lenses or groups, such as
+        ``ct.compare_models(models, labels, test="ece").tests``.
+    confidence : float, default 0.95
+        The probability.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule, or the tests are of several measures.
+    NotApplicable
+        If a test has no resamples, as one of a limiting distribution, or one that was read from
+        JSON without `include_null`.
+
+    References
+    ----------
+    Broecker, Smith (2007), Increasing the reliability of reliability diagrams, Weather and
+    Forecasting 22, has consistency bars; here they are those of the whole error.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=200, m=2, rng=1)
+    >>> models = {"as it is": data.probs, "cautious": (data.probs + 0.5) / 2}
+    >>> result = ct.compare_models(models, data.labels, test="ece", n_resamples=99, rng=1)
+    >>> ct.plots.calibration_errors(result.tests).get_xlabel()
+    'ECE'
+    """
+    remedy = "pass the result of several tests, such as that of compare_models(...).tests"
+    checks.check_instance(table, HTestTable, "table", remedy)
+    checks.check_confidence(confidence)
+    measured = list(dict.fromkeys(row.test for row in table.rows))
+    if len(measured) > 1:
+        rule = "the bars must be of one measure"
+        raise invalid(rule, ", ".join(measured), f'run them with test="{measured[0]}"')
+    values = [row.statistic for row in table.rows]
+    levels = [(1 - confidence) / 2, 0.5, (1 + confidence) / 2]
+    ranges = [np.quantile(_resamples(row), levels) for row in table.rows]
+    low, middle, high = np.transpose(ranges)
+    names, y = _names(table.rows, ()), np.arange(len(values))
+    ax = base.axes(ax, (5.6, 1.3 + 0.3 * len(names)))
+    ax.barh(y, values, height=0.7, color=base.SKY, label="observed")
+    label = f"{100 * confidence:g} % if calibrated"
+    ax.hlines(y, low, high, color=base.BLACK, linewidth=base.LINE, zorder=4, label=label)
+    ax.plot(middle, y, "o", color=base.BLACK, markersize=3.5, zorder=4)
+    base.name_rows(ax, names)
+    for place, row in enumerate(table.rows):
+        base.beside(ax, place, f"{render.number(row.statistic)}, {base.pvalue_text(row)}")
+    base.legend(ax, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    return base.label_axes(ax, base.name_text(table.rows[0].statistic_name, 40), "")
 
 
 def _places(table: HTestTable, rows: int) -> Order:
@@ -244,19 +315,23 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 
 
 def _view(result: HTest) -> _View:
-    if result.null_distribution is None:
-        raise NotApplicable(
-            "the null distribution is drawn from resamples, and the result has none: its null is "
-            "a formula, or enumerated, or it was read from JSON",
-            "run the test with null='exact' on more rows, and write JSON with include_null=True",
-        )
-    every = np.asarray(result.null_distribution)
+    every = _resamples(result)
     finite = np.isfinite(every)
     values, statistic = every[finite], result.statistic
     if not values.size:
         raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
     tails = _extreme(every, statistic, result.alternative)[finite]
     return _View(values, statistic, tails, *_limits(values, statistic))
+
+
+def _resamples(result: HTest) -> Floats:
+    if result.null_distribution is None:
+        raise NotApplicable(
+            "the null distribution is drawn from resamples, and the result has none: its null is "
+            "a formula, or enumerated, or it was read from JSON",
+            "run the test with null='exact' on more rows, and write JSON with include_null=True",
+        )
+    return np.asarray(result.null_distribution)
 
 
 def _limits(values: Floats, statistic: float) -> tuple[float, float]:
