@@ -276,11 +276,7 @@ SIMPLEX = (4.8, 4.6)
 
 
 def simplex_map(
-    calibrator: Calibrator,
-    predictions: object = None,
-    *,
-    points: int = 12,
-    ax: Axes | None = None,
+    calibrator: Calibrator, predictions: object = None, *, points: int = 12, ax: Axes | None = None
 ) -> Axes:
     """Draw a calibration map of three classes: arrows from predictions to calibrated ones.
 

@@ -14,11 +14,7 @@ from caltest.checks import check_choice, check_unused
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
-from caltest.measures.bins.reliability_bins import (
-    ReliabilityBins,
-    bins_of_cells,
-    reliability_bins,
-)
+from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, reliability_bins
 from caltest.measures.isotonic import confidence_band
 from caltest.measures.isotonic.corp import CorpCurve, corp_curve
 from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells

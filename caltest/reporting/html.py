@@ -140,9 +140,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader
 
     environment = Environment(
-        loader=PackageLoader("caltest.reporting"),
-        autoescape=True,
-        keep_trailing_newline=True,
+        loader=PackageLoader("caltest.reporting"), autoescape=True, keep_trailing_newline=True
     )
     environment.filters["printable"] = lambda value: printable(str(value))
     return environment

@@ -159,11 +159,7 @@ def _test_method(row: HTest) -> MethodText:
     subject = getattr(measures, measure.key, None) or type(measure)
     blocks, references = read_docstring(inspect.getdoc(subject) or "")
     return MethodText(
-        kind="test",
-        key=row.test,
-        title=measure.description,
-        text=blocks,
-        references=references,
+        kind="test", key=row.test, title=measure.description, text=blocks, references=references
     )
 
 

@@ -451,9 +451,7 @@ def _content(
     parts = {
         "data": describe_data(source, where.groups),
         "answer": Answer(
-            verdict=verdict,
-            tests=tests,
-            left_out=(*source.plan.notes, *left_out, *source.absent),
+            verdict=verdict, tests=tests, left_out=(*source.plan.notes, *left_out, *source.absent)
         ),
         "within": within,
         "estimates": estimates,

@@ -237,10 +237,7 @@ def sheet_of_models(comparison: ModelComparison, *, long: bool = False) -> Sheet
         header=tuple(columns),
         rows=tuple(zip(*columns.values(), strict=True)),
         legend="" if long else LEGEND,
-        closing=(
-            *(() if long else _model_verdicts(comparison)),
-            *_notes(comparison.notes),
-        ),
+        closing=(*(() if long else _model_verdicts(comparison)), *_notes(comparison.notes)),
     )
 
 

@@ -433,10 +433,7 @@ def _kinds(m: int, mean: float) -> list[tuple[str, Truth, tuple[float, float]]]:
     def shifted(p: Floats, a: float) -> Floats:
         return softmax(_log(p), 1.0, np.array([0.0, side * a]))
 
-    return [
-        ("gap", shifted, (0.0, 6.0)),
-        ("slope", lambda p, b: softmax(_log(p), b), (1.0, 0.0)),
-    ]
+    return [("gap", shifted, (0.0, 6.0)), ("slope", lambda p, b: softmax(_log(p), b), (1.0, 0.0))]
 
 
 def _log(p: Floats) -> Floats:
