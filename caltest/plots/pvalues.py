@@ -62,7 +62,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     """
     checks.check_instance(table, HTestTable, "table", "pass the result of several tests")
     checks.check_integer(rows, "rows")
-    places = _places(table, rows)
+    places = np.sort(np.argsort(table.pvalues, kind="stable")[:rows])
     shown = [table.rows[i] for i in places]
     final = np.concatenate([table.adjusted[places], [test.pvalue for test in table.omnibus]])
     first = np.array([row.pvalue for row in shown])
@@ -75,12 +75,22 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
         ax.axvline(table.level, color=base.VERMILION, linestyle="--", linewidth=1, label=label)
     if table.omnibus:
         ax.axhline(len(shown) - 0.5, color=base.GREY, linewidth=base.THIN)
-    _scale(ax, names)
+    ax.set_xscale("log")
+    ax.set_xlim(*LIMITS)
+    ticks = [1e-4, 1e-3, 0.01, 0.05, 0.2, 1.0]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+    base.name_rows(ax, names)
     for y, value in enumerate(final.tolist()):
         base.beside(ax, y, f"{render.pvalue(value)} {render.stars(value)}")
     legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
     base.legend(ax, **legend)
-    return base.label_axes(ax, _axis_name(table, len(shown)), "")
+    name = "p-value"
+    if table.correction is not None:
+        method = CORRECTIONS.get(table.correction, table.correction)
+        name += f", {method} over {len(table)} tests"
+    name += "" if len(shown) == len(table) else f"; the {len(shown)} smallest"
+    return base.label_axes(ax, name, "")
 
 
 def calibration_errors(
@@ -154,13 +164,6 @@ def calibration_errors(
     return base.label_axes(ax, base.name_text(table.rows[0].statistic_name, 40), "")
 
 
-def _places(table: HTestTable, rows: int) -> Order:
-    """Return the rows that are shown, in the order of the table."""
-    if len(table) <= rows:
-        return np.arange(len(table))
-    return np.sort(np.argsort(table.pvalues, kind="stable")[:rows])
-
-
 def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
     """Name each row by what differs between the rows: test, lens, group, data."""
     fields = ("data_name", "test", "lens", "group")
@@ -186,17 +189,12 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
     if first is not None:
         before, smaller = np.maximum(first, SMALLEST_PVALUE), first < SMALLEST_PVALUE
         ax.hlines(y[own], before, at[own], color=base.GREY, linewidth=base.THIN)
-        style: dict[str, Any] = {
-            "facecolor": "white",
-            "edgecolor": base.GREY,
-            "linewidth": base.THIN,
-        }
+        style: dict[str, Any] = {"edgecolor": base.GREY, "linewidth": base.THIN, "s": 26}
         for mask, marker in ((~smaller, "o"), (smaller, "<")):
             if mask.any():
                 label = None if smaller.any() and marker == "<" else "p-value"
-                ax.scatter(
-                    before[mask], y[own][mask], s=26, marker=marker, label=label, zorder=3, **style
-                )
+                style |= {"facecolor": "white", "marker": marker, "label": label}
+                ax.scatter(before[mask], y[own][mask], zorder=3, **style)
     arrow = final < SMALLEST_PVALUE
     groups = (
         (own & ~arrow, "o", "adjusted" if first is not None else "p-value"),
@@ -205,26 +203,8 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
     )
     for mask, marker, label in groups:
         if mask.any():
-            ax.scatter(
-                at[mask], y[mask], s=26, marker=marker, color=base.BLUE, label=label, zorder=4
-            )
-
-
-def _scale(ax: Axes, names: Sequence[str]) -> None:
-    ax.set_xscale("log")
-    ax.set_xlim(*LIMITS)
-    ticks = [1e-4, 1e-3, 0.01, 0.05, 0.2, 1.0]
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_xticks([], minor=True)
-    base.name_rows(ax, names)
-
-
-def _axis_name(table: HTestTable, shown: int) -> str:
-    name = "p-value"
-    if table.correction is not None:
-        method = CORRECTIONS.get(table.correction, table.correction)
-        name += f", {method} over {len(table)} tests"
-    return name if shown == len(table) else f"{name}; the {shown} smallest"
+            look: dict[str, Any] = {"marker": marker, "color": base.BLUE, "label": label}
+            ax.scatter(at[mask], y[mask], s=26, zorder=4, **look)
 
 
 # ---- The null distribution with the statistic marked: the p-value as a shaded tail --------------
@@ -234,6 +214,7 @@ BINS = 15, 60  # at least, at most
 ROUNDING = 1e-9
 NEAR_SHARE = 0.75  # of the range of the values: a statistic that is further off is pointed at
 SIZE = (5.2, 3.2)
+PALE_BARS: dict[str, Any] = {"fill": True, "fc": base.PALE, "ec": base.GREY, "lw": base.THIN}
 
 
 class _View(NamedTuple):
@@ -291,12 +272,21 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     view = _view(result)
     ax = base.axes(ax, SIZE)
     distinct, place = _distinct(view.values)
+    tails, label = view.tails, "as extreme" if view.tails.any() else None
+    shade = PALE_BARS | {"fc": base.ORANGE, "hatch": "////", "label": label}
     if bins is None and distinct.size <= VALUES_DRAWN_EACH:
-        _draw_each(ax, view, distinct, place)
-        unit = "share of the resamples"
+        unit, n, size = "share of the resamples", view.values.size, distinct.size
+        width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (view.high - view.low)
+        width = max(width, 0.004 * (view.high - view.low))
+        shaded, others = (np.bincount(place[k], minlength=size) / n for k in (tails, ~tails))
+        ax.bar(distinct, others, width, bottom=shaded, **PALE_BARS)
+        ax.bar(distinct, shaded, width, **shade)
     else:
-        _draw_histogram(ax, view, bins)
-        unit = "density"
+        edges, unit = _edges(view, bins), "density"
+        area = view.values.size * np.diff(edges)
+        shaded, others = (np.histogram(view.values[k], edges)[0] / area for k in (tails, ~tails))
+        ax.stairs(shaded + others, edges, baseline=shaded, **PALE_BARS)
+        ax.stairs(shaded, edges, **shade)
     _mark_statistic(ax, view, result)
     drawn = ax.dataLim  # bars of few values may be wide
     ax.set_xlim(min(view.low, drawn.x0), max(view.high, drawn.x1))
@@ -374,27 +364,6 @@ def _distinct(values: Floats) -> tuple[Floats, Order]:
     return first, np.searchsorted(first, values, side="right") - 1
 
 
-def _draw_each(ax: Axes, view: _View, distinct: Floats, place: Order) -> None:
-    gaps = np.diff(distinct)
-    width = 0.8 * gaps.min() if gaps.size else 0.05 * (view.high - view.low)
-    width = max(width, 0.004 * (view.high - view.low))
-    size = distinct.size
-    shaded, others = (np.bincount(place[k], minlength=size) for k in (view.tails, ~view.tails))
-    n = view.values.size
-    ax.bar(distinct, others / n, width, bottom=shaded / n, **_pale())
-    ax.bar(distinct, shaded / n, width, **_shaded(view))
-
-
-def _draw_histogram(ax: Axes, view: _View, bins: int | None) -> None:
-    edges = _edges(view, bins)
-    unit = view.values.size * np.diff(edges)
-    extreme, others = (
-        np.histogram(view.values[k], edges)[0] / unit for k in (view.tails, ~view.tails)
-    )
-    ax.stairs(extreme + others, edges, baseline=extreme, **_pale())
-    ax.stairs(extreme, edges, **_shaded(view))
-
-
 def _edges(view: _View, bins: int | None) -> Floats:
     """Return ends of bins, one of which is the statistic: there the shaded part begins."""
     low, high = float(view.values.min()), float(view.values.max())
@@ -406,15 +375,6 @@ def _edges(view: _View, bins: int | None) -> Floats:
     if low < view.statistic < high:
         low = view.statistic - width * np.ceil((view.statistic - low) / width)
     return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
-
-
-def _pale() -> dict[str, Any]:
-    return {"fill": True, "facecolor": base.PALE, "edgecolor": base.GREY, "linewidth": base.THIN}
-
-
-def _shaded(view: _View) -> dict[str, Any]:
-    label = "as extreme" if view.tails.any() else None
-    return _pale() | {"facecolor": base.ORANGE, "hatch": "////", "label": label}
 
 
 def _is_right(view: _View) -> bool:

@@ -118,12 +118,16 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
         heading = document.add_heading(_legal(section.title), 1)
         heading.paragraph_format.page_break_before = body and section.is_appendix
         body = not section.is_appendix
-        for is_small, blocks in groupby(section.blocks, _is_small):
-            if is_small:
-                _add_small(document, [block.figure for block in blocks])
+        for small, blocks in groupby(section.blocks, _small_figure):
+            if not small:
+                for block in blocks:
+                    _add(document, block)
                 continue
-            for block in blocks:
-                _add(document, block)
+            figures: list[Any] = [block.figure for block in blocks]
+            grid = document.add_table(-(-len(figures) // 3), 3)
+            cells = (cell for row in grid.rows for cell in row.cells)
+            for cell, figure in zip(cells, figures, strict=False):
+                _add_figure(cell, cell.paragraphs[0], figure, TEXT_WIDTH / 3 - 12)
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
@@ -154,16 +158,9 @@ def _add(document: Any, block: Block) -> None:
             run.bold, run.font.size = True, Pt(13)
 
 
-def _is_small(block: Block) -> bool:
+def _small_figure(block: Block) -> bool:
+    """Whether a block is one of the figures that stand three to a line."""
     return block.figure is not None and block.figure.width < TEXT_WIDTH / 2
-
-
-def _add_small(document: Any, figures: Sequence[Any]) -> None:
-    """Add figures, three to a line."""
-    grid = document.add_table(-(-len(figures) // 3), 3)
-    cells = (cell for row in grid.rows for cell in row.cells)
-    for cell, figure in zip(cells, figures, strict=False):
-        _add_figure(cell, cell.paragraphs[0], figure, TEXT_WIDTH / 3 - 12)
 
 
 def _add_figure(place: Any, paragraph: Any, figure: Figure, widest: float = TEXT_WIDTH) -> None:
