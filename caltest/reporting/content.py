@@ -455,6 +455,20 @@ class Block:
     bars: tuple[tuple[float, float, float], ...] = ()
     lights: tuple[str, ...] = ()
 
+    @property
+    def grid(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]], int]:
+        """Header, rows and how many leading columns hold text, of a table, facts or lines."""
+        sheet = self.sheet or Sheet(title="")
+        if self.kind == "lines":
+            lines = [(name, "", "", "") for name, _ in sheet.facts]
+            return ("name", "role", "date", "signature"), lines, 4
+        if not sheet.rows:
+            return (), sheet.facts, 2
+        if not self.lights:
+            return sheet.header, sheet.rows, sheet.n_text
+        rows = [(*row, light) for row, light in zip(sheet.rows, self.lights, strict=True)]
+        return (*sheet.header, "light"), rows, sheet.n_text
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

@@ -187,7 +187,7 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
     from docx.oxml.ns import nsdecls
     from docx.shared import Pt
 
-    header, rows, n_text = _grid(block, sheet)
+    header, rows, n_text = block.grid
     if sheet.rows and sheet.title:
         caption = document.add_paragraph(_legal(sheet.title), "Caption")
         caption.paragraph_format.keep_with_next = True
@@ -220,18 +220,6 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
     for text in _below(sheet):
         document.add_paragraph(_legal(text)).paragraph_format.space_before = Pt(3)
     document.add_paragraph().paragraph_format.space_after = Pt(0)
-
-
-def _grid(block: Block, sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
-    """Return header, rows and how many leading columns hold text, of a table or of facts."""
-    if block.kind == "lines":
-        lines: list[tuple[str, ...]] = [(name, "", "", "") for name, _ in sheet.facts]
-        return ("name", "role", "date", "signature"), lines, 4
-    if not sheet.rows:
-        return (), list(sheet.facts), 2
-    lights = block.lights or ("",) * len(sheet.rows)
-    rows = [(*row, light) if light else row for row, light in zip(sheet.rows, lights, strict=True)]
-    return (*sheet.header, "light") if block.lights else sheet.header, rows, sheet.n_text
 
 
 def _below(sheet: Sheet) -> list[str]:
@@ -274,7 +262,7 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
         taken = {"the answer"}
         blocks = [block for section in sections for block in section.blocks]
         for block, sheet in ((block, block.sheet) for block in blocks if block.sheet):
-            header, rows, n_text = _grid(block, sheet)
+            header, rows, n_text = block.grid
             page = book.add_worksheet(_sheet_name(sheet.title, taken))
             page.freeze_panes(1, 1) if header else None
             for place, name in enumerate(header):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from caltest import measures
@@ -36,7 +37,7 @@ def compare(
 ) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
-    from caltest.comparison.out_of_fold import out_of_fold
+    from caltest.comparison.out_of_fold import best_of, out_of_fold
 
     if predictions.n < FEWEST_ROWS:
         raise NotApplicable(
@@ -58,10 +59,13 @@ def compare(
         if row.name in found.predictions
     )
     left_out = (f"{row.name}: {row.reason}." for row in found.rows if row.reason)
+    helps = None  # what the verdict says; nothing where no map could be fitted
+    with suppress(NotApplicable):
+        helps = wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
     content = RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
         readings=tuple(after_reading(row, found) for row, _ in outcomes),
-        helps=_helps(found, predictions, data),
+        helps=helps,
         tests=found.tests,
         method=found.method,
         lens=next((test.lens for row in found.rows for test in row.tests), "strong"),
@@ -73,16 +77,6 @@ def compare(
         left_out=(*left_out, *found.notes),
     )
     return content, outcomes
-
-
-def _helps(found: OutOfFold, predictions: Predictions, data: CalibrationSet | None) -> str | None:
-    """Say what the verdict says; nothing where no map could be fitted."""
-    from caltest.comparison.out_of_fold import best_of
-
-    try:
-        return wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
-    except NotApplicable:
-        return None
 
 
 def _named(calibrators: Sequence[Calibrator]) -> dict[str, Calibrator]:

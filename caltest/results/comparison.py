@@ -52,14 +52,8 @@ class ScoreDifference:
     def reversed(self) -> ScoreDifference:
         """Return the same comparison with the two in the other order."""
         ends = [None if end is None else -end for end in (self.high, self.low)]
-        return replace(
-            self,
-            name=self.other,
-            other=self.name,
-            difference=0.0 - self.difference,
-            low=ends[0],
-            high=ends[1],
-        )
+        turned = {"name": self.other, "other": self.name, "low": ends[0], "high": ends[1]}
+        return replace(self, difference=0.0 - self.difference, **turned)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +115,7 @@ class Comparison(Table[Any]):
 
     __slots__ = ()
     score: str
+    lens_of_measures: str
 
     def __getitem__(self, key: str | int | slice) -> Any:
         """Return a row by its name or its place."""
