@@ -314,7 +314,15 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     """
     checks.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
     level = checks.check_confidence(confidence)
-    rows, lights = _grades(table)
+    if not is_master_scale(table):
+        rule = "table must be the result of test_master_scale"
+        remedy = "use the plot 'pvalues' for other tables"
+        raise invalid(rule, "rows without PD and defaults", remedy)
+    first: dict[str, tuple[HTest, str]] = {}  # row of each grade, with its light
+    colours = table.traffic_lights or ("",) * len(table)
+    for row, light in zip(table.rows, colours, strict=True):
+        first.setdefault(repr(row.group), (row, light))
+    rows, lights = map(list, zip(*first.values(), strict=True))
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)
     rate = np.array([row.estimate for row in rows])
     low, high = _interval(rows, level)
@@ -353,22 +361,6 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
 def is_master_scale(table: HTestTable) -> bool:
     """Tell a table of rating grades by its rows."""
     return all("PD" in row.parameters and row.estimate_name == "default rate" for row in table)
-
-
-def _grades(table: HTestTable) -> tuple[list[HTest], list[str]]:
-    """Return the first row of each grade and its light."""
-    if not is_master_scale(table):
-        raise invalid(
-            "table must be the result of test_master_scale",
-            "rows without PD and defaults",
-            "use the plot 'pvalues' for other tables",
-        )
-    lights = table.traffic_lights or ("",) * len(table)
-    first: dict[str, tuple[HTest, str]] = {}
-    for row, light in zip(table.rows, lights, strict=True):
-        first.setdefault(repr(row.group), (row, light))
-    pairs = list(first.values())
-    return [row for row, _ in pairs], [light for _, light in pairs]
 
 
 def _interval(rows: list[HTest], level: float) -> tuple[Floats, Floats]:

@@ -226,6 +226,11 @@ class _View(NamedTuple):
     low: float
     high: float
 
+    @property
+    def is_right(self) -> bool:
+        """Whether the statistic is in the right half."""
+        return self.statistic > (self.low + self.high) / 2
+
 
 def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None = None) -> Axes:
     """Show where the statistic lies among its values under calibration.
@@ -269,13 +274,18 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 
     check_instance(result, HTest, "result")
     check_optional_integer(bins, "bins")
-    view = _view(result)
+    every, statistic = _resamples(result), result.statistic
+    finite = np.isfinite(every)
+    if not finite.any():
+        raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
+    values, tails = every[finite], _extreme(every, statistic, result.alternative)[finite]
+    view = _View(values, statistic, tails, *_limits(values, statistic))
     ax = base.axes(ax, SIZE)
-    distinct, place = _distinct(view.values)
-    tails, label = view.tails, "as extreme" if view.tails.any() else None
+    distinct, place = _distinct(values)
+    label = "as extreme" if tails.any() else None
     shade = PALE_BARS | {"fc": base.ORANGE, "hatch": "////", "label": label}
     if bins is None and distinct.size <= VALUES_DRAWN_EACH:
-        unit, n, size = "share of the resamples", view.values.size, distinct.size
+        unit, n, size = "share of the resamples", values.size, distinct.size
         width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (view.high - view.low)
         width = max(width, 0.004 * (view.high - view.low))
         shaded, others = (np.bincount(place[k], minlength=size) / n for k in (tails, ~tails))
@@ -283,8 +293,8 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
         ax.bar(distinct, shaded, width, **shade)
     else:
         edges, unit = _edges(view, bins), "density"
-        area = view.values.size * np.diff(edges)
-        shaded, others = (np.histogram(view.values[k], edges)[0] / area for k in (tails, ~tails))
+        area = values.size * np.diff(edges)
+        shaded, others = (np.histogram(values[k], edges)[0] / area for k in (tails, ~tails))
         ax.stairs(shaded + others, edges, baseline=shaded, **PALE_BARS)
         ax.stairs(shaded, edges, **shade)
     _mark_statistic(ax, view, result)
@@ -295,23 +305,12 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     if base.inches(ax) <= base.NARROW:  # the text at the statistic needs the room
         base.legend_below(ax)
     else:
-        base.legend(ax, loc="upper left" if _is_right(view) else "upper right")
+        base.legend(ax, loc="upper left" if view.is_right else "upper right")
     name = f"{base.name_text(result.statistic_name, 40)} under the null hypothesis"
-    missing = np.size(np.asarray(result.null_distribution)) - view.values.size
-    if missing:
-        name += f" ({missing} infinite)"
+    if values.size < every.size:
+        name += f" ({every.size - values.size} infinite)"
     room = 28 if base.inches(ax) <= base.NARROW else 64  # letters
     return base.label_axes(ax, name, unit, base.name_text(result.method, room))
-
-
-def _view(result: HTest) -> _View:
-    every = _resamples(result)
-    finite = np.isfinite(every)
-    values, statistic = every[finite], result.statistic
-    if not values.size:
-        raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
-    tails = _extreme(every, statistic, result.alternative)[finite]
-    return _View(values, statistic, tails, *_limits(values, statistic))
 
 
 def _resamples(result: HTest) -> Floats:
@@ -377,19 +376,14 @@ def _edges(view: _View, bins: int | None) -> Floats:
     return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
 
 
-def _is_right(view: _View) -> bool:
-    return view.statistic > (view.low + view.high) / 2
-
-
 def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
     """Draw a line at the statistic, or an arrow towards it."""
     text = f"{render.number(view.statistic)}\n{base.pvalue_text(result)}"
     style: dict[str, Any] = {"fontsize": base.SMALL, "va": "top", "zorder": 10}
-    right = _is_right(view)
-    frame = ax.get_xaxis_transform()
+    right = view.is_right
     if view.low <= view.statistic <= view.high:
         ax.axvline(view.statistic, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
-        style |= {"xycoords": frame, "ha": "right" if right else "left"}
+        style |= {"xycoords": ax.get_xaxis_transform(), "ha": "right" if right else "left"}
         base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
         return
     edge, inner = (1.0, 0.97) if right else (0.0, 0.03)
@@ -397,15 +391,8 @@ def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
     arrow = {"arrowstyle": "-|>", "color": base.BLACK, "linewidth": base.LINE}
     ends: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     ax.annotate("", (edge, 0.5), xytext=(start, 0.5), arrowprops=arrow, **ends)
-    text += _distance(view)
-    ax.annotate(
-        text, (inner, 0.46), xycoords="axes fraction", ha="right" if right else "left", **style
-    )
-
-
-def _distance(view: _View) -> str:
     sd = float(view.values.std())
-    if sd == 0 or not np.isfinite(view.statistic):
-        return ""
-    away = abs(view.statistic - view.values.mean()) / sd
-    return f"\n{away:.3g} sd from the mean"
+    if sd > 0 and np.isfinite(view.statistic):
+        text += f"\n{abs(view.statistic - view.values.mean()) / sd:.3g} sd from the mean"
+    style |= {"xycoords": "axes fraction", "ha": "right" if right else "left"}
+    ax.annotate(text, (inner, 0.46), **style)

@@ -302,7 +302,8 @@ def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numb
         base.legend_below(ax, columns=1 if base.inches(ax) < base.NARROW else 2)
         return
     lines += view.event.numbers(diagram.level)
-    base.text_below(ax, "\n".join(lines))
+    style: dict[str, Any] = {"ha": "left", "va": "top", "linespacing": 1.35}
+    base.note(ax, "\n".join(lines), (0, 0), (0, -base.BELOW), xycoords="axes fraction", **style)
     base.legend_below(ax, right=True)
 
 

@@ -87,7 +87,17 @@ def mcb_dsc(
     checks.check_instance(models, Mapping, "models", 'pass {"name": probabilities}')
     if not models:
         raise invalid("models must hold one", shown(models), 'pass {"name": probabilities}')
-    parts = _parts(models, labels, resolve_lens(lens), score)
+    parts: list[ScoreDecomposition] = []
+    first, shown_by = None, resolve_lens(lens)
+    for model in models.values():
+        given = None if isinstance(model, Predictions) else labels
+        predictions = shown_by(as_measured(model, given, mcb_dsc))
+        first = predictions if first is None else first
+        if not np.array_equal(first.labels, predictions.labels):
+            rule = "the models must be of the same labels, in the same order"
+            raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
+        part = score_decomposition(predictions, score=score)
+        parts += part if isinstance(part, list) else [part]
     mcb = np.array([part.miscalibration for part in parts])
     dsc = np.array([part.discrimination for part in parts])
     ax = base.axes(ax, (5.2, 4.4))
@@ -106,24 +116,6 @@ def mcb_dsc(
     return base.label_axes(ax, "miscalibration MCB", "discrimination DSC", title)
 
 
-def _parts(
-    models: Mapping[str, object], labels: object, lens: Lens, score: str
-) -> list[ScoreDecomposition]:
-    parts: list[ScoreDecomposition] = []
-    first: Predictions | None = None
-    for model in models.values():
-        given = None if isinstance(model, Predictions) else labels
-        predictions = lens(as_measured(model, given, mcb_dsc))
-        if first is None:
-            first = predictions
-        elif not np.array_equal(first.labels, predictions.labels):
-            rule = "the models must be of the same labels, in the same order"
-            raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
-        part = score_decomposition(predictions, score=score)
-        parts += part if isinstance(part, list) else [part]
-    return parts
-
-
 def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
     """Write each name at the first corner of its point that no other name or point is at."""
     letter = 0.6 * base.SMALL / (72 * base.inches(ax))
@@ -131,7 +123,10 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
         (a - 0.012, a + 0.012, b - 0.012, b + 0.012) for a, b in zip(x, y, strict=True)
     ]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
-        boxes = [_box(a, b, len(word) * letter, *corner) for corner in CORNERS]
+        boxes = []
+        for right, up in CORNERS:
+            ends = sorted((a + 0.014 * right, a + (0.014 + len(word) * letter) * right))
+            boxes.append((*ends, *sorted((b + 0.014 * up, b + 0.055 * up))))
         free = [not any(base.overlap(box, other) for other in taken) for box in boxes]
         inside = [box[0] > 0 and box[1] < 1 and box[2] > 0 for box in boxes]
         fits = [i for i in range(len(boxes)) if free[i] and inside[i]]
@@ -141,11 +136,6 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
         style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}
         style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
         base.note(ax, word, (a, b), (4 * right, 4 * up), **style)
-
-
-def _box(x: float, y: float, width: float, right: int, up: int) -> tuple[float, ...]:
-    ends = sorted((x + 0.014 * right, x + (0.014 + width) * right))
-    return (*ends, *sorted((y + 0.014 * up, y + 0.055 * up)))
 
 
 def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:

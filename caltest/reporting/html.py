@@ -48,7 +48,7 @@ def html_page(content: Content, sections: Sequence[Section], *, paper: str = "")
     """
     from markupsafe import Markup
 
-    environment = _environment()
+    environment, answer = _environment(), content.answer.verdict.answer
     folder = resources.files("caltest.reporting") / "templates"
     css, js = ((folder / name).read_text("utf-8") for name in ("report.css", "report.js"))
     css += f"@page {{ size: {paper}; }}\n" if paper else ""
@@ -59,7 +59,7 @@ def html_page(content: Content, sections: Sequence[Section], *, paper: str = "")
         version=__version__,
         formula=partial(_formula, count(1)),
         bar=gap_bar,
-        tone=TONES.get(content.answer.verdict.answer, "unsure"),
+        tone="bad" if answer in BAD else "fine" if answer in FINE else "unsure",
         beside=IN_CARD,
         appendix=next((section.key for section in sections if section.is_appendix), ""),
         policy=POLICY.format(*map(_hash, (css, js))),
@@ -75,17 +75,9 @@ POLICY = (
     "style-src 'unsafe-inline'; style-src-elem '{0}'; style-src-attr 'unsafe-inline'"
 )
 IN_CARD = "estimates"  # the section that stands on the card, below the answer
-# The colour of the edge of the card; other answers are between these.
-TONES = {
-    "strong evidence": "bad",
-    "some evidence": "bad",
-    "not calibrated": "bad",
-    "beyond tolerance": "bad",
-    "no evidence": "fine",
-    "not rejected": "fine",
-    "within tolerance": "fine",
-    "too low": "bad",
-}
+# Answers with a colour of the edge of the card; others are between these.
+BAD = {"strong evidence", "some evidence", "not calibrated", "beyond tolerance", "too low"}
+FINE = {"no evidence", "not rejected", "within tolerance"}
 WIDTH, HEIGHT = 144.0, 16.0  # of a bar, in its own unit
 
 
@@ -284,13 +276,9 @@ def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
         if len(own) == 1:
             element.insert(0, _title(own[0]))
             continue
-        marks = [
-            (parent, mark)
-            for parent in element.iter()
-            if parent.tag != "defs"
-            for mark in parent
-            if mark.tag in {"use", "path"}
-        ]
+        places = (parent for parent in element.iter() if parent.tag != "defs")
+        pairs = ((parent, mark) for parent in places for mark in parent)
+        marks = [pair for pair in pairs if pair[1].tag in {"use", "path"}]
         for (parent, mark), text in zip(marks, own, strict=True):
             group = ET.Element("g")
             parent[list(parent).index(mark)] = group

@@ -123,7 +123,7 @@ def answer_in_words(
         return f"{told}: too few rows to tell (n = {n})" if key == "too few rows" else told
     if key == "too few rows":
         return f"Too few rows to tell ({numbers}, n = {n})"
-    return f"{key[0].upper()}{key[1:]} {claim.evidence} ({numbers})"
+    return f"{capital(key)} {claim.evidence} ({numbers})"
 
 
 def short(pvalue: float) -> str:
@@ -202,11 +202,10 @@ def numbers_in_words(size: Gap) -> tuple[str, str, str]:
     digits = decimals(size)
     sign = -1.0 if size.high < 0 else 1.0
     low, high = sorted((sign * size.low, sign * size.high))
-    numbers = (f"{100 * value:z.{digits}f}" for value in (sign * size.gap, low, high))
-    gap, low_end, high_end = numbers
+    gap, *ends = (f"{100 * value:z.{digits}f}" for value in (sign * size.gap, low, high))
     predicted, observed = (f"{100 * x:.{digits}f} %" for x in (size.predicted, size.observed))
     together = " simultaneously" if size.is_simultaneous else ""
-    return predicted, observed, f"gap {gap} points, {low_end} to {high_end}{together}"
+    return predicted, observed, f"gap {gap} points, {' to '.join(ends)}{together}"
 
 
 def decimals(size: Gap) -> int:
@@ -281,8 +280,7 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
 
 def with_worst(told: tuple[str, str], word: str = "Worst") -> str:
     """The answer on several parts, and the one that is farthest out where it is told."""
-    first, worst = told
-    return f"{first} {word} is {worst}" if worst else first
+    return f"{told[0]} {word} is {told[1]}" if told[1] else told[0]
 
 
 def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
@@ -398,10 +396,8 @@ def place_of_table(place: Gap, table: HTestTable) -> str:
 def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
     """The answer on all segments, and the worst of them; empty where it is not told."""
     p = test.pvalue if pvalue is None else pvalue
-    first = answer_in_words(p, test.level, CALIBRATION)
-    worst = test.rows[0]
-    bound = FIRST_EVIDENCE if test.level is None else test.level
-    if p > bound:
+    first, worst = answer_in_words(p, test.level, CALIBRATION), test.rows[0]
+    if not speaks(p, test.level):
         return f"{first} in any of {sum(test.n_segments):,} segments.", ""
     place = test.place(worst)
     predicted, observed, gap = numbers_in_words(place)
@@ -490,9 +486,8 @@ def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
     low, high = sorted((-best.low, -best.high))
     width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not told as 0
     digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
-    gained, low_end, high_end, after_it = (
-        f"{value:z.{digits}f}" for value in (-best.difference, low, high, best.after)
-    )
+    told = (f"{value:z.{digits}f}" for value in (best.after, -best.difference, low, high))
+    after_it, gained, low_end, high_end = told
     return f"held-out {best.score} {after_it} ({gained} better, {low_end} to {high_end}{more})"
 
 
