@@ -11,7 +11,7 @@ from caltest.plots.heat_maps import confusion_change, parameter_heatmap
 from caltest.plots.monitor import monitor
 from caltest.plots.places import groups, master_scale, segments
 from caltest.plots.power import power_curve, size_and_power
-from caltest.plots.pvalues import null_distribution, pvalues
+from caltest.plots.pvalues import calibration_errors, null_distribution, pvalues
 from caltest.plots.reliability import attributes_diagram, reliability_diagram
 from caltest.plots.reliability_grid import calibration_graphs, reliability_grid
 from caltest.plots.score_plots import (
@@ -25,6 +25,7 @@ from caltest.plots.witness import witness
 __all__ = [
     "attributes_diagram",
     "calibration_belt",
+    "calibration_errors",
     "calibration_graphs",
     "calibration_map",
     "confusion_change",

@@ -176,12 +176,6 @@ def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
     return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
-def text_below(ax: Axes, text: str) -> None:
-    """Write lines under the name of the x axis, at the left."""
-    style: dict[str, Any] = {"ha": "left", "va": "top", "linespacing": 1.35}
-    note(ax, text, (0, 0), (0, -BELOW), xycoords="axes fraction", **style)
-
-
 def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:
     """Return the p-value as the prints show it, "p = 0.012" or "p < 1e-04"."""
     from caltest.results import HTest

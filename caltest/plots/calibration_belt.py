@@ -80,58 +80,44 @@ def calibration_belt(
     'diagonal'
     """
     check_scale(scale, zoom=zoom)
-    tested = belt
+    found: Any = belt
     if isinstance(belt, HTest):
-        belt = _belt_of(belt)
-    checks.check_instance(
-        belt, CalibrationBeltCurve, "belt", "pass ct.measures.calibration_belt_curve(...)"
-    )
-    labels = [_words(*texts) for texts in zip(belt.levels, belt.above, belt.below, strict=True)]
+        evidence = required(belt.evidence, "the calibration belt")
+        measure = evidence.measure
+        if measure.plot_kind(m=2) != "belt":
+            raise NotApplicable(
+                f"the calibration belt belongs to the test 'calibration-belt', not {belt.test!r}",
+                "run that test, or pass ct.measures.calibration_belt_curve(...)",
+            )
+        options = {option.name: getattr(measure, option.name) for option in fields(measure)}
+        found = belt_of(evidence.predictions, lens=evidence.lens, **options)
+    remedy = "pass ct.measures.calibration_belt_curve(...)"
+    curve = checks.check_instance(found, CalibrationBeltCurve, "belt", remedy)
+    labels = []
+    for level, above, below in zip(curve.levels, curve.above, curve.below, strict=True):
+        text = f"{100 * level:g} %:" + ("" if above or below else " holds the diagonal")
+        text += f"\n  above at {_listed(above)}" if above else ""
+        labels.append(text + (f"\n  below at {_listed(below)}" if below else ""))
     lines = sum(label.count("\n") + 1 for label in labels)
     side = AXES if ax is None else min(AXES, base.inches(base.axes(ax)))
-    on = _scale_of(belt, scale, zoom=zoom)
-    place = _place(belt, on, lines, side)
+    on = _scale_of(curve, scale, zoom=zoom)
+    place = _place(curve, on, lines, side)
     ax = base.axes(ax, WIDE if "bbox_to_anchor" in place else base.SIZE)
     on.apply(ax)
     ends = [on.low, on.high]
     ax.plot(ends, ends, color=base.BLACK, linestyle=(0, (4, 3)), linewidth=1, label="diagonal")
-    greys = np.linspace(*SHADES, len(belt.levels))
-    for i in reversed(range(len(belt.levels))):
-        x, low, high = (on.place(v) for v in (belt.grid, belt.lower[i], belt.upper[i]))
+    greys = np.linspace(*SHADES, len(curve.levels))
+    for i in reversed(range(len(curve.levels))):
+        x, low, high = (on.place(v) for v in (curve.grid, curve.lower[i], curve.upper[i]))
         style: dict[str, Any] = {"color": f"{greys[i]:.3f}", "linewidth": 0, "label": labels[i]}
         ax.fill_between(x, low, high, **style)
         for edge in (low, high):
             ax.plot(x, edge, color=base.BLACK, linewidth=base.THIN / 2)
-    title = f"{base.pvalue_text(tested)}, n = {belt.n:,}, polynomial of degree {belt.degree}"
+    title = f"{base.pvalue_text(belt)}, n = {curve.n:,}, polynomial of degree {curve.degree}"
     base.label_axes(ax, "predicted probability", "probability of the event", title)
     handles, names = ax.get_legend_handles_labels()
     base.legend(ax, handles=handles[::-1], labels=names[::-1], **place)
     return ax
-
-
-def _belt_of(result: HTest) -> CalibrationBeltCurve:
-    """Compute the belt of a test with the settings of the test."""
-    evidence = required(result.evidence, "the calibration belt")
-    measure = evidence.measure
-    if measure.plot_kind(m=2) != "belt":
-        raise NotApplicable(
-            f"the calibration belt belongs to the test 'calibration-belt', not {result.test!r}",
-            "run that test, or pass ct.measures.calibration_belt_curve(...)",
-        )
-    options = {option.name: getattr(measure, option.name) for option in fields(measure)}
-    belt = belt_of(evidence.predictions, lens=evidence.lens, **options)
-    assert isinstance(belt, CalibrationBeltCurve)  # noqa: S101 - the lens of a result is no family
-    return belt
-
-
-def _words(level: float, above: Intervals, below: Intervals) -> str:
-    """Say where a belt leaves the diagonal, as the table of givitiR's plot does."""
-    if not above and not below:
-        return f"{100 * level:g} %: holds the diagonal"
-    lines = [f"{100 * level:g} %:"]
-    lines += [f"  above at {_listed(above)}"] if above else []
-    lines += [f"  below at {_listed(below)}"] if below else []
-    return "\n".join(lines)
 
 
 def _listed(intervals: Intervals) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from caltest.checks import as_array, check_calibrator, check_integer, check_probs
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
-from caltest.plots.scales import FINEST, Scale, check_scale, diagonal, scale_for
+from caltest.plots.scales import FINEST, check_scale, diagonal, scale_for
 from caltest.types import AnyArray, Floats
 
 if TYPE_CHECKING:
@@ -82,11 +82,20 @@ def calibration_map(
     on.apply(ax)
     p = on.edges(POINTS - 1)
     if isinstance(calibrator, VennAbers):
-        _draw_interval(ax, calibrator, p, on)
+        with np.errstate(divide="ignore"):
+            given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
+        low, high = (on.place(end) for end in calibrator.interval(given).T)
+        base.band(ax, p, low, high, label="$p_0$ to $p_1$")
     if calibrator.n_features_in_ == 2:
-        curves = _two_classes(calibrator, p)
-    elif isinstance(calibrator, SplineCalibrator):
-        curves = _splines(calibrator, p)
+        event = mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]
+        of = f"probability of {base.name_text(calibrator.classes_.tolist()[1])}"
+        curves = _Curves(p, [event], [""], f"predicted {of}", f"calibrated {of}")
+    elif isinstance(calibrator, SplineCalibrator):  # of each score, constant beyond those fitted
+        pairs = zip(calibrator.scores_, calibrator.recalibrated_, strict=True)
+        ys = [np.interp(p, *pair) for pair in pairs]
+        words = base.names_text(calibrator.classes_.tolist()) if len(ys) > 1 else [""]
+        score = "probability" if len(ys) > 1 else f"score, {calibrator.mode}"
+        curves = _Curves(p, ys, words, f"predicted {score}", "recalibrated score")
     else:
         curves = _several_classes(calibrator, on.edges(COARSE - 1))
     _draw_curves(ax, curves._replace(ys=[on.place(y) for y in curves.ys]))
@@ -95,22 +104,6 @@ def calibration_map(
     if len(curves.ys) < m > LINES:
         title += f" ({len(curves.ys)} of {m} classes)"
     return base.label_axes(ax, curves.predicted, curves.calibrated, title)
-
-
-def _two_classes(calibrator: Calibrator, p: Floats) -> _Curves:
-    event = mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]
-    of = f"probability of {base.name_text(calibrator.classes_.tolist()[1])}"
-    return _Curves(p, [event], [""], f"predicted {of}", f"calibrated {of}")
-
-
-def _splines(calibrator: Calibrator, p: Floats) -> _Curves:
-    """Return the map of each score, constant beyond the scores of the fit."""
-    scores, values = calibrator.scores_, calibrator.recalibrated_
-    ys = [np.interp(p, *pair) for pair in zip(scores, values, strict=True)]
-    names = calibrator.classes_.tolist() if len(ys) > 1 else [""]
-    score = "probability" if len(ys) > 1 else f"score, {calibrator.mode}"
-    words = base.names_text(names)
-    return _Curves(p, ys, words, f"predicted {score}", "recalibrated score")
 
 
 def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
@@ -122,20 +115,13 @@ def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
     for k in shown.tolist():
         rows = np.repeat((1 - p)[:, None] / (m - 1), m, axis=1)
         rows[:, k] = p
-        ys.append(_maps(calibrator, rows)[:, k] if alone else mapped(calibrator, rows)[:, k])
+        with np.errstate(divide="ignore"):
+            given = np.log(rows) if calibrator.from_logits else rows
+        ys.append((calibrator.maps(given) if alone else mapped(calibrator, rows))[:, k])
     names = base.names_text(calibrator.classes_[shown].tolist())
-    others = "" if alone else ", others equal"
-    normal = ", before normalisation" if alone else ""
-    return _Curves(
-        p, ys, names, f"predicted probability{others}", f"calibrated probability{normal}"
-    )
-
-
-def _maps(calibrator: Calibrator, rows: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        given = np.log(rows) if calibrator.from_logits else rows
-    maps: Floats = calibrator.maps(given)
-    return maps
+    predicted = "predicted probability" + ("" if alone else ", others equal")
+    calibrated = "calibrated probability" + (", before normalisation" if alone else "")
+    return _Curves(p, ys, names, predicted, calibrated)
 
 
 def _draw_curves(ax: Axes, curves: _Curves) -> None:
@@ -153,13 +139,6 @@ def _draw_curves(ax: Axes, curves: _Curves) -> None:
     for place, k in enumerate(ranking[COLOURED:]):
         label = None if place else f"{ranking.size - COLOURED} others"
         ax.plot(curves.x, curves.ys[k], label=label, **grey)
-
-
-def _draw_interval(ax: Axes, calibrator: Calibrator, p: Floats, on: Scale) -> None:
-    with np.errstate(divide="ignore"):
-        given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
-    low, high = (on.place(end) for end in calibrator.interval(given).T)
-    base.band(ax, p, low, high, label="$p_0$ to $p_1$")
 
 
 LOWEST = 500  # of what the largest probability is divided by where the plot starts
@@ -215,7 +194,10 @@ def latent_function(
     ax.plot(z, mean, color=base.BLUE, linewidth=base.LINE, label="latent mean")
     identity = z if calibrator.logarithmic_ else np.log(z)
     ax.plot(z, identity, color=base.BLACK, ls="--", linewidth=base.THIN, label="identity")
-    _draw_ticks(ax, calibrator.inducing_inputs_)
+    rug = list(dict.fromkeys(calibrator.inducing_inputs_.tolist()))
+    style: dict[str, Any] = {"color": base.BLACK, "markersize": 9, "clip_on": False}
+    style |= {"transform": ax.get_xaxis_transform(), "label": "inducing inputs"}
+    ax.plot(rug, [0.0] * len(rug), "|", **style)
     base.legend(ax)
     name = "logit" if calibrator.logarithmic_ else "probability"
     return base.label_axes(ax, f"{name} $z$", "latent function $f(z)$", calibrator.title)
@@ -230,17 +212,6 @@ def places_of_plot(score_range: Floats, *, logarithmic: bool) -> Floats:
     if low == high:
         low, high = (0.0, 1.0) if logarithmic else (low - 1, high + 1)
     return np.linspace(max(low, high / LOWEST) if logarithmic else low, high, 501)
-
-
-def _draw_ticks(ax: Axes, inducing_inputs: Floats) -> None:
-    rug = list(dict.fromkeys(inducing_inputs.tolist()))
-    style: dict[str, Any] = {
-        "color": base.BLACK,
-        "markersize": 9,
-        "clip_on": False,
-        "label": "inducing inputs",
-    }
-    ax.plot(rug, [0.0] * len(rug), "|", transform=ax.get_xaxis_transform(), **style)
 
 
 def fitted(calibrator: object) -> Calibrator:
@@ -276,11 +247,7 @@ SIMPLEX = (4.8, 4.6)
 
 
 def simplex_map(
-    calibrator: Calibrator,
-    predictions: object = None,
-    *,
-    points: int = 12,
-    ax: Axes | None = None,
+    calibrator: Calibrator, predictions: object = None, *, points: int = 12, ax: Axes | None = None
 ) -> Axes:
     """Draw a calibration map of three classes: arrows from predictions to calibrated ones.
 
@@ -329,7 +296,12 @@ def simplex_map(
     ax = base.axes(ax, SIMPLEX)
     _draw_frame(ax, calibrator.classes_.tolist())
     if predictions is not None:
-        _draw_dots(ax, _checked(predictions))
+        values = as_array(getattr(predictions, "probs", predictions), "predictions")
+        check_width(values, 3, "predictions")
+        probs = check_probs(values)
+        even = np.linspace(0, len(probs) - 1, min(len(probs), MOST_DOTS)).astype(np.intp)
+        dots: dict[str, Any] = {"color": base.GREY, "markersize": 2.5, "alpha": 0.4, "zorder": 1}
+        ax.plot(*(probs[np.unique(even)] @ CORNERS).T, ".", linestyle="none", **dots)
     start = _grid(points)
     end = mapped(calibrator, start)
     colors = np.array(base.CYCLE[:3])[end.argmax(axis=1)]
@@ -337,15 +309,13 @@ def simplex_map(
     ax.scatter(x, y, s=3.0, color=colors, zorder=2)
     _draw_arrows(ax, start, end, color=colors, width=0.004, alpha=0.85)
     if hasattr(calibrator, "interpretation_points") and hasattr(calibrator, "canonical_"):
-        _draw_interpretation(ax, *calibrator.interpretation_points(EPSILON))
+        start, end = calibrator.interpretation_points(EPSILON)
+        _draw_arrows(ax, start, end, color=base.BLACK, width=0.007, zorder=4)
+        for ends, face in ((start, base.BLACK), (end, "white")):
+            mark: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": base.BLACK}
+            ax.plot(*(ends @ CORNERS).T, "o", markersize=6, zorder=5, clip_on=False, **mark)
     ax.set_title(calibrator.title, fontsize=base.TEXT, loc="left")
     return ax
-
-
-def _checked(predictions: object) -> Floats:
-    values = as_array(getattr(predictions, "probs", predictions), "predictions")
-    check_width(values, 3, "predictions")
-    return check_probs(values)
 
 
 def _grid(points: int) -> Floats:
@@ -374,28 +344,10 @@ def _draw_frame(ax: Axes, classes: list[object]) -> None:
         ax.text(x, y, name, color=base.CYCLE[k], fontweight="bold", **text)
 
 
-def _draw_dots(ax: Axes, probs: Floats) -> None:
-    even = np.linspace(0, len(probs) - 1, min(len(probs), MOST_DOTS)).astype(np.intp)
-    places = probs[np.unique(even)] @ CORNERS
-    ax.plot(*places.T, ".", color=base.GREY, markersize=2.5, alpha=0.4, zorder=1, linestyle="none")
-
-
 def _draw_arrows(ax: Axes, start: Floats, end: Floats, **style: Any) -> None:
     places, moves = start @ CORNERS, (end - start) @ CORNERS
     in_place: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "minlength": 0.1}
     ax.quiver(*places.T, *moves.T, **in_place, **{"zorder": 2, **style})
-
-
-def _draw_interpretation(ax: Axes, start: Floats, end: Floats) -> None:
-    _draw_arrows(ax, start, end, color=base.BLACK, width=0.007, zorder=4)
-    for points, face, size in ((start, base.BLACK, 6), (end, "white", 6)):
-        places = points @ CORNERS
-        mark: dict[str, Any] = {
-            "markerfacecolor": face,
-            "markeredgecolor": base.BLACK,
-            "clip_on": False,
-        }
-        ax.plot(*places.T, "o", markersize=size, zorder=5, **mark)
 
 
 def check_width(values: AnyArray, m: int, name: str) -> None:

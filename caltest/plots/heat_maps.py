@@ -55,9 +55,20 @@ def heat_map(
     largest = _largest(values, QUANTILE if clipped and not numbered else 1.0)
     ends: dict[str, Any] = {"vmin": -largest, "vmax": largest, "interpolation": "nearest"}
     image = ax.imshow(values, colours(), aspect="equal" if numbered else "auto", **ends)
-    if numbered:
-        _write_numbers(ax, values, text, FROM_WHITE * largest)
-    _name_ticks(ax, rows, columns)
+    for (i, j), value in np.ndenumerate(values) if numbered else ():
+        color = base.ON_DARK if abs(value) > FROM_WHITE * largest else base.ON_PALE
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": base.SMALL}
+        ax.text(j, i, text(float(value)), color=color, **style)
+    # Of many names only some are written; the last column may be of its own.
+    step = -(-len(rows) // NAMED)
+    step = step if step == 1 else 5 * -(-step // 5)
+    places = list(range(0, len(rows), step))
+    ax.set_yticks(places, base.names_text([rows[i] for i in places], LONGEST_NAME))
+    if len(columns) > len(rows):
+        places = [*(i for i in places if i <= len(rows) - step / 2), len(columns) - 1]
+    words = base.names_text([columns[i] for i in places], LONGEST_NAME)
+    ax.set_xticks(places, words, rotation=90 if sum(map(len, words)) > ROOM else 0)
+    ax.tick_params(labelsize=base.SMALL, length=0)
     ax.spines[:].set(visible=True, color=base.GREY, linewidth=base.THIN)
     beyond = "both" if np.abs(values).max() > largest else "neither"
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, extend=beyond)
@@ -70,27 +81,6 @@ def _largest(values: Floats, share: float) -> float:
     """Return where the colours end: a few very large cells shall not hide all others."""
     sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if sizes.size else 1.0
-
-
-def _write_numbers(ax: Axes, values: Floats, text: Callable[[float], str], dark: float) -> None:
-    for (i, j), value in np.ndenumerate(values):
-        color = base.ON_DARK if abs(value) > dark else base.ON_PALE
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": base.SMALL}
-        ax.text(j, i, text(float(value)), color=color, **style)
-
-
-def _name_ticks(ax: Axes, rows: Sequence[object], columns: Sequence[object]) -> None:
-    """Write the names of rows and columns, and of many only some; the last may be of its own."""
-    step = -(-len(rows) // NAMED)
-    if step > 1:
-        step = 5 * -(-step // 5)
-    places = list(range(0, len(rows), step))
-    ax.set_yticks(places, base.names_text([rows[i] for i in places], LONGEST_NAME))
-    if len(columns) > len(rows):
-        places = [*(i for i in places if i <= len(rows) - step / 2), len(columns) - 1]
-    words = base.names_text([columns[i] for i in places], LONGEST_NAME)
-    ax.set_xticks(places, words, rotation=90 if sum(map(len, words)) > ROOM else 0)
-    ax.tick_params(labelsize=base.SMALL, length=0)
 
 
 FORMS = ("linear", "canonical")
@@ -209,7 +199,8 @@ def confusion_change(before: Predictions, after: object, *, ax: Axes | None = No
     ax = base.axes(ax, (5.4, 4.6))
     names = before.classes.tolist()
     name = f"change in the {'number' if before.sample_weight is None else 'weight'} of rows"
-    heat_map(ax, second - first, names, names, text=_signed, name=name, clipped=True)
+    change: dict[str, Any] = {"text": lambda value: f"{value:+.3g}" if value else "", "name": name}
+    heat_map(ax, second - first, names, names, clipped=True, **change)
     if (first == second).all():
         base.corner_text(ax, "no predicted class changes")
     title = f"accuracy {_accuracy(first)} before, {_accuracy(second)} after"
@@ -224,10 +215,6 @@ def _confusion(predictions: Predictions) -> Floats:
 
 def _accuracy(confusion: Floats) -> str:
     return render.number(float(np.trace(confusion) / confusion.sum()))
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}" if value else ""
 
 
 def check_same_labels(before: AnyArray, after: AnyArray, name: str = "after") -> None:

@@ -86,20 +86,12 @@ MAPS: dict[str, Callable[..., Axes]] = {
 
 def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -> Axes:
     """Draw a kind of picture, by default the natural one; see `Calibrator.plot`."""
-    chosen = _natural_map(fitted(calibrator)) if kind is None else kind
-    return MAPS[check_choice(chosen, MAPS, "kind")](calibrator, ax=ax)
-
-
-def _natural_map(calibrator: Calibrator) -> str:
-    """Return what shows the map best."""
     from caltest.calibrators import GPCalibrator, SplineCalibrator
     from caltest.calibrators.linear.linear_maps import LinearMap
 
-    if isinstance(calibrator, GPCalibrator):
-        return "latent"
-    m = calibrator.n_features_in_
-    if m == 2 or isinstance(calibrator, SplineCalibrator):
-        return "map"
-    if m == 3:
-        return "simplex"
-    return "parameters" if isinstance(calibrator, LinearMap) else "map"
+    if kind is None:
+        m = fitted(calibrator).n_features_in_
+        kind = "parameters" if isinstance(calibrator, LinearMap) and m > 2 else "map"
+        kind = "simplex" if m == 3 and not isinstance(calibrator, SplineCalibrator) else kind
+        kind = "latent" if isinstance(calibrator, GPCalibrator) else kind
+    return MAPS[check_choice(kind, MAPS, "kind")](calibrator, ax=ax)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,14 +77,7 @@ def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Ax
     crossed = watch.alarm_after
     said = "no alarm in" if crossed is None else "alarm after"
     title = f"{said} {sheets.rows_in_words(watch.n if crossed is None else crossed)}"
-    ax.annotate(
-        f"1 / {watch.level:g}",
-        (1.0, threshold),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 0),
-        textcoords="offset points",
-        va="center",
-        color=base.VERMILION,
-    )
+    look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": None, "va": "center"}
+    base.note(ax, f"1 / {watch.level:g}", (1.0, threshold), (3, 0), color=base.VERMILION, **look)
     base.legend(ax, loc="best")
     return base.label_axes(ax, "rows", "e-value", title)

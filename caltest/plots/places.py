@@ -112,22 +112,17 @@ def groups(
     checks.check_instance(result, GroupsTest, "result", remedy)
     checks.check_choice(kind, KINDS, "kind")
     checks.check_integer(rows, "rows")
-    return _gaps(result, rows, ax) if kind == "gaps" else _funnel(result, ax)
-
-
-def _gaps(result: GroupsTest, rows: int, ax: Axes | None) -> Axes:
-    shown = [(gap.name, gap, float(gap.pvalue or 0.0)) for gap in result.worst(rows)]
-    return _draw_gaps(shown, result.level, ax, "95 % intervals")
-
-
-def _funnel(result: GroupsTest, ax: Axes | None) -> Axes:
+    if kind == "gaps":
+        shown = [(gap.name, gap, float(gap.pvalue or 0.0)) for gap in result.worst(rows)]
+        return _draw_gaps(shown, result.level, ax, "95 % intervals")
     ax = base.axes(ax, (6.0, 4.2))
     size, sd = result.sizes.astype(np.float64), result.deviation
     variance = float(np.square(size * sd).sum() / size.sum())
     varied = sd > 0
     x = np.where(varied, variance / np.square(np.where(varied, sd, 1.0)), size)
     gap = 100.0 * result.gap
-    clear = result.adjusted <= (CLEAR if result.level is None else result.level)
+    level = CLEAR if result.level is None else result.level
+    clear = result.adjusted <= level
     ends = float(x.min()) / 1.2, float(x.max()) * 1.2
     _limits(ax, ends, variance)
     is_image = len(result) >= PIXELS
@@ -136,30 +131,21 @@ def _funnel(result: GroupsTest, ax: Axes | None) -> Axes:
         (clear & (gap >= 0), base.VERMILION, base.VERMILION, 3),
         (clear & (gap < 0), base.BLUE, base.BLUE, 3),
     ):
-        ax.plot(
-            x[some],
-            gap[some],
-            "o",
-            markersize=3.5 if is_image else 4.0,
-            markerfacecolor=face,
-            markeredgecolor=edge,
-            markeredgewidth=base.THIN,
-            alpha=0.35 if is_image and face == "none" else 1.0,
-            rasterized=is_image,
-            zorder=order,
-        )
+        style: dict[str, Any] = {"mfc": face, "mec": edge, "mew": base.THIN, "zorder": order}
+        style |= {"ms": 3.5, "rasterized": True} if is_image else {"ms": 4.0}
+        ax.plot(x[some], gap[some], "o", alpha=0.35 if is_image and order == 2 else 1.0, **style)
     ax.set_xscale("log")
     ax.set_xlim(*ends)
-    _room(ax, gap, 100.0 * LIMITS[0][0] * np.sqrt(variance / x))
+    # All points, and the inner limits of the smallest group.
+    limit = max(float((100.0 * LIMITS[0][0] * np.sqrt(variance / x)).max()), LEAST)
+    low, high = min(float(gap.min()), -limit), max(float(gap.max()), limit)
+    ax.set_ylim(max(ROOM * low, -100.0), min(ROOM * high, 100.0))
     _numbers(ax)
     _name(ax, result, x, gap, clear)
     base.legend(ax, loc="best")
-    count = int(np.count_nonzero(clear))
-    level = CLEAR if result.level is None else result.level
+    count, y = int(np.count_nonzero(clear)), "observed - predicted, percentage points"
     title = f"{count:,} of {len(result):,} {result.kind}s with adjusted p $\\leq$ {level:g}"
-    return base.label_axes(
-        ax, "number of rows, of mean variance", "observed - predicted, percentage points", title
-    )
+    return base.label_axes(ax, "number of rows, of mean variance", y, title)
 
 
 def _limits(ax: Axes, ends: tuple[float, float], variance: float) -> None:
@@ -168,23 +154,9 @@ def _limits(ax: Axes, ends: tuple[float, float], variance: float) -> None:
     ax.axhline(0, color=base.GREY, linewidth=base.THIN)
     for (z, name), style in zip(LIMITS, ((0, (4, 3)), "-"), strict=True):
         reach = 100.0 * z * np.sqrt(variance / n)
-        for side in (-1, 1):
-            ax.plot(
-                n,
-                side * reach,
-                color=base.BLACK,
-                linewidth=base.THIN,
-                linestyle=style,
-                label=f"control limits, {name}" if side > 0 else None,
-                zorder=1,
-            )
-
-
-def _room(ax: Axes, gap: Floats, reach: Floats) -> None:
-    """Show all points, and the inner limits of the smallest group."""
-    limit = max(float(reach.max()), LEAST)
-    low, high = min(float(gap.min()), -limit), max(float(gap.max()), limit)
-    ax.set_ylim(max(ROOM * low, -100.0), min(ROOM * high, 100.0))
+        line: dict[str, Any] = {"color": base.BLACK, "lw": base.THIN, "ls": style, "zorder": 1}
+        ax.plot(n, -reach, **line)
+        ax.plot(n, reach, label=f"control limits, {name}", **line)
 
 
 def _numbers(ax: Axes) -> None:
@@ -342,29 +314,42 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     """
     checks.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
     level = checks.check_confidence(confidence)
-    rows, lights = _grades(table)
+    if not is_master_scale(table):
+        rule = "table must be the result of test_master_scale"
+        remedy = "use the plot 'pvalues' for other tables"
+        raise invalid(rule, "rows without PD and defaults", remedy)
+    first: dict[str, tuple[HTest, str]] = {}  # row of each grade, with its light
+    colours = table.traffic_lights or ("",) * len(table)
+    for row, light in zip(table.rows, colours, strict=True):
+        first.setdefault(repr(row.group), (row, light))
+    rows, lights = map(list, zip(*first.values(), strict=True))
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)
     rate = np.array([row.estimate for row in rows])
     low, high = _interval(rows, level)
     ax = base.axes(ax, (max(5.0, 1.4 + 0.42 * len(rows)), 3.8))
-    floor, top = _limits_of_rates(pd, rate, high)
+    values = np.concatenate([pd, rate, high])  # half a decade is left below the least but 0
+    floor, top = float(values[values > 0].min()) / 3, min(float(values.max()) * 1.5, 1.2)
     x = np.arange(len(rows), dtype=np.float64)
     ax.vlines(x, np.maximum(low, floor), high, color=base.GREY, linewidth=base.LINE)
-    ax.hlines(
-        np.maximum(pd, floor),
-        x - WIDTH,
-        x + WIDTH,
-        color=base.BLACK,
-        linewidth=2.2,
-        label="PD",
-        clip_on=False,
-    )
-    _rates(ax, x, np.maximum(rate, floor), lights)
+    line: dict[str, Any] = {"color": base.BLACK, "linewidth": 2.2, "clip_on": False}
+    ax.hlines(np.maximum(pd, floor), x - WIDTH, x + WIDTH, label="PD", **line)
+    dots: dict[str, Any] = {"s": 42, "edgecolor": base.BLACK, "linewidth": 0.6, "zorder": 3}
+    for light in (*LIGHTS, ""):
+        mask = np.array([own == light for own in lights])
+        if mask.any():
+            color, mark = COLOURS.get(light, base.BLUE), MARKS.get(light, "o")
+            dots |= {"color": color, "marker": mark, "label": light or "observed"}
+            ax.scatter(x[mask], np.maximum(rate, floor)[mask], clip_on=False, **dots)
     ax.set_yscale("log")
     ax.set(xlim=(-0.7, len(rows) - 0.3), ylim=(floor, top))
     names = base.names_text([row.group for row in rows], 16)
-    ax.set_xticks(x, names, rotation=90 if _crowded(names) else 0)
-    ax.set_yticks(*_ticks(floor, top))
+    is_crowded = len(names) > GRADES_TO_TURN_NAMES or max(map(len, names)) * len(names) > 60
+    ax.set_xticks(x, names, rotation=90 if is_crowded else 0)
+    decades, span = range(int(np.floor(np.log10(floor))), 1), float(np.log10(top / floor))
+    steps = (1, 2, 5) if span < 2.5 else (1, 3) if span < 5 else (1,)
+    ticks = [step * 10.0**k for k in decades for step in steps]
+    ticks = [tick for tick in ticks if floor <= tick <= min(top, 1.0)]
+    ax.set_yticks(ticks, [f"{100 * tick:.6g} %" for tick in ticks])
     ax.set_yticks([], minor=True)
     outside = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 6, "borderaxespad": 0.2}
     outside |= {"handletextpad": 0.4, "columnspacing": 1.0}
@@ -378,22 +363,6 @@ def is_master_scale(table: HTestTable) -> bool:
     return all("PD" in row.parameters and row.estimate_name == "default rate" for row in table)
 
 
-def _grades(table: HTestTable) -> tuple[list[HTest], list[str]]:
-    """Return the first row of each grade and its light."""
-    if not is_master_scale(table):
-        raise invalid(
-            "table must be the result of test_master_scale",
-            "rows without PD and defaults",
-            "use the plot 'pvalues' for other tables",
-        )
-    lights = table.traffic_lights or ("",) * len(table)
-    first: dict[str, tuple[HTest, str]] = {}
-    for row, light in zip(table.rows, lights, strict=True):
-        first.setdefault(repr(row.group), (row, light))
-    pairs = list(first.values())
-    return [row for row, _ in pairs], [light for _, light in pairs]
-
-
 def _interval(rows: list[HTest], level: float) -> tuple[Floats, Floats]:
     from scipy.special import betaincinv
 
@@ -404,44 +373,3 @@ def _interval(rows: list[HTest], level: float) -> tuple[Floats, Floats]:
     low = betaincinv(d + 0.5, n - d + 0.5, tail)
     high = 1.0 - betaincinv(n - d + 0.5, d + 0.5, tail)
     return np.where(d == 0, 0.0, low), np.where(d == n, 1.0, high)
-
-
-def _limits_of_rates(pd: Floats, rate: Floats, high: Floats) -> tuple[float, float]:
-    """Leave half a decade below the least PD or rate that is not 0."""
-    values = np.concatenate([pd, rate, high])
-    return float(values[values > 0].min()) / 3, min(float(values.max()) * 1.5, 1.2)
-
-
-def _rates(ax: Axes, x: Floats, rate: Floats, lights: list[str]) -> None:
-    style: dict[str, Any] = {
-        "s": 42,
-        "edgecolor": base.BLACK,
-        "linewidth": 0.6,
-        "zorder": 3,
-        "clip_on": False,
-    }
-    for light in (*LIGHTS, ""):
-        mask = np.array([own == light for own in lights])
-        if mask.any():
-            ax.scatter(
-                x[mask],
-                rate[mask],
-                marker=MARKS.get(light, "o"),
-                color=COLOURS.get(light, base.BLUE),
-                label=light or "observed",
-                **style,
-            )
-
-
-def _crowded(names: list[str]) -> bool:
-    return len(names) > GRADES_TO_TURN_NAMES or max(map(len, names)) * len(names) > 60
-
-
-def _ticks(floor: float, top: float) -> tuple[list[float], list[str]]:
-    """Return ticks at 1, 2 and 5 of each decade, or fewer, in per cent."""
-    decades = range(int(np.floor(np.log10(floor))), 1)
-    span = float(np.log10(top / floor))
-    steps = (1, 2, 5) if span < 2.5 else (1, 3) if span < 5 else (1,)
-    ticks = [step * 10.0**k for k in decades for step in steps]
-    ticks = [tick for tick in ticks if floor <= tick <= min(top, 1.0)]
-    return ticks, [f"{100 * tick:.6g} %" for tick in ticks]

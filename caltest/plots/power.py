@@ -11,7 +11,7 @@ from caltest import checks
 from caltest.checks import check_strings
 from caltest.checks.arrays import as_array, as_numbers, listing, read_only
 from caltest.errors import invalid, shown
-from caltest.planning import Power, PowerRow, SampleSize
+from caltest.planning import Power, SampleSize
 from caltest.plots import base
 from caltest.predictions import tables
 from caltest.types import AnyArray, Floats
@@ -57,6 +57,8 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('rows (n)', 'power')
     """
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
     power = result.search if isinstance(result, SampleSize) else result
     checks.check_instance(power, Power, "result", "pass what ct.power or ct.sample_size gave")
     ax = base.axes(ax, SIZE)
@@ -65,62 +67,33 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
         rows = [row for row in power.rows if row.test == test]
         # What a search looked at is no curve: few data sets here, many there.
         style = "none" if power is not result else base.STYLES[place % len(base.STYLES)]
-        _curve(ax, rows, place, style, name=len(tests) > 1)
+        rows.sort(key=lambda row: row.n)
+        powers = np.array([row.power for row in rows])
+        low, high = np.transpose([row.interval() for row in rows])
+        look: dict[str, Any] = {"color": base.CYCLE[place % len(base.CYCLE)], "linestyle": style}
+        look |= {"marker": base.MARKERS[place % len(base.MARKERS)], "markersize": 4}
+        look |= {"linewidth": base.LINE, "elinewidth": base.THIN}
+        look["label"] = base.name_text(test) if len(tests) > 1 else None
+        ax.errorbar([row.n for row in rows], powers, yerr=[powers - low, high - powers], **look)
     level = power.setting.level
     ax.axhline(level, color=base.GREY, linewidth=base.THIN, linestyle=":", label=f"level {level:g}")
-    if isinstance(result, SampleSize):
-        _answer(ax, result)
-    _scale(ax, power)
-    base.legend(ax, loc="best")
-    return base.label_axes(ax, "rows (n)", power.setting.kind)
-
-
-def _curve(ax: Axes, rows: list[PowerRow], place: int, style: Any, *, name: bool) -> None:
-    """Draw the power of one test with its intervals."""
-    rows = sorted(rows, key=lambda row: row.n)
-    powers = [row.power for row in rows]
-    ends = [row.interval() for row in rows]
-    below = [p - low for p, (low, _) in zip(powers, ends, strict=True)]
-    above = [high - p for p, (_, high) in zip(powers, ends, strict=True)]
-    ax.errorbar(
-        [row.n for row in rows],
-        powers,
-        yerr=[below, above],
-        color=base.CYCLE[place % len(base.CYCLE)],
-        linestyle=style,
-        marker=base.MARKERS[place % len(base.MARKERS)],
-        markersize=4,
-        linewidth=base.LINE,
-        elinewidth=base.THIN,
-        label=base.name_text(rows[0].test) if name else None,
-    )
-
-
-def _answer(ax: Axes, result: SampleSize) -> None:
-    """Draw the power that was asked for, and the number of rows that has it."""
-    label = f"power {result.target:g}: n = {result.n:,}"
-    ax.axhline(result.target, color=base.VERMILION, linewidth=base.THIN, linestyle="--")
-    ax.axvline(result.n, color=base.VERMILION, linewidth=base.THIN, linestyle="--", label=label)
-    if result.low is not None and result.high is not None:
-        ax.axvspan(
-            result.low,
-            result.high,
-            color=base.VERMILION,
-            alpha=base.BAND,
-            linewidth=0,
-            label=f"95 % interval, {result.low:,} to {result.high:,}",
-        )
-
-
-def _scale(ax: Axes, power: Power) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-
+    if isinstance(result, SampleSize):  # the power that was asked for, and the rows that have it
+        label = f"power {result.target:g}: n = {result.n:,}"
+        dashed: dict[str, Any] = {"color": base.VERMILION, "lw": base.THIN, "linestyle": "--"}
+        ax.axhline(result.target, **dashed)
+        ax.axvline(result.n, **dashed, label=label)
+        if result.low is not None and result.high is not None:
+            label = f"95 % interval, {result.low:,} to {result.high:,}"
+            shade: dict[str, Any] = {"color": base.VERMILION, "alpha": base.BAND, "linewidth": 0}
+            ax.axvspan(result.low, result.high, label=label, **shade)
     ax.set_ylim(-0.02, 1.02)
     if power.n.max() > WIDE * power.n.min():
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    base.legend(ax, loc="best")
+    return base.label_axes(ax, "rows (n)", power.setting.kind)
 
 
 # ---- How often tests reject calibrated and other models, at every level -------------------------
@@ -203,19 +176,36 @@ def size_and_power(
     for spare in axes[len(curves) :]:
         spare.remove()
     panels = axes[: len(curves)]
-    grid, tests = (
-        np.linspace(low, high, POINTS),
-        list(dict.fromkeys(test for columns in curves.values() for test in columns)),
-    )
+    grid = np.linspace(low, high, POINTS)
+    tests = list(dict.fromkeys(test for columns in curves.values() for test in columns))
     for ax, (model, columns) in zip(panels, curves.items(), strict=True):
         size = None if true is None else model in true
-        _panel(ax, columns, tests, grid, flip=errors and size is False)
+        base.axes(ax)
+        for test, values in columns.items():
+            i = tests.index(test)
+            rate = np.searchsorted(np.sort(values), grid, side="right") / values.size
+            drawn = 1.0 - rate if errors and size is False else rate
+            line = base.STYLES[(i + i // len(base.CYCLE)) % len(base.STYLES)]
+            look: dict[str, Any] = {"color": base.CYCLE[i % len(base.CYCLE)], "linestyle": line}
+            ax.plot(grid, drawn, linewidth=base.LINE, label=base.name_text(test), **look)
+        ax.set_xlim(low, high)
         if size is not False:
             _band(ax, columns, grid, band)
         base.label_axes(ax, "", "", _title(model, size=size, errors=errors))
-    panels[0].set_ylim(*_limits(panels, high, errors=errors))
-    _name_axes(panels, shape, errors=errors)
-    _legend(fig, panels)
+    # Rates from 0 to 1, or as far as they go below the largest level.
+    top = max(float(line.get_ydata().max()) for ax in panels for line in ax.lines)
+    top = 1.0 if errors or high == 1 else min(1.0, max(top, high))
+    panels[0].set_ylim(-0.02 * top, 1.02 * top)
+    for ax in panels[:: shape[1]]:
+        ax.set_ylabel("error rate" if errors else "rejection rate", fontsize=base.TEXT)
+    for ax in panels[-shape[1] :]:
+        ax.set_xlabel("level", fontsize=base.TEXT)
+        ax.tick_params(labelbottom=True)
+    handles = base.named_handles(panels)
+    order = sorted(handles, key=lambda label: " band of " in label)  # bands last
+    style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "handlelength": 2.6}
+    style["ncols"] = min(len(order), max(2, int(fig.bbox.width / fig.dpi / 1.9)))
+    fig.legend([handles[label] for label in order], order, loc="outside lower center", **style)
     return panels
 
 
@@ -247,25 +237,6 @@ def _of_table(table: tables.Table) -> dict[str, Any]:
     return found if len(columns) == 3 else found.get("", {})
 
 
-def _panel(
-    ax: Axes, columns: dict[str, Floats], tests: list[str], grid: Floats, *, flip: bool
-) -> None:
-    """Draw P(p <= level), or 1 less it."""
-    base.axes(ax)
-    for test, values in columns.items():
-        i = tests.index(test)
-        rate = np.searchsorted(np.sort(values), grid, side="right") / values.size
-        ax.plot(
-            grid,
-            1.0 - rate if flip else rate,
-            color=base.CYCLE[i % len(base.CYCLE)],
-            linestyle=base.STYLES[(i + i // len(base.CYCLE)) % len(base.STYLES)],
-            linewidth=base.LINE,
-            label=base.name_text(test),
-        )
-    ax.set_xlim(grid[0], grid[-1])
-
-
 def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> None:
     """Draw where the rate of an exact test lies, for the fewest data sets of the panel."""
     from scipy.stats import binom
@@ -277,13 +248,6 @@ def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> No
     ax.plot(grid, grid, color=base.GREY, linewidth=base.THIN, zorder=1)
 
 
-def _limits(panels: AnyArray, high: float, *, errors: bool) -> tuple[float, float]:
-    """Return the limits of rates: 0 to 1, or as far as they go below the largest level."""
-    top = max(float(line.get_ydata().max()) for ax in panels for line in ax.lines)
-    top = 1.0 if errors or high == 1 else min(1.0, max(top, high))
-    return -0.02 * top, 1.02 * top
-
-
 def _title(model: str, *, size: bool | None, errors: bool) -> str:
     name = base.name_text(model) if model else ""
     if size is None:
@@ -291,32 +255,6 @@ def _title(model: str, *, size: bool | None, errors: bool) -> str:
     words = ("type I error", "type II error") if errors else ("size", "power")
     kind = words[0] if size else words[1]
     return f"{name}: {kind}" if name else kind
-
-
-def _name_axes(panels: AnyArray, shape: tuple[int, int], *, errors: bool) -> None:
-    columns = shape[1]
-    for i, ax in enumerate(panels):
-        if i % columns == 0:
-            ax.set_ylabel("error rate" if errors else "rejection rate", fontsize=base.TEXT)
-        if i + columns >= len(panels):
-            ax.set_xlabel("level", fontsize=base.TEXT)
-            ax.tick_params(labelbottom=True)
-
-
-def _legend(fig: Figure | SubFigure, panels: AnyArray) -> None:
-    """Draw one legend for all panels, below them."""
-    handles = base.named_handles(panels)
-    bands = [label for label in handles if " band of " in label]
-    order = [label for label in handles if label not in bands] + bands
-    style: dict[str, Any] = {"frameon": False, "fontsize": base.SMALL, "handlelength": 2.6}
-    columns = min(len(order), max(2, int(fig.bbox.width / fig.dpi / 1.9)))
-    fig.legend(
-        [handles[label] for label in order],
-        order,
-        loc="outside lower center",
-        ncols=columns,
-        **style,
-    )
 
 
 def check_simulated_pvalues(values: object, name: str) -> Floats:

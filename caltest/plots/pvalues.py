@@ -1,4 +1,4 @@
-"""P-values of several tests, and the null distribution of one."""
+"""P-values and errors of several tests, and the null distribution of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest import checks, render
 from caltest.checks import check_instance, check_optional_integer
-from caltest.errors import NotApplicable
+from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
@@ -62,7 +62,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     """
     checks.check_instance(table, HTestTable, "table", "pass the result of several tests")
     checks.check_integer(rows, "rows")
-    places = _places(table, rows)
+    places = np.sort(np.argsort(table.pvalues, kind="stable")[:rows])
     shown = [table.rows[i] for i in places]
     final = np.concatenate([table.adjusted[places], [test.pvalue for test in table.omnibus]])
     first = np.array([row.pvalue for row in shown])
@@ -75,19 +75,93 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
         ax.axvline(table.level, color=base.VERMILION, linestyle="--", linewidth=1, label=label)
     if table.omnibus:
         ax.axhline(len(shown) - 0.5, color=base.GREY, linewidth=base.THIN)
-    _scale(ax, names)
+    ax.set_xscale("log")
+    ax.set_xlim(*LIMITS)
+    ticks = [1e-4, 1e-3, 0.01, 0.05, 0.2, 1.0]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+    base.name_rows(ax, names)
     for y, value in enumerate(final.tolist()):
         base.beside(ax, y, f"{render.pvalue(value)} {render.stars(value)}")
     legend = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderaxespad": 0.2}
     base.legend(ax, **legend)
-    return base.label_axes(ax, _axis_name(table, len(shown)), "")
+    name = "p-value"
+    if table.correction is not None:
+        method = CORRECTIONS.get(table.correction, table.correction)
+        name += f", {method} over {len(table)} tests"
+    name += "" if len(shown) == len(table) else f"; the {len(shown)} smallest"
+    return base.label_axes(ax, name, "")
 
 
-def _places(table: HTestTable, rows: int) -> Order:
-    """Return the rows that are shown, in the order of the table."""
-    if len(table) <= rows:
-        return np.arange(len(table))
-    return np.sort(np.argsort(table.pvalues, kind="stable")[:rows])
+def calibration_errors(
+    table: HTestTable, *, confidence: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """Draw a calibration error as bars, one a model, beside the errors of calibrated models.
+
+    An estimated error is not 0 where the predictions are calibrated: the line on a bar is the range
+    in which it then lies with probability `confidence`, for these predictions and this many rows,
+    and the dot in it the median. It comes from the resamples of the test, whose p-value is at the
+    right.
+
+    Parameters
+    ----------
+    table : HTestTable
+        Tests by one measure of several models, lenses or groups, such as
+        ``ct.compare_models(models, labels, test="ece").tests``.
+    confidence : float, default 0.95
+        The probability.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule, or the tests are of several measures.
+    NotApplicable
+        If a test has no resamples, as one of a limiting distribution, or one that was read from
+        JSON without `include_null`.
+
+    References
+    ----------
+    Broecker, Smith (2007), Increasing the reliability of reliability diagrams, Weather and
+    Forecasting 22, has consistency bars; here they are those of the whole error.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", n=200, m=2, rng=1)
+    >>> models = {"as it is": data.probs, "cautious": (data.probs + 0.5) / 2}
+    >>> result = ct.compare_models(models, data.labels, test="ece", n_resamples=99, rng=1)
+    >>> ct.plots.calibration_errors(result.tests).get_xlabel()
+    'ECE'
+    """
+    remedy = "pass the result of several tests, such as that of compare_models(...).tests"
+    checks.check_instance(table, HTestTable, "table", remedy)
+    checks.check_confidence(confidence)
+    measured = list(dict.fromkeys(row.test for row in table.rows))
+    if len(measured) > 1:
+        rule = "the bars must be of one measure"
+        raise invalid(rule, ", ".join(measured), f'run them with test="{measured[0]}"')
+    values = [row.statistic for row in table.rows]
+    levels = [(1 - confidence) / 2, 0.5, (1 + confidence) / 2]
+    ranges = [np.quantile(_resamples(row), levels) for row in table.rows]
+    low, middle, high = np.transpose(ranges)
+    names, y = _names(table.rows, ()), np.arange(len(values))
+    ax = base.axes(ax, (5.6, 1.3 + 0.3 * len(names)))
+    ax.barh(y, values, height=0.7, color=base.SKY, label="observed")
+    label = f"{100 * confidence:g} % if calibrated"
+    ax.hlines(y, low, high, color=base.BLACK, linewidth=base.LINE, zorder=4, label=label)
+    ax.plot(middle, y, "o", color=base.BLACK, markersize=3.5, zorder=4)
+    base.name_rows(ax, names)
+    for place, row in enumerate(table.rows):
+        base.beside(ax, place, f"{render.number(row.statistic)}, {base.pvalue_text(row)}")
+    base.legend(ax, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+    return base.label_axes(ax, base.name_text(table.rows[0].statistic_name, 40), "")
 
 
 def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
@@ -115,17 +189,12 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
     if first is not None:
         before, smaller = np.maximum(first, SMALLEST_PVALUE), first < SMALLEST_PVALUE
         ax.hlines(y[own], before, at[own], color=base.GREY, linewidth=base.THIN)
-        style: dict[str, Any] = {
-            "facecolor": "white",
-            "edgecolor": base.GREY,
-            "linewidth": base.THIN,
-        }
+        style: dict[str, Any] = {"edgecolor": base.GREY, "linewidth": base.THIN, "s": 26}
         for mask, marker in ((~smaller, "o"), (smaller, "<")):
             if mask.any():
                 label = None if smaller.any() and marker == "<" else "p-value"
-                ax.scatter(
-                    before[mask], y[own][mask], s=26, marker=marker, label=label, zorder=3, **style
-                )
+                style |= {"facecolor": "white", "marker": marker, "label": label}
+                ax.scatter(before[mask], y[own][mask], zorder=3, **style)
     arrow = final < SMALLEST_PVALUE
     groups = (
         (own & ~arrow, "o", "adjusted" if first is not None else "p-value"),
@@ -134,26 +203,8 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
     )
     for mask, marker, label in groups:
         if mask.any():
-            ax.scatter(
-                at[mask], y[mask], s=26, marker=marker, color=base.BLUE, label=label, zorder=4
-            )
-
-
-def _scale(ax: Axes, names: Sequence[str]) -> None:
-    ax.set_xscale("log")
-    ax.set_xlim(*LIMITS)
-    ticks = [1e-4, 1e-3, 0.01, 0.05, 0.2, 1.0]
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_xticks([], minor=True)
-    base.name_rows(ax, names)
-
-
-def _axis_name(table: HTestTable, shown: int) -> str:
-    name = "p-value"
-    if table.correction is not None:
-        method = CORRECTIONS.get(table.correction, table.correction)
-        name += f", {method} over {len(table)} tests"
-    return name if shown == len(table) else f"{name}; the {shown} smallest"
+            look: dict[str, Any] = {"marker": marker, "color": base.BLUE, "label": label}
+            ax.scatter(at[mask], y[mask], s=26, zorder=4, **look)
 
 
 # ---- The null distribution with the statistic marked: the p-value as a shaded tail --------------
@@ -163,6 +214,7 @@ BINS = 15, 60  # at least, at most
 ROUNDING = 1e-9
 NEAR_SHARE = 0.75  # of the range of the values: a statistic that is further off is pointed at
 SIZE = (5.2, 3.2)
+PALE_BARS: dict[str, Any] = {"fill": True, "fc": base.PALE, "ec": base.GREY, "lw": base.THIN}
 
 
 class _View(NamedTuple):
@@ -173,6 +225,11 @@ class _View(NamedTuple):
     tails: Flags  # which values are as extreme as the statistic
     low: float
     high: float
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the statistic is in the right half."""
+        return self.statistic > (self.low + self.high) / 2
 
 
 def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None = None) -> Axes:
@@ -217,15 +274,29 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 
     check_instance(result, HTest, "result")
     check_optional_integer(bins, "bins")
-    view = _view(result)
+    every, statistic = _resamples(result), result.statistic
+    finite = np.isfinite(every)
+    if not finite.any():
+        raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
+    values, tails = every[finite], _extreme(every, statistic, result.alternative)[finite]
+    view = _View(values, statistic, tails, *_limits(values, statistic))
     ax = base.axes(ax, SIZE)
-    distinct, place = _distinct(view.values)
+    distinct, place = _distinct(values)
+    label = "as extreme" if tails.any() else None
+    shade = PALE_BARS | {"fc": base.ORANGE, "hatch": "////", "label": label}
     if bins is None and distinct.size <= VALUES_DRAWN_EACH:
-        _draw_each(ax, view, distinct, place)
-        unit = "share of the resamples"
+        unit, n, size = "share of the resamples", values.size, distinct.size
+        width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (view.high - view.low)
+        width = max(width, 0.004 * (view.high - view.low))
+        shaded, others = (np.bincount(place[k], minlength=size) / n for k in (tails, ~tails))
+        ax.bar(distinct, others, width, bottom=shaded, **PALE_BARS)
+        ax.bar(distinct, shaded, width, **shade)
     else:
-        _draw_histogram(ax, view, bins)
-        unit = "density"
+        edges, unit = _edges(view, bins), "density"
+        area = values.size * np.diff(edges)
+        shaded, others = (np.histogram(values[k], edges)[0] / area for k in (tails, ~tails))
+        ax.stairs(shaded + others, edges, baseline=shaded, **PALE_BARS)
+        ax.stairs(shaded, edges, **shade)
     _mark_statistic(ax, view, result)
     drawn = ax.dataLim  # bars of few values may be wide
     ax.set_xlim(min(view.low, drawn.x0), max(view.high, drawn.x1))
@@ -234,29 +305,22 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     if base.inches(ax) <= base.NARROW:  # the text at the statistic needs the room
         base.legend_below(ax)
     else:
-        base.legend(ax, loc="upper left" if _is_right(view) else "upper right")
+        base.legend(ax, loc="upper left" if view.is_right else "upper right")
     name = f"{base.name_text(result.statistic_name, 40)} under the null hypothesis"
-    missing = np.size(np.asarray(result.null_distribution)) - view.values.size
-    if missing:
-        name += f" ({missing} infinite)"
+    if values.size < every.size:
+        name += f" ({every.size - values.size} infinite)"
     room = 28 if base.inches(ax) <= base.NARROW else 64  # letters
     return base.label_axes(ax, name, unit, base.name_text(result.method, room))
 
 
-def _view(result: HTest) -> _View:
+def _resamples(result: HTest) -> Floats:
     if result.null_distribution is None:
         raise NotApplicable(
             "the null distribution is drawn from resamples, and the result has none: its null is "
             "a formula, or enumerated, or it was read from JSON",
             "run the test with null='exact' on more rows, and write JSON with include_null=True",
         )
-    every = np.asarray(result.null_distribution)
-    finite = np.isfinite(every)
-    values, statistic = every[finite], result.statistic
-    if not values.size:
-        raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
-    tails = _extreme(every, statistic, result.alternative)[finite]
-    return _View(values, statistic, tails, *_limits(values, statistic))
+    return np.asarray(result.null_distribution)
 
 
 def _limits(values: Floats, statistic: float) -> tuple[float, float]:
@@ -299,27 +363,6 @@ def _distinct(values: Floats) -> tuple[Floats, Order]:
     return first, np.searchsorted(first, values, side="right") - 1
 
 
-def _draw_each(ax: Axes, view: _View, distinct: Floats, place: Order) -> None:
-    gaps = np.diff(distinct)
-    width = 0.8 * gaps.min() if gaps.size else 0.05 * (view.high - view.low)
-    width = max(width, 0.004 * (view.high - view.low))
-    size = distinct.size
-    shaded, others = (np.bincount(place[k], minlength=size) for k in (view.tails, ~view.tails))
-    n = view.values.size
-    ax.bar(distinct, others / n, width, bottom=shaded / n, **_pale())
-    ax.bar(distinct, shaded / n, width, **_shaded(view))
-
-
-def _draw_histogram(ax: Axes, view: _View, bins: int | None) -> None:
-    edges = _edges(view, bins)
-    unit = view.values.size * np.diff(edges)
-    extreme, others = (
-        np.histogram(view.values[k], edges)[0] / unit for k in (view.tails, ~view.tails)
-    )
-    ax.stairs(extreme + others, edges, baseline=extreme, **_pale())
-    ax.stairs(extreme, edges, **_shaded(view))
-
-
 def _edges(view: _View, bins: int | None) -> Floats:
     """Return ends of bins, one of which is the statistic: there the shaded part begins."""
     low, high = float(view.values.min()), float(view.values.max())
@@ -333,28 +376,14 @@ def _edges(view: _View, bins: int | None) -> Floats:
     return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
 
 
-def _pale() -> dict[str, Any]:
-    return {"fill": True, "facecolor": base.PALE, "edgecolor": base.GREY, "linewidth": base.THIN}
-
-
-def _shaded(view: _View) -> dict[str, Any]:
-    label = "as extreme" if view.tails.any() else None
-    return _pale() | {"facecolor": base.ORANGE, "hatch": "////", "label": label}
-
-
-def _is_right(view: _View) -> bool:
-    return view.statistic > (view.low + view.high) / 2
-
-
 def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
     """Draw a line at the statistic, or an arrow towards it."""
     text = f"{render.number(view.statistic)}\n{base.pvalue_text(result)}"
     style: dict[str, Any] = {"fontsize": base.SMALL, "va": "top", "zorder": 10}
-    right = _is_right(view)
-    frame = ax.get_xaxis_transform()
+    right = view.is_right
     if view.low <= view.statistic <= view.high:
         ax.axvline(view.statistic, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
-        style |= {"xycoords": frame, "ha": "right" if right else "left"}
+        style |= {"xycoords": ax.get_xaxis_transform(), "ha": "right" if right else "left"}
         base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
         return
     edge, inner = (1.0, 0.97) if right else (0.0, 0.03)
@@ -362,15 +391,8 @@ def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
     arrow = {"arrowstyle": "-|>", "color": base.BLACK, "linewidth": base.LINE}
     ends: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     ax.annotate("", (edge, 0.5), xytext=(start, 0.5), arrowprops=arrow, **ends)
-    text += _distance(view)
-    ax.annotate(
-        text, (inner, 0.46), xycoords="axes fraction", ha="right" if right else "left", **style
-    )
-
-
-def _distance(view: _View) -> str:
     sd = float(view.values.std())
-    if sd == 0 or not np.isfinite(view.statistic):
-        return ""
-    away = abs(view.statistic - view.values.mean()) / sd
-    return f"\n{away:.3g} sd from the mean"
+    if sd > 0 and np.isfinite(view.statistic):
+        text += f"\n{abs(view.statistic - view.values.mean()) / sd:.3g} sd from the mean"
+    style |= {"xycoords": "axes fraction", "ha": "right" if right else "left"}
+    ax.annotate(text, (inner, 0.46), **style)

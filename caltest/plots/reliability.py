@@ -15,7 +15,6 @@ from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
 from caltest.measures.isotonic.confidence_band import ConfidenceBandCurve
 from caltest.measures.isotonic.corp import CorpBand
-from caltest.measures.smooth.smooth_curve import SmoothCurve
 from caltest.plots import base
 from caltest.plots.base import set_tips
 from caltest.plots.scales import Scale, check_scale, diagonal, scale_of
@@ -25,9 +24,6 @@ from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from caltest.plots.scales import Scale
-    from caltest.plots.seen import Event
 
 NAME = "a reliability diagram"
 BARS = ("consistency", "gap")
@@ -87,10 +83,13 @@ class Diagram:
         """Draw all but names and texts."""
         diagonal(ax, scale)
         scale.apply(ax)
+        is_confidence = self.corp and self.band == "auto" and not event.is_weighted
         if isinstance(self.band, CorpBand):
             _if_calibrated(ax, self.band, self.band.x, scale, joined=True)
-        else:
-            self._draw_confidence_band(ax, event, scale)
+        elif isinstance(self.band, ConfidenceBandCurve):
+            _confidence_band(ax, self.band, scale)
+        elif self.band == "confidence" or is_confidence:
+            _confidence_band(ax, event.band(self.level), scale)
         if self.corp:
             _curve(ax, *event.corp().points, scale)
             return
@@ -98,20 +97,20 @@ class Diagram:
             _gap_bars(ax, self.bins_of(event, scale), scale, self.bins)
             return
         if self.curve is not None:
-            _smooth(ax, event.smooth(self.level), scale, band=self.band == "auto")
+            smooth = event.smooth(self.level)
+            inside = (smooth.x >= scale.low) & (smooth.x <= scale.high)
+            x, y = smooth.x[inside], smooth.probability[inside]
+            if x.size > 1 and self.band == "auto":
+                low, high = smooth.lower[inside], smooth.upper[inside]
+                name = f"{100 * smooth.level:g} % band, simultaneous"
+                base.band(ax, x, low, high, color=base.SKY, zorder=0.5, label=name)
+            if x.size > 1:
+                ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
         found = self.bins_of(event, scale)
         joined = self.band == "consistency"
         if joined or self.bars is not None:
             _if_calibrated(ax, found, found.mean, scale, joined=joined)
         _points(ax, found, scale, compared=joined or self.bars is not None)
-
-    def _draw_confidence_band(self, ax: Axes, event: Event, scale: Scale) -> None:
-        if isinstance(self.band, ConfidenceBandCurve):
-            _confidence_band(ax, self.band, scale)
-        elif self.band == "confidence" or (
-            self.corp and self.band == "auto" and not event.is_weighted
-        ):
-            _confidence_band(ax, event.band(self.level), scale)
 
 
 def reliability_diagram(
@@ -303,21 +302,9 @@ def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numb
         base.legend_below(ax, columns=1 if base.inches(ax) < base.NARROW else 2)
         return
     lines += view.event.numbers(diagram.level)
-    base.text_below(ax, "\n".join(lines))
+    style: dict[str, Any] = {"ha": "left", "va": "top", "linespacing": 1.35}
+    base.note(ax, "\n".join(lines), (0, 0), (0, -base.BELOW), xycoords="axes fraction", **style)
     base.legend_below(ax, right=True)
-
-
-def _smooth(ax: Axes, found: SmoothCurve, scale: Scale, *, band: bool) -> None:
-    """Draw the curve as far as there are predictions, with its band."""
-    inside = (found.x >= scale.low) & (found.x <= scale.high)
-    if found.x.size == 1 or inside.sum() < 2:
-        return
-    x, y = found.x[inside], found.probability[inside]
-    if band:
-        low, high = found.lower[inside], found.upper[inside]
-        name = f"{100 * found.level:g} % band, simultaneous"
-        base.band(ax, x, low, high, color=base.SKY, zorder=0.5, label=name)
-    ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
 
 
 def _if_calibrated(
@@ -359,7 +346,13 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
     outside &= compared
     area = np.maximum(LARGEST * found.mass / found.mass.max(), SMALLEST)
     opacity = np.where(found.count < FEW, 0.4, np.where(found.count < SOME, 0.7, 1.0))
-    texts = np.array([_tip(found, i) for i in range(y.size)], dtype=object)
+    columns = (found.count, found.mean, y, found.lower, found.upper)
+    numbers = zip(*(values.tolist() for values in columns), strict=True)
+    texts = [
+        f"{count:,} rows: predicted {100 * mean:.1f} %, observed {100 * share:.1f} % "
+        f"(if calibrated {100 * low:.1f} to {100 * high:.1f} %)"
+        for count, mean, share, low, high in numbers
+    ]
     kinds = ((~outside, "observed", "o", base.BLUE), (outside, "outside", "D", base.VERMILION))
     for chosen, name, marker, color in kinds:
         if not chosen.any():
@@ -370,16 +363,7 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
         style: dict[str, Any] = {"marker": marker, "facecolors": faces, "edgecolors": edges}
         style |= {"linewidths": 1.1, "clip_on": False, "zorder": 4, "label": name}
         dots = ax.scatter(x_drawn, y_drawn, s=area[chosen], **style)
-        set_tips(dots, texts[chosen].tolist())
-
-
-def _tip(found: ReliabilityBins, i: int) -> str:
-    """Tell the numbers of a bin."""
-    calibrated = f"{100 * found.lower[i]:.1f} to {100 * found.upper[i]:.1f} %"
-    return (
-        f"{found.count[i]:,} rows: predicted {100 * found.mean[i]:.1f} %, observed "
-        f"{100 * found.frequency[i]:.1f} % (if calibrated {calibrated})"
-    )
+        set_tips(dots, [text for text, is_chosen in zip(texts, chosen, strict=True) if is_chosen])
 
 
 def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
@@ -403,15 +387,9 @@ def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale)
     high_x = np.append(0.0, np.repeat(np.append(x, 1.0), 2)[:-1])
     high_y = np.repeat(np.append(band.upper[kept], 1.0), 2)
     low_x, low_y, high_x, high_y = map(scale.place, (low_x, low_y, high_x, high_y))
-    ax.fill(
-        np.concatenate([low_x, high_x[::-1]]),
-        np.concatenate([low_y, high_y[::-1]]),
-        facecolor=base.SKY,
-        alpha=base.BAND,
-        linewidth=0,
-        zorder=0.5,
-        label=f"{100 * band.level:g} % band, simultaneous",
-    )
+    around = np.concatenate([low_x, high_x[::-1]]), np.concatenate([low_y, high_y[::-1]])
+    style: dict[str, Any] = {"facecolor": base.SKY, "alpha": base.BAND, "linewidth": 0}
+    ax.fill(*around, zorder=0.5, label=f"{100 * band.level:g} % band, simultaneous", **style)
     for edge in ((low_x, low_y), (high_x, high_y)):
         ax.plot(*edge, color=base.BLUE, linewidth=base.THIN, linestyle=":", zorder=2)
 
@@ -533,10 +511,8 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
         label = f"{names[which]}: {event.counts[which]:,} rows"
         ax.fill_between([], [], color=color, alpha=0.7, label=label)
     mean = float(event.mass @ event.values / event.mass.sum())
-    lines = (
-        (mean, "-", base.BLACK, "mean prediction"),
-        (event.rate, "--", base.VERMILION, "observed"),
-    )
+    lines = [(mean, "-", base.BLACK, "mean prediction")]
+    lines.append((event.rate, "--", base.VERMILION, "observed"))
     for value, dashes, color, name in lines:
         style = {"color": color, "linestyle": dashes, "linewidth": 1.2}
         at = float(scale.place(np.array([value]))[0])

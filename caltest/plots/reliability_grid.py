@@ -22,7 +22,7 @@ from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest, HTestTable
 from caltest.results.evidence import required
-from caltest.types import AnyArray, Floats, Order
+from caltest.types import AnyArray, Floats
 from caltest.units.units import check_one_dimension
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from caltest.calibrators.spline.cumulative_spline import FittedSpline
 
 NAME = "a grid of reliability diagrams"
 COLUMNS = 4
@@ -127,9 +126,15 @@ def reliability_grid(
         check_unused("where the first argument is a table", labels=labels, **rows)
         panels = _panels_of_table(source, diagram)
     else:
-        panels = _panels_of_family(
-            _predictions_of(source, labels, rows), resolve_lens(lens), diagram
-        )
+        if isinstance(source, HTest):
+            check_unused("where the first argument is the result of a test", labels=labels, **rows)
+            predictions = required(source.evidence, NAME).predictions
+        else:
+            predictions = as_measured(source, labels, reliability_grid, **rows)
+        panels = [
+            Panel(predictions, member, _name_of(member), _error(member(predictions), diagram))
+            for member in resolve_lens(lens).members(predictions)
+        ]
     shown = sorted(panels, key=lambda panel: -panel.error)[:most]
     columns = min(COLUMNS, len(shown))
     high = math.ceil(len(shown) / columns)
@@ -139,28 +144,17 @@ def reliability_grid(
     canvas = base.figure_of(fig, size, "pass an empty figure, or leave it out")
     cells = canvas.add_gridspec(high, columns)
     parts = [base.axes(canvas.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
-    axes_scale = _scale_of(shown, scale, bins, zoom=zoom)
+    axes_scale = UNIT
+    if scale != "probability" or zoom:  # axes that hold the data of all panels
+        seen = [RowsEvent(panel.lens(panel.predictions)) for panel in shown]
+        each = [scale_of_diagram(one, scale, zoom=zoom, bins=bins) for one in seen]
+        low = min(one.low for one in each)
+        axes_scale = replace(each[0], low=low, high=max(one.high for one in each))
     for ax, panel in zip(parts, shown, strict=True):
         _draw(ax, panel, diagram, axes_scale)
-    _name(
-        canvas, parts, columns, f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else ""
-    )
+    selection = f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else ""
+    _name(canvas, parts, columns, selection)
     return axes_array(parts)
-
-
-def _predictions_of(source: object, labels: object, rows: MeasuredOptions) -> Predictions:
-    if isinstance(source, HTest):
-        check_unused("where the first argument is the result of a test", labels=labels, **rows)
-        return required(source.evidence, NAME).predictions
-    return as_measured(source, labels, reliability_grid, **rows)
-
-
-def _panels_of_family(predictions: Predictions, lens: Lens, diagram: Diagram) -> list[Panel]:
-    panels = []
-    for member in lens.members(predictions):
-        error = _error(member(predictions), diagram)
-        panels.append(Panel(predictions, member, _name_of(member), error))
-    return panels
 
 
 def _name_of(lens: Lens) -> str:
@@ -195,30 +189,17 @@ def _error(predictions: Predictions, diagram: Diagram) -> float:
     return float(ece(predictions, binning=diagram.binning or "uniform", bins=diagram.bins))
 
 
-def _scale_of(panels: Sequence[Panel], scale: str, bins: int, *, zoom: bool) -> Scale:
-    """Return axes that hold the data of all panels."""
-    if scale == "probability" and not zoom:
-        return UNIT
-    seen = [RowsEvent(panel.lens(panel.predictions)) for panel in panels]
-    each = [scale_of_diagram(one, scale, zoom=zoom, bins=bins) for one in seen]
-    low, high = min(one.low for one in each), max(one.high for one in each)
-    return replace(each[0], low=low, high=high)
-
-
 def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: Scale) -> None:
     seen = RowsEvent(panel.lens(panel.predictions))
     diagram.draw(ax, seen, scale)
     found = diagram.bins_of(seen, UNIT)
     above = float(np.mean(found.frequency - found.mean)) > 0
     ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
-    lines = [f"ECE {panel.error:.3f}", *_texts(panel.pvalues)]
+    texts = [f"{base.pvalue_text(value)} {test}".rstrip() for value, test in sorted(panel.pvalues)]
+    if len(texts) > 2:  # all of them would cover the diagram
+        texts = [f"{texts[0]}, least of {len(texts)}"]
+    lines = [f"ECE {panel.error:.3f}", *texts]
     base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
-
-
-def _texts(pvalues: tuple[tuple[float, str], ...]) -> list[str]:
-    """Write one or two p-values; of more the smallest, as they would cover the diagram."""
-    texts = [f"{base.pvalue_text(value)} {test}".rstrip() for value, test in sorted(pvalues)]
-    return texts if len(texts) <= 2 else [f"{texts[0]}, least of {len(texts)}"]
 
 
 def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> None:
@@ -369,35 +350,24 @@ def _graphs(shown: Predictions, knots: int) -> _Graphs:
     fitted = fit_spline(shown.probs[:, 1], shown.labels == 1, shown.sample_weight, options)
     sums = np.cumsum(fitted.score * (fitted.fractile - fitted.start))
     worst = int(np.argmax(np.abs(fitted.cumulative - sums)))
-    kept = _steps(fitted.fractile, worst)
+    n, kept = len(fitted.fractile), np.arange(len(fitted.fractile))
+    if n > POINTS:  # such steps as are evenly far apart, and the worst
+        even = np.searchsorted(fitted.fractile, np.linspace(0.0, fitted.fractile[-1], POINTS))
+        kept = np.unique(np.append(np.minimum(even, n - 1), [0, worst, n - 1]))
+    rate = fitted.cumulative[-1]
+    # Of one class the probability of the event is 0 or 1, and no map follows from the fit.
+    one_class = np.full_like(fitted.score, rate)
+    probability = one_class if rate in {0.0, 1.0} else fitted.recalibrated
     both = np.repeat(kept, 2)
     ends = np.append(0, np.repeat(kept + 1, 2)[:-1])  # of the step before, and of this one
     return _Graphs(
         fractile=np.append(0.0, fitted.fractile)[ends],
         score=fitted.score[both],
-        probability=_probability(fitted)[both],
+        probability=probability[both],
         cumulative_score=np.append(0.0, sums)[ends],
         cumulative_event=np.append(0.0, fitted.cumulative)[ends],
         worst=2 * int(np.searchsorted(kept, worst)) + 1,
     )
-
-
-def _probability(fitted: FittedSpline) -> Floats:
-    """Return the probability of the event at each score; of one class it is 0 or 1.
-
-    There the fit leaves the scores as they are, since no map follows from it.
-    """
-    rate = fitted.cumulative[-1]
-    return np.full_like(fitted.score, rate) if rate in {0.0, 1.0} else fitted.recalibrated
-
-
-def _steps(fractile: Floats, worst: int) -> Order:
-    """Return which steps to draw: all, or such as are evenly far apart, and the worst."""
-    if len(fractile) <= POINTS:
-        return np.arange(len(fractile))
-    even = np.searchsorted(fractile, np.linspace(0.0, fractile[-1], POINTS))
-    chosen = np.append(np.minimum(even, len(fractile) - 1), [0, worst, len(fractile) - 1])
-    return np.unique(chosen)
 
 
 def _draw_row(row: Sequence[Axes], curves: _Graphs, on: Scale, title: str) -> None:
@@ -407,7 +377,13 @@ def _draw_row(row: Sequence[Axes], curves: _Graphs, on: Scale, title: str) -> No
     xs = curves.fractile, curves.cumulative_score, curves.fractile, single[0]
     x_names = "fractile", sums[0], "fractile", parts[0]
     for k, (ax, x, x_name) in enumerate(zip(row, xs, x_names, strict=True)):
-        _draw_both(base.axes(ax), x, *((summed, sums) if k < 2 else (single, parts)))
+        base.axes(ax)
+        markers = ("o", "s") if len(x) <= 2 * STEPS_WITH_MARKERS else (None, None)
+        shapes = zip((base.GREY, base.BLUE), ("-", "--"), markers, strict=True)
+        drawn = zip(*((summed, sums) if k < 2 else (single, parts)), shapes, strict=True)
+        for y, name, (color, dashes, marker) in drawn:
+            look: dict[str, Any] = {"color": color, "linestyle": dashes, "marker": marker}
+            ax.plot(x, y, linewidth=base.LINE, markersize=3.0, label=name, **look)
         if k < 2:
             gap = [values[curves.worst] for values in summed]
             at = [x[curves.worst]] * 2
@@ -421,11 +397,3 @@ def _draw_row(row: Sequence[Axes], curves: _Graphs, on: Scale, title: str) -> No
         base.label_axes(ax, f"({'abcd'[k]}) {x_name}", y_name if k % 2 == 0 else "")
         base.legend(ax, loc="best")
     row[0].set_title(title, fontsize=base.TEXT, loc="left")
-
-
-def _draw_both(ax: Axes, x: Floats, both: tuple[Floats, Floats], names: tuple[str, str]) -> None:
-    styles = ((base.GREY, "-", "o"), (base.BLUE, "--", "s"))
-    markers = len(x) <= 2 * STEPS_WITH_MARKERS
-    for y, name, (color, style, marker) in zip(both, names, styles, strict=True):
-        shape: dict[str, Any] = {"marker": marker if markers else None, "markersize": 3.0}
-        ax.plot(x, y, color=color, linestyle=style, linewidth=base.LINE, label=name, **shape)

@@ -58,38 +58,30 @@ class Scale:
 
     def apply(self, ax: Axes, which: str = "xy") -> None:
         """Set the x axis, the y axis, or both with one length."""
+        from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+        margin = MARGIN * (self.high - self.low)
+        limits, ticks = (self.low - margin, self.high + margin), [0, 0.2, 0.4, 0.6, 0.8, 1]
+        if self.is_log_odds:
+            found = {p for t in TICKS for p in (t, 1 - t) if self.low <= p <= self.high}
+            if len(found) < 4:
+                found |= {q for p in MINOR for q in (p, 1 - p) if self.low <= q <= self.high}
+            ticks = sorted({round(p, 9) for p in found})
+            a, b = (float(np.log(p / (1 - p))) for p in (self.low, self.high))
+            margin = 1.5 * MARGIN * (b - a)
+            limits = 1 / (1 + np.exp(margin - a)), 1 / (1 + np.exp(-b - margin))
         for axis in which:
-            self._set(ax, axis)
+            direction = getattr(ax, f"{axis}axis")
+            if self.is_log_odds:
+                getattr(ax, f"set_{axis}scale")("logit")
+                direction.set_major_locator(FixedLocator(ticks))
+                direction.set_major_formatter(FixedFormatter([f"{p:g}" for p in ticks]))
+                direction.set_minor_locator(NullLocator())
+            elif not self.is_cut:
+                direction.set_ticks(ticks)
+            getattr(ax, f"set_{axis}lim")(*limits)
         if which == "xy":
             ax.set_box_aspect(1)
-
-    def _set(self, ax: Axes, axis: str) -> None:
-        direction = getattr(ax, f"{axis}axis")
-        if self.is_log_odds:
-            from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
-            getattr(ax, f"set_{axis}scale")("logit")
-            ticks = [p for t in TICKS for p in {t, 1 - t} if self.low <= p <= self.high]
-            ticks = sorted(round(p, 9) for p in ticks)
-            if len(ticks) < 4:
-                more = {q for p in MINOR for q in (p, 1 - p) if self.low <= q <= self.high}
-                ticks = sorted({*ticks, *(round(p, 9) for p in more)})
-            direction.set_major_locator(FixedLocator(ticks))
-            direction.set_major_formatter(FixedFormatter([f"{p:g}" for p in ticks]))
-            direction.set_minor_locator(NullLocator())
-            limits = self._widened()
-        else:
-            margin = MARGIN * (self.high - self.low)
-            limits = self.low - margin, self.high + margin
-            if not self.is_cut:
-                direction.set_ticks([0, 0.2, 0.4, 0.6, 0.8, 1])
-        getattr(ax, f"set_{axis}lim")(*limits)
-
-    def _widened(self) -> tuple[float, float]:
-        a, b = (float(np.log(p / (1 - p))) for p in (self.low, self.high))
-        margin = 1.5 * MARGIN * (b - a)
-        low, high = (float(1 / (1 + np.exp(-z))) for z in (a - margin, b + margin))
-        return low, high
 
 
 UNIT = Scale("probability", 0.0, 1.0)
@@ -109,10 +101,13 @@ def scale_of(event: Event, scale: str | None, *, zoom: bool, drawn: Floats | Non
     """
     p = event.values
     if scale is None:
-        scale = "log-odds" if _is_saturated(event) else "probability"
-    finest = min(
-        0.1, 0.5 / float(event.rows.sum())
-    )  # no frequency can be told from 0 or 1 more finely
+        order = np.argsort(p, kind="stable")
+        upto = np.cumsum(event.rows[order])
+        low, high = p[order[np.searchsorted(upto, [0.005 * upto[-1], 0.995 * upto[-1]])]]
+        near = event.rows[np.minimum(p, 1.0 - p) <= SATURATED].sum() >= SHARE * upto[-1]
+        scale = "log-odds" if near and high - low >= WIDE else "probability"
+    # No frequency can be told from 0 or 1 more finely.
+    finest = min(0.1, 0.5 / float(event.rows.sum()))
     if drawn is not None:
         return scale_for(np.concatenate([p, drawn]), scale, zoom=zoom, finest=finest)
     ends = np.clip(p, finest, 1 - finest) if scale == "log-odds" else p
@@ -128,24 +123,14 @@ def scale_for(values: Floats, scale: str, *, zoom: bool, finest: float = FINEST)
     if scale == "log-odds":
         inner = values[(values > 0) & (values < 1)]
         inner = inner if inner.size else np.array([0.5])
-        low = float(np.clip(inner.min(), finest, 0.45))
-        high = float(np.clip(inner.max(), 0.55, 1 - finest))
-        return Scale(scale, low, high)
+        low, high = np.clip(inner.min(), finest, 0.45), np.clip(inner.max(), 0.55, 1 - finest)
+        return Scale(scale, float(low), float(high))
     low, high = float(values.min()), float(values.max())
     room = 0.05 * (high - low)
     low, high = max(0.0, low - room), min(1.0, high + room)
     if not zoom or high - low > ZOOMED or high - low < 1e-6:
         return UNIT
     return Scale(scale, low, high)
-
-
-def _is_saturated(event: Event) -> bool:
-    values = event.values
-    order = np.argsort(values, kind="stable")
-    upto = np.cumsum(event.rows[order])
-    low, high = values[order[np.searchsorted(upto, [0.005 * upto[-1], 0.995 * upto[-1]])]]
-    near = np.minimum(values, 1.0 - values) <= SATURATED
-    return bool(high - low >= WIDE and event.rows[near].sum() >= SHARE * upto[-1])
 
 
 def diagonal(ax: Axes, scale: Scale) -> None:

@@ -19,7 +19,7 @@ from caltest.plots.base import set_tips
 from caltest.plots.reliability_grid import before_and_after
 from caltest.plots.scales import check_scale, scale_for
 from caltest.predictions import Predictions, as_measured
-from caltest.results import CalibratorComparison, Comparison, ModelComparison
+from caltest.results import Comparison, ModelComparison
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -87,7 +87,17 @@ def mcb_dsc(
     checks.check_instance(models, Mapping, "models", 'pass {"name": probabilities}')
     if not models:
         raise invalid("models must hold one", shown(models), 'pass {"name": probabilities}')
-    parts = _parts(models, labels, resolve_lens(lens), score)
+    parts: list[ScoreDecomposition] = []
+    first, shown_by = None, resolve_lens(lens)
+    for model in models.values():
+        given = None if isinstance(model, Predictions) else labels
+        predictions = shown_by(as_measured(model, given, mcb_dsc))
+        first = predictions if first is None else first
+        if not np.array_equal(first.labels, predictions.labels):
+            rule = "the models must be of the same labels, in the same order"
+            raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
+        part = score_decomposition(predictions, score=score)
+        parts += part if isinstance(part, list) else [part]
     mcb = np.array([part.miscalibration for part in parts])
     dsc = np.array([part.discrimination for part in parts])
     ax = base.axes(ax, (5.2, 4.4))
@@ -106,24 +116,6 @@ def mcb_dsc(
     return base.label_axes(ax, "miscalibration MCB", "discrimination DSC", title)
 
 
-def _parts(
-    models: Mapping[str, object], labels: object, lens: Lens, score: str
-) -> list[ScoreDecomposition]:
-    parts: list[ScoreDecomposition] = []
-    first: Predictions | None = None
-    for model in models.values():
-        given = None if isinstance(model, Predictions) else labels
-        predictions = lens(as_measured(model, given, mcb_dsc))
-        if first is None:
-            first = predictions
-        elif not np.array_equal(first.labels, predictions.labels):
-            rule = "the models must be of the same labels, in the same order"
-            raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
-        part = score_decomposition(predictions, score=score)
-        parts += part if isinstance(part, list) else [part]
-    return parts
-
-
 def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
     """Write each name at the first corner of its point that no other name or point is at."""
     letter = 0.6 * base.SMALL / (72 * base.inches(ax))
@@ -131,7 +123,10 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
         (a - 0.012, a + 0.012, b - 0.012, b + 0.012) for a, b in zip(x, y, strict=True)
     ]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
-        boxes = [_box(a, b, len(word) * letter, *corner) for corner in CORNERS]
+        boxes = []
+        for right, up in CORNERS:
+            ends = sorted((a + 0.014 * right, a + (0.014 + len(word) * letter) * right))
+            boxes.append((*ends, *sorted((b + 0.014 * up, b + 0.055 * up))))
         free = [not any(base.overlap(box, other) for other in taken) for box in boxes]
         inside = [box[0] > 0 and box[1] < 1 and box[2] > 0 for box in boxes]
         fits = [i for i in range(len(boxes)) if free[i] and inside[i]]
@@ -141,11 +136,6 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
         style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}
         style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
         base.note(ax, word, (a, b), (4 * right, 4 * up), **style)
-
-
-def _box(x: float, y: float, width: float, right: int, up: int) -> tuple[float, ...]:
-    ends = sorted((x + 0.014 * right, x + (0.014 + width) * right))
-    return (*ends, *sorted((y + 0.014 * up, y + 0.055 * up)))
 
 
 def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:
@@ -282,44 +272,25 @@ def score_differences(comparison: Comparison, *, ax: Axes | None = None) -> Axes
     >>> ct.plots.score_differences(result).get_xlabel()
     'log loss, difference from as it is, 95 % intervals'
     """
-    checks.check_instance(
-        comparison,
-        Comparison,
-        "comparison",
-        "pass the result of compare_calibrators or compare_models",
-    )
+    remedy = "pass the result of compare_calibrators or compare_models"
+    checks.check_instance(comparison, Comparison, "comparison", remedy)
+    marks, selected = [], getattr(comparison, "selected", "")
+    reference, bars = "identity", "one standard error"
     if isinstance(comparison, ModelComparison):
-        marks, reference = _of_models(comparison), comparison.reference
+        reference, selected = comparison.reference, comparison.best
         bars = f"{100 * comparison.confidence:g} % intervals"
-    else:
-        marks, reference, bars = _of_calibrators(comparison), "identity", "one standard error"
+    for row in comparison.rows:
+        d, ends = row.difference, (None, None)
+        if isinstance(comparison, ModelComparison):
+            d, ends = (0.0, ends) if d is None else (d.difference, (d.low, d.high))
+        elif d is not None and row.stderr is not None:
+            ends = d - row.stderr, d + row.stderr
+        score = row.scores.get(comparison.score)
+        text = "not fitted" if score is None else render.number(score)
+        marks.append(base.Difference(row.name, d, *ends, text, row.name == selected))
     ax = base.differences(ax, marks, 5.6)
     name = f"{comparison.score}, difference from {base.name_text(reference)}, {bars}"
     return base.label_axes(ax, name, "")
-
-
-def _of_calibrators(comparison: Comparison) -> list[base.Difference]:
-    marks = []
-    selected = comparison.selected if isinstance(comparison, CalibratorComparison) else ""
-    for row in comparison.rows:
-        d, error = row.difference, row.stderr
-        known = d is not None and error is not None
-        low, high = (d - error, d + error) if known else (None, None)
-        score = row.scores.get(comparison.score)
-        text = "not fitted" if score is None else render.number(score)
-        marks.append(base.Difference(row.name, d, low, high, text, row.name == selected))
-    return marks
-
-
-def _of_models(comparison: ModelComparison) -> list[base.Difference]:
-    marks = []
-    for row in comparison.rows:
-        d = row.difference
-        ends = (None, None) if d is None else (d.low, d.high)
-        value = 0.0 if d is None else d.difference
-        text = render.number(row.scores[comparison.score])
-        marks.append(base.Difference(row.name, value, *ends, text, row.name == comparison.best))
-    return marks
 
 
 # ---- Demsar's critical-difference diagram of methods over data sets -----------------------------
@@ -391,16 +362,9 @@ def critical_difference(
     """
     from caltest.comparison import Ranking, rank_methods
 
-    ranking = scores
-    if not isinstance(ranking, Ranking):
-        ranking = rank_methods(
-            scores,
-            names=names,
-            n_datasets=n_datasets,
-            lower_is_better=lower_is_better,
-            control=control,
-            level=level,
-        )
+    options: dict[str, Any] = {"names": names, "n_datasets": n_datasets, "level": level}
+    options |= {"lower_is_better": lower_is_better, "control": control}
+    ranking = scores if isinstance(scores, Ranking) else rank_methods(scores, **options)
     k = ranking.ranks.size
     bars = _levels(ranking)
     depth = 0.9 + BAR * (max(bars.values(), default=-1) + 1)
@@ -408,23 +372,21 @@ def critical_difference(
     words = base.names_text(ranking.names)
     width = WIDTH + 2 * LETTER * (max(map(len, words)) + 5)
     ax = base.axes(ax, (width, 1.4 + ROW * (rows + depth)))
-    _axis(ax, k)
+    ax.set_axis_off()
+    ax.plot([1, k], [0, 0], color=base.BLACK, linewidth=base.THIN)  # of ranks, the best at the left
+    step = max(1, round((k - 1) / 12))
+    for rank in (*range(1, k - step // 2, step), k):
+        ax.plot([rank, rank], [0, TICK], color=base.BLACK, linewidth=base.THIN)
+        ax.text(rank, TICK + 0.1, str(rank), ha="center", va="bottom", fontsize=base.SMALL)
     _distance(ax, ranking)
-    _bars(ax, ranking, bars)
+    for group, row in bars.items():
+        low, high = ranking.ranks[list(group)].min(), ranking.ranks[list(group)].max()
+        ends, y = np.array([low, high]) + 0.006 * (k - 1) * np.array([-1, 1]), -0.5 - BAR * row
+        thick: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt", "zorder": 4}
+        ax.plot(ends, [y, y], color=base.BLUE, **thick)
     _methods(ax, ranking, words, depth)
     ax.set(xlim=(1 - 0.02 * (k - 1), k + 0.02 * (k - 1)), ylim=(-depth - rows + 0.5, 2.6))
     return ax
-
-
-def _axis(ax: Axes, k: int) -> None:
-    """Draw the axis of ranks at y = 0, the best at the left."""
-    ax.set_axis_off()
-    ax.plot([1, k], [0, 0], color=base.BLACK, linewidth=base.THIN)
-    step = max(1, round((k - 1) / 12))
-    marks = [*range(1, k - step // 2, step), k]
-    for rank in marks:
-        ax.plot([rank, rank], [0, TICK], color=base.BLACK, linewidth=base.THIN)
-        ax.text(rank, TICK + 0.1, str(rank), ha="center", va="bottom", fontsize=base.SMALL)
 
 
 def _distance(ax: Axes, ranking: Ranking) -> None:
@@ -435,7 +397,7 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     ax.plot([1, 1], [y - 0.15, y + 0.15], color=base.BLACK, linewidth=base.LINE)
     mark = ">" if end < 1 + cd else "|"
     ax.plot([end], [y], mark, color=base.BLACK, markersize=6, markeredgewidth=base.LINE)
-    text = f"critical difference {render.number(round(cd, 3 - _digits(cd)))}"
+    text = f"critical difference {render.number(round(cd, 3 - len(str(int(cd)))))}"
     ax.text(1, y + 0.25, text, ha="left", va="bottom", fontsize=base.SMALL)
     against = "" if ranking.control is None else f" against {base.name_text(ranking.control)}"
     friedman = render.pvalue(ranking.pvalue)
@@ -449,11 +411,6 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     base.label_axes(ax, "", "", "\n".join(textwrap.fill(line, letters) for line in lines))
 
 
-def _digits(value: float) -> int:
-    """Return how many digits stand before the point."""
-    return max(1, len(str(int(value))))
-
-
 def _levels(ranking: Ranking) -> dict[tuple[int, ...], int]:
     """Give each group a row such that the bars of a row do not touch."""
     ends: list[float] = []
@@ -465,20 +422,6 @@ def _levels(ranking: Ranking) -> dict[tuple[int, ...], int]:
         ends[row : row + 1] = [high]
         levels[group] = row
     return levels
-
-
-def _bars(ax: Axes, ranking: Ranking, bars: dict[tuple[int, ...], int]) -> None:
-    pad = 0.006 * (ranking.ranks.size - 1)
-    for group, row in bars.items():
-        ranks, y = ranking.ranks[list(group)], -0.5 - BAR * row
-        ax.plot(
-            [ranks.min() - pad, ranks.max() + pad],
-            [y, y],
-            color=base.BLUE,
-            linewidth=4,
-            solid_capstyle="butt",
-            zorder=4,
-        )
 
 
 def _methods(ax: Axes, ranking: Ranking, words: list[str], depth: float) -> None:

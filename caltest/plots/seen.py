@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
@@ -14,11 +14,7 @@ from caltest.checks import check_choice, check_unused
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, rows_named
 from caltest.intervals import choose
 from caltest.lenses import Confidence, Lens, Strong, resolve_lens
-from caltest.measures.bins.reliability_bins import (
-    ReliabilityBins,
-    bins_of_cells,
-    reliability_bins,
-)
+from caltest.measures.bins.reliability_bins import ReliabilityBins, bins_of_cells, reliability_bins
 from caltest.measures.isotonic import confidence_band
 from caltest.measures.isotonic.corp import CorpCurve, corp_curve
 from caltest.measures.isotonic.corp import curve_of_cells as corp_of_cells
@@ -208,9 +204,29 @@ class RowsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
+        rows, lines = self.predictions, []
+        null = "cluster" if rows.has_dependence else None
+
+        def interval(measure: Measure) -> Ends:
+            return choose(measure, null).compute(measure, rows, level, Draws(RESAMPLES, SEED))
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            return list(_row_numbers(self.predictions, level))
+            for name, measure in COEFFICIENTS.items():
+                with suppress(NotApplicable):
+                    lines.append(_in_words(name, interval(measure)))
+            for error in (ICI(), E90()):
+                with suppress(NotApplicable):
+                    if rows.n > MOST_ROWS:
+                        value, text = float(error.evaluate(rows, None, "strong", None)), ""
+                    else:
+                        ends = interval(error)
+                        value, text = (
+                            ends.estimate,
+                            f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})",
+                        )
+                    lines.append(f"{error.symbol} {100 * value:.1f} points{text}")
+        return lines
 
 
 class CellsEvent:
@@ -251,7 +267,11 @@ class CellsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        return list(_cell_numbers(self.cells, level))
+        lines = []
+        for name, measure in COEFFICIENTS.items():
+            with suppress(NotApplicable):
+                lines.append(_in_words(name, measure.cell_interval(self.cells, level=level)))
+        return lines
 
 
 Event = RowsEvent | CellsEvent
@@ -268,34 +288,6 @@ COEFFICIENTS: dict[str, CalibrationIntercept | CalibrationSlope] = {
 }
 RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
-
-
-def _row_numbers(predictions: Predictions, level: float) -> Iterator[str]:
-    """Yield a line with an interval for each number that the data have."""
-    null = "cluster" if predictions.has_dependence else None
-
-    def interval(measure: Measure) -> Ends:
-        return choose(measure, null).compute(measure, predictions, level, Draws(RESAMPLES, SEED))
-
-    for name, measure in COEFFICIENTS.items():
-        with suppress(NotApplicable):
-            yield _in_words(name, interval(measure))
-    for error in (ICI(), E90()):
-        with suppress(NotApplicable):
-            if predictions.n > MOST_ROWS:
-                value = float(error.evaluate(predictions, None, "strong", None))
-                yield f"{error.symbol} {100 * value:.1f} points"
-                continue
-            ends = interval(error)
-            value, low, high = (100 * end for end in (ends.estimate, ends.low, ends.high))
-            yield f"{error.symbol} {value:.1f} points ({low:.1f} to {high:.1f})"
-
-
-def _cell_numbers(cells: Cells, level: float) -> Iterator[str]:
-    """Yield a line with an interval for each number that the cells have."""
-    for name, measure in COEFFICIENTS.items():
-        with suppress(NotApplicable):
-            yield _in_words(name, measure.cell_interval(cells, level=level))
 
 
 def _in_words(name: str, ends: Ends) -> str:

@@ -9,14 +9,12 @@ from scipy import special
 
 from caltest import checks, render
 from caltest.plots import base
-from caltest.plots.scales import Scale, check_scale, scale_for
-from caltest.results import HTest, Region, Witness
+from caltest.plots.scales import check_scale, scale_for
+from caltest.results import HTest, Witness
 from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap, Normalize
-
 
 ROWS = 20
 COLUMNS = 10
@@ -95,11 +93,10 @@ def witness(
     check_scale(scale, zoom=zoom)
     found = result.witness() if isinstance(result, HTest) else result
     checks.check_instance(found, Witness, "result", "pass the result of a kernel test")
-    ax = (
-        _curve(found, scale, ax, zoom=zoom)
-        if len(found.classes) == 2
-        else _map(found, bins, rows, ax)
-    )
+    if len(found.classes) == 2:
+        ax = _curve(found, scale, ax, zoom=zoom)
+    else:
+        ax = _map(found, bins, rows, ax)
     if isinstance(result, HTest):
         own = f"{base.pvalue_text(result)} ({base.name_text(result.test)})"
         title = ", ".join(filter(None, [own, ax.get_title(loc="left")]))
@@ -111,8 +108,9 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     """Draw the gap in percentage points, with what calibrated predictions would show."""
     ax = base.axes(ax)
     curve = found.gap_curve(POINTS)
-    held = np.array([(one.low, one.high) for one in found.regions(STRIP_BINS) if one.n])
-    on = scale_for(held.ravel(), scale, zoom=zoom, finest=0.5 / STRIP_BINS)
+    regions = found.regions(STRIP_BINS)  # those with rows
+    low, high = np.transpose([(one.low, one.high) for one in regions])
+    on = scale_for(np.append(low, high), scale, zoom=zoom, finest=0.5 / STRIP_BINS)
     x, gap, limit = on.place(curve.x), 100 * curve.gap, 100 * curve.limit
     ax.axhline(0.0, color=base.GREY, linewidth=base.THIN)
     name = f"{100 * curve.level:g} % if calibrated, simultaneous"
@@ -125,7 +123,11 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
         over: dict[str, Any] = {"facecolor": base.VERMILION, "edgecolor": base.VERMILION}
         over |= {"hatch": "////", "label": OVER}
         ax.fill_between(x, gap, -limit, where=gap < -limit, **over, **shade)
-    _strip(ax, found.regions(STRIP_BINS), on)
+    # How many predictions there are, at the bottom.
+    low, high = on.place(low), on.place(high)
+    share = np.array([one.n for one in regions]) / max(one.n for one in regions)
+    strip: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "label": "predictions"}
+    ax.bar(low, STRIP * share, width=high - low, align="edge", color=base.GREY, **strip)
     inner = np.abs(limit) <= 4 * np.median(limit)
     largest = max(LEAST_POINTS, 1.1 * float(np.abs(gap).max()), 1.1 * float(limit[inner].max()))
     wide = base.inches(ax) > NARROW
@@ -137,23 +139,10 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     return base.label_axes(ax, f"predicted probability of {event}", y)
 
 
-def _strip(ax: Axes, regions: tuple[Region, ...], on: Scale) -> None:
-    """Draw how many predictions there are, at the bottom."""
-    most = max(region.n for region in regions)
-    low = on.place(np.array([region.low for region in regions]))
-    high = on.place(np.array([region.high for region in regions]))
-    ax.bar(
-        low,
-        [STRIP * region.n / most for region in regions],
-        width=high - low,
-        align="edge",
-        color=base.GREY,
-        transform=ax.get_xaxis_transform(),
-        label="predictions",
-    )
-
-
 def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
+    """Draw the gaps of classes by predicted probability, and their parts of the SKCE."""
+    from matplotlib.colors import FuncNorm, LinearSegmentedColormap, ListedColormap
+
     worst = found.by_class()
     shown = worst[:rows]
     gaps, loud = _cells(found, [region.name for region in shown], bins)
@@ -163,28 +152,26 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     places = np.arange(len(shown) + 1) - 0.5
     empty = np.where(np.isnan(gaps), 0.0, np.nan)
     grid: dict[str, Any] = {"edgecolors": base.PALE, "linewidth": 0.5}
-    ax.pcolormesh(edges, places, empty, cmap=_single_colour(base.PALE), vmin=0, vmax=1, **grid)
-    image = ax.pcolormesh(
-        edges,
-        places,
-        np.where(np.isnan(gaps) | loud, gaps, 0.0),
-        cmap=_colours(),
-        norm=_root_scale(largest),
-        **grid,
-    )
+    ax.pcolormesh(edges, places, empty, cmap=ListedColormap([base.PALE]), vmin=0, vmax=1, **grid)
+    # From over- to under-prediction by the root, which keeps small parts visible beside large ones.
+    colours = LinearSegmentedColormap.from_list("gap", [base.VERMILION, "white", base.BLUE])
+    root = lambda x: np.sign(x) * np.sqrt(np.abs(x)), lambda x: np.sign(x) * np.square(x)
+    grid |= {"cmap": colours, "norm": FuncNorm(root, -largest, largest)}
+    image = ax.pcolormesh(edges, places, np.where(np.isnan(gaps) | loud, gaps, 0.0), **grid)
     room = 72 * base.inches(ax) / bins
     for i, j in np.argwhere(loud).tolist():
-        ax.text(
-            (edges[j] + edges[j + 1]) / 2,
-            i,
-            _gap_text(gaps[i, j], room),
-            ha="center",
-            va="center",
-            fontsize=base.SMALL - 1,
-            color=base.ON_DARK if abs(gaps[i, j]) > 0.4 * largest else base.ON_PALE,
-        )
-    _name_rows(ax, shown)
-    ax.set_xlim(0, 1)
+        gap, x = gaps[i, j], (edges[j] + edges[j + 1]) / 2
+        text = f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
+        if room < ROOM_FOR_NUMBER:
+            text = "+" if gap > 0 else "\N{MINUS SIGN}"
+        color = base.ON_DARK if abs(gap) > 0.4 * largest else base.ON_PALE
+        ax.text(x, i, text, ha="center", va="center", fontsize=base.SMALL - 1, color=color)
+    ax.set_yticks(range(len(shown)), base.names_text([region.name for region in shown]))
+    ax.tick_params(axis="y", length=0)
+    for i, region in enumerate(shown):
+        ax.text(1.01, i, render.number(region.contribution), va="center", fontsize=base.SMALL)
+    ax.text(1.01, -0.62, "SKCE", va="bottom", fontsize=base.SMALL)
+    ax.set(xlim=(0, 1), ylim=(len(shown) - 0.5, -0.5))
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02, aspect=30)
     ticks = [-largest, -largest / 4, 0.0, largest / 4, largest]
     bar.set_ticks(ticks, labels=[f"{abs(tick):.2g}" for tick in ticks])
@@ -195,13 +182,6 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     if not loud.any():
         title = ", ".join(filter(None, [title, "no gap beyond chance"]))
     return base.label_axes(ax, "predicted probability of the class (grey: none)", "", title)
-
-
-def _gap_text(gap: float, room: float) -> str:
-    """Write a gap in points, or its sign alone where a cell has no room for it (in points)."""
-    if room < ROOM_FOR_NUMBER:
-        return "+" if gap > 0 else "\N{MINUS SIGN}"
-    return f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
 
 
 def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, Flags]:
@@ -216,39 +196,3 @@ def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, Flag
     each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
     limit = float(special.ndtri(1.0 - each / 2)) * noise
     return gaps, ~np.isnan(gaps) & (np.abs(gaps) > limit)
-
-
-def _name_rows(ax: Axes, shown: tuple[Region, ...]) -> None:
-    """Write the classes at the left and their parts of the SKCE at the right."""
-    ax.set_yticks(range(len(shown)), base.names_text([region.name for region in shown]))
-    ax.set_ylim(len(shown) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    for i, region in enumerate(shown):
-        ax.text(1.01, i, render.number(region.contribution), va="center", fontsize=base.SMALL)
-    ax.text(1.01, -0.62, "SKCE", va="bottom", fontsize=base.SMALL)
-
-
-def _root_scale(largest: float) -> Normalize:
-    """Colour by the root, which keeps small parts visible beside large ones."""
-    from matplotlib.colors import FuncNorm
-
-    def root(x: Floats) -> Floats:
-        return np.sign(x) * np.sqrt(np.abs(x))
-
-    def square(x: Floats) -> Floats:
-        return np.sign(x) * np.square(x)
-
-    return FuncNorm((root, square), -largest, largest)
-
-
-def _single_colour(color: str) -> Colormap:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([color])
-
-
-def _colours() -> Colormap:
-    """From over- to under-prediction, white where there is neither."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("gap", [base.VERMILION, "white", base.BLUE])

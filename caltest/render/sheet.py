@@ -165,7 +165,10 @@ _LATEX = str.maketrans(
 
 def text(sheet: Sheet) -> str:
     """The sheet as R prints it, after the answer: the title behind a tab, facts, numbers."""
-    head = _text_facts(sheet)
+    # Facts as `name:  value`, in a listing with the values in one column.
+    column = max((len(name) for name, _ in sheet.facts), default=0) + 3 if sheet.listing else 0
+    facts = (f"{name}:  ".ljust(column) + value for name, value in sheet.facts)
+    head = [line for fact in facts for line in _wrapped(fact, indent=column or 4)]
     if sheet.numbers:
         numbers = (f"{name} {equals(value)}" for name, value in sheet.numbers)
         head += _wrapped(", ".join(numbers))
@@ -245,15 +248,11 @@ def csv(records: Sequence[Mapping[str, object]]) -> str:
 
 def _csv_line(row: Sequence[object]) -> str:
     buffer = io.StringIO()  # the ending of the standard, so that both of its characters are quoted
-    csv_module.writer(buffer, lineterminator="\r\n").writerow(map(_defused, row))
+    # Text that is a formula to a spreadsheet has an apostrophe before it; numbers stay (OWASP).
+    runs = [isinstance(x, str) and x.startswith(_FORMULA) and not _NUMBER.fullmatch(x) for x in row]
+    cells = [f"'{value}" if is_run else value for value, is_run in zip(row, runs, strict=True)]
+    csv_module.writer(buffer, lineterminator="\r\n").writerow(cells)
     return buffer.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _defused(value: object) -> object:
-    """Put an apostrophe before text that is a formula to a spreadsheet; numbers stay (OWASP)."""
-    if not isinstance(value, str) or not value.startswith(_FORMULA):
-        return value
-    return value if _NUMBER.fullmatch(value) else f"'{value}"
 
 
 def printable(value: str) -> str:
@@ -277,16 +276,6 @@ def _wrapped(line: str, indent: int = 4) -> list[str]:
     )
 
 
-def _text_facts(sheet: Sheet) -> list[str]:
-    """The facts as `name:  value`, in a listing with the values in one column."""
-    column = max((len(name) for name, _ in sheet.facts), default=0) + 3 if sheet.listing else 0
-    lines = []
-    for name, value in sheet.facts:
-        head = f"{name}:  ".ljust(column)
-        lines += _wrapped(head + value, indent=column or 4)
-    return lines
-
-
 def _text_grid(sheet: Sheet) -> list[str]:
     """The grid in columns at most 80 wide in all, text to the left and numbers to the right."""
     table = [[printable(cell) for cell in row] for row in (sheet.header, *sheet.rows)]
@@ -294,10 +283,11 @@ def _text_grid(sheet: Sheet) -> list[str]:
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
     lines = []
     for row in table:
-        cells = [
-            _padded(cell, width, left=i < sheet.n_text or set(cell) <= set("*."))
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+        cells = []
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - _width(cell))
+            is_left = i < sheet.n_text or set(cell) <= set("*.")
+            cells.append(cell + space if is_left else space + cell)
         lines.append("  ".join(cells).rstrip())
     return [*lines, "---", sheet.legend] if sheet.legend else lines
 
@@ -325,11 +315,6 @@ def _width(cell: str) -> int:
     """The number of columns of a terminal that a cell takes."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in cell)
     return len(cell) + wide - sum(map(bool, map(unicodedata.combining, cell)))
-
-
-def _padded(cell: str, width: int, *, left: bool) -> str:
-    space = " " * (width - _width(cell))
-    return cell + space if left else space + cell
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_text: int) -> str:

@@ -19,7 +19,7 @@ from caltest import __version__, checks
 from caltest.errors import invalid, shown
 from caltest.predictions import Predictions
 from caltest.predictions.files import files_of
-from caltest.reporting.content import Block, Content, Reproduction, facts
+from caltest.reporting.content import Block, Content, Reproduction, Settings, facts
 from caltest.sources import Cells
 from caltest.types import Ints
 
@@ -48,16 +48,13 @@ def check_meta(meta: object) -> tuple[tuple[str, str], ...]:
     remedy = 'pass meta={"data period": "2024-01 to 2024-12"}'
     if not isinstance(meta, Mapping):
         raise invalid(rule, shown(meta), remedy)
+    known, stated = (PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES, *WORDS), []
     for name, text in meta.items():
         if not isinstance(name, str) or not name.strip() or not isinstance(text, str | int | float):
             raise invalid(rule, f"{shown(text)} at {shown(name)}", remedy)
-    return tuple((_key(name), str(text)) for name, text in meta.items())
-
-
-def _key(name: str) -> str:
-    plain = " ".join(name.replace("_", " ").split())
-    known = (PERIOD, ADEQUACY, LIMITATIONS, SIGNATURES, *WORDS)
-    return plain.lower() if plain.lower() in known else plain
+        plain = " ".join(name.replace("_", " ").split())
+        stated.append((plain.lower() if plain.lower() in known else plain, str(text)))
+    return tuple(stated)
 
 
 def named_event(classes: Sequence[object], event: str | None) -> tuple[str, str] | None:
@@ -160,13 +157,7 @@ ROWS = 1 << 14  # hashed at a time
 
 
 def reproduction(
-    hashed: str,
-    *,
-    seed: int,
-    n_resamples: int,
-    data_file: object,
-    command: str,
-    time: dt.datetime | None,
+    hashed: str, settings: Settings, *, data_file: object, command: str, time: dt.datetime | None
 ) -> Reproduction:
     """Describe the run; the time is SOURCE_DATE_EPOCH or that of the clock unless it is given.
 
@@ -183,8 +174,8 @@ def reproduction(
         name = f"{len(paths):,} files, {first} to {last}"
     return Reproduction(
         versions=versions,
-        seed=seed,
-        n_resamples=n_resamples,
+        seed=settings.seed,
+        n_resamples=settings.n_resamples,
         data_file=name,
         file_hash=files_hash(paths) if paths else None,
         data_hash=hashed,

@@ -295,7 +295,7 @@ class RecalibrationContent:
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MethodText:
     """A test, a null, a lens or a calibrator: what it is, its formulas and sources.
 
@@ -371,19 +371,10 @@ class Settings:
     progress: Callable[[str], None]
 
     @property
-    def of_tests(self) -> dict[str, Any]:
-        """The options of `test_calibration`."""
-        return {"correction": self.correction, **self.of_draws}
-
-    @property
     def of_draws(self) -> dict[str, Any]:
         """How labels are redrawn, and the level."""
-        return {
-            "n_resamples": self.n_resamples,
-            "rng": self.seed,
-            "n_jobs": self.n_jobs,
-            "level": self.level,
-        }
+        draws = {"n_resamples": self.n_resamples, "rng": self.seed}
+        return {**draws, "n_jobs": self.n_jobs, "level": self.level}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -454,6 +445,20 @@ class Block:
     shown: int = SHOWN
     bars: tuple[tuple[float, float, float], ...] = ()
     lights: tuple[str, ...] = ()
+
+    @property
+    def grid(self) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]], int]:
+        """Header, rows and how many leading columns hold text, of a table, facts or lines."""
+        sheet = self.sheet or Sheet(title="")
+        if self.kind == "lines":
+            lines = [(name, "", "", "") for name, _ in sheet.facts]
+            return ("name", "role", "date", "signature"), lines, 4
+        if not sheet.rows:
+            return (), sheet.facts, 2
+        if not self.lights:
+            return sheet.header, sheet.rows, sheet.n_text
+        rows = [(*row, light) for row, light in zip(sheet.rows, self.lights, strict=True)]
+        return (*sheet.header, "light"), rows, sheet.n_text
 
 
 @dataclass(frozen=True, slots=True)

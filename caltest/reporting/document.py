@@ -26,13 +26,18 @@ LABELS = {
     "segments": "Segments: ",
     "also": "Also: ",
 }
+NET_BENEFIT = (
+    "The net benefit of treating where the risk is at least a threshold, in true positives of each "
+    "case, beside treating all and none. Where the curve is below either of these, deciding by the "
+    "model does harm at that threshold."
+)
 
 
 def sections(
     content: Content, figures: Sequence[Figure], left_out: Sequence[str], profile: Profile
 ) -> list[Section]:
     """Return the sections of a report in their order, the answer first."""
-    where = "Where it is wrong"
+    decides = any(figure.section == "decisions" for figure in figures)
     found = {
         "answer": ("The answer", [*_card(content)]),
         "details": ("More on the answer", [*_details(content)]),
@@ -40,9 +45,9 @@ def sections(
         "estimates": (profile.estimates, [*estimate_blocks(content.estimates)]),
         "scores": ("Discrimination and scores", [*score_blocks(content.scores)]),
         "grades": ("Grades", [*grade_blocks(content.grades)]),
-        "decisions": ("Decisions", [*_decisions(figures)]),
+        "decisions": ("Decisions", [paragraph(NET_BENEFIT)] if decides else []),
         "groups": ("Groups", [*group_blocks(content, profile)]),
-        "where": (where, [*place_blocks(content, profile)]),
+        "where": ("Where it is wrong", [*place_blocks(content, profile)]),
         "segments": ("Segments", [*segment_blocks(content.segments)]),
         "about": ("About this validation", [*about_blocks(content)]),
         "tests": ("All tests", [*test_blocks(content)]),
@@ -83,30 +88,22 @@ def _details(content: Content) -> Iterator[Block]:
         is_told = kind == "note" or (kind, text) in verdict.card
         if not is_told or (tested and kind == "detectable"):
             yield _line(kind, text)
-    yield from _other_tests(content)
-    told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
-    yield from notes([*told, *content.data.warnings])
-
-
-def _line(kind: str, text: str) -> Block:
-    return paragraph(_typeset(f"{LABELS.get(kind, '')}{text}"))
-
-
-def _other_tests(content: Content) -> Iterator[Block]:
-    """Say which other tests reject where the answer does not."""
-    table, pvalue = content.answer.tests, content.answer.verdict.pvalue
-    bound = FIRST_EVIDENCE if table.level is None else table.level
-    if pvalue <= bound:
-        return
-    speaks = SPEAKS if table.level is None else table.level
+    table, pvalue = content.answer.tests, verdict.pvalue
     least = float(table.adjusted.min())
-    if least <= speaks:
+    bound, speaks = (FIRST_EVIDENCE, SPEAKS) if table.level is None else (table.level, table.level)
+    if pvalue > bound and least <= speaks:  # another test rejects where the answer does not
         row = table[int(table.adjusted.argmin())]
         text = (
             f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against "
             f"calibration; the answer is that of {table[0].test}, the first test."
         )
         yield from notes([text])
+    told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
+    yield from notes([*told, *content.data.warnings])
+
+
+def _line(kind: str, text: str) -> Block:
+    return paragraph(_typeset(f"{LABELS.get(kind, '')}{text}"))
 
 
 def _typeset(text: str) -> str:
@@ -119,12 +116,3 @@ def _typeset(text: str) -> str:
     """
     text = text.replace(f"< {LEAST:.0e}", f"< {LEAST:g}")
     return re.sub(r"(?<![\w.])-(?=\d)", MINUS, text)
-
-
-def _decisions(figures: Sequence[Figure]) -> Iterator[Block]:
-    if any(figure.section == "decisions" for figure in figures):
-        yield paragraph(
-            "The net benefit of treating where the risk is at least a threshold, in true "
-            "positives of each case, beside treating all and none. Where the curve is below "
-            "either of these, deciding by the model does harm at that threshold."
-        )

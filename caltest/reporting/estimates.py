@@ -24,7 +24,6 @@ from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalu
 from caltest.reporting.tested import frequent_classes
 from caltest.results import HTest, HTestTable
 from caltest.results.wording import rows_of_slope
-from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.measures import ScoreDecomposition
@@ -66,33 +65,6 @@ def collect_estimates(
     Estimate
         With its interval, where there is one.
     """
-    yield from _gap_estimates(source, profile)
-    if source.m == 2 and source.weight is None:
-        expected, observed = source.totals()
-        if observed and expected > 0:
-            found = ratio_of_counts(expected, observed, source.n, LEVEL)
-            yield Estimate(
-                name="expected / observed (E/O)",
-                value=found.ratio,
-                ideal=1.0,
-                low=found.low,
-                high=found.high,
-                note=f"{expected:,.1f} {profile.events} predicted, {observed:,} observed",
-            )
-    if source.m > 2 and source.predictions is not None:
-        yield from _of_many(source.predictions)
-    rows = (row for row in tests.rows if row.lens == source.lens and row.group is None)
-    yield from estimates_of_tests(rows, settings)
-
-
-def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
-    """Yield the gap of the event of two classes, or accuracy and confidence with theirs.
-
-    Yields
-    ------
-    Estimate
-        With its interval.
-    """
     gap = source.gap()
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
@@ -102,29 +74,25 @@ def _gap_estimates(source: Source, profile: Profile) -> Iterator[Estimate]:
     else:
         name = f"{profile.observed} less {profile.predicted}"
         note = f"{100 * gap.observed:.1f} % against {100 * gap.predicted:.1f} %"
-    yield Estimate(
-        name=name, value=gap.gap, ideal=0.0, low=gap.low, high=gap.high, unit="points", note=note
-    )
-
-
-def _of_many(predictions: Predictions) -> Iterator[Estimate]:
-    """Yield what takes all the probabilities of a row.
-
-    Yields
-    ------
-    Estimate
-        Temperature and classwise ECE.
-    """
-    if temperature := temperature_interval(predictions):
-        ends: dict[str, Any] = dict(zip(("value", "low", "high"), temperature, strict=True))
-        note = "fitted to these rows; above 1: predictions are too extreme"
-        yield Estimate(name="temperature", ideal=1.0, **ends, note=note)
-    yield Estimate(
-        name="classwise ECE",
-        value=float(measures.classwise_ece(predictions)),
-        unit="points",
-        note="mean over classes of the gap of 15 bins; above 0 by chance too",
-    )
+    ends: dict[str, Any] = {"value": gap.gap, "low": gap.low, "high": gap.high}
+    yield Estimate(name=name, ideal=0.0, **ends, unit="points", note=note)
+    if source.m == 2 and source.weight is None:
+        expected, observed = source.totals()
+        if observed and expected > 0:
+            found = ratio_of_counts(expected, observed, source.n, LEVEL)
+            note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"
+            ends = {"value": found.ratio, "low": found.low, "high": found.high}
+            yield Estimate(name="expected / observed (E/O)", ideal=1.0, **ends, note=note)
+    if source.m > 2 and source.predictions is not None:
+        if temperature := temperature_interval(source.predictions):
+            ends = dict(zip(("value", "low", "high"), temperature, strict=True))
+            note = "fitted to these rows; above 1: predictions are too extreme"
+            yield Estimate(name="temperature", ideal=1.0, **ends, note=note)
+        value = float(measures.classwise_ece(source.predictions))
+        note = "mean over classes of the gap of 15 bins; above 0 by chance too"
+        yield Estimate(name="classwise ECE", value=value, unit="points", note=note)
+    rows = (row for row in tests.rows if row.lens == source.lens and row.group is None)
+    yield from estimates_of_tests(rows, settings)
 
 
 def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:
@@ -283,44 +251,27 @@ def _discrimination(
 
 
 def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
+    """Yield scores with the range of redrawn labels, and errors with that of their null."""
     for name, sums, most in source.score_sums():
-        yield _score_of(name, sums, most)
-    yield from _ece(source, tests)
+        value, expected, variance = sums.tolist()
+        half = Z_OF_RANGE * math.sqrt(max(variance, 0.0))
+        # The range of the central limit theorem knows no limits, the score does.
+        low, high = max(expected - half, 0.0), min(expected + half, most)
+        known = {"low": low, "high": high} if math.isfinite(value) else {}
+        yield Score(name=name, value=value, expected=expected, **known)
+    name = f"ECE ({source.lens}, 15 bins)"
+    row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
+    if row is not None:
+        null: dict[str, float] = {}
+        if row.null_distribution is not None:
+            low, high = np.quantile(row.null_distribution, [0.025, 0.975]).tolist()
+            null = {"expected": float(row.null_distribution.mean()), "low": low, "high": high}
+        yield Score(name=name, value=row.estimate, **null)
+    elif source.predictions is not None:
+        yield Score(name=name, value=float(measures.ece(source.predictions, lens=source.lens)))
     if source.m > 2 and source.predictions is not None:
         classwise = float(measures.classwise_ece(source.predictions))
         yield Score(name="classwise ECE", value=classwise)
-
-
-def _ece(source: Source, tests: HTestTable) -> Iterator[Score]:
-    """Yield the ECE, with its quantiles under the null where it was tested by resampling.
-
-    Yields
-    ------
-    Score
-        The score.
-    """
-    name = f"ECE ({source.lens}, 15 bins)"
-    row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
-    if row is None:
-        if source.predictions is not None:
-            yield Score(name=name, value=float(measures.ece(source.predictions, lens=source.lens)))
-        return
-    null: dict[str, float] = {}
-    if row.null_distribution is not None:
-        low, high = np.quantile(row.null_distribution, [0.025, 0.975]).tolist()
-        null = {"expected": float(row.null_distribution.mean()), "low": low, "high": high}
-    yield Score(name=name, value=row.estimate, **null)
-
-
-def _score_of(name: str, sums: Floats, most: float) -> Score:
-    """Add the range that the central limit theorem gives for redrawn labels."""
-    value, expected, variance = sums.tolist()
-    if not math.isfinite(value):
-        return Score(name=name, value=value, expected=expected)
-    half = Z_OF_RANGE * math.sqrt(max(variance, 0.0))
-    # The limit knows no range, the score does.
-    low, high = max(expected - half, 0.0), min(expected + half, most)
-    return Score(name=name, value=value, expected=expected, low=low, high=high)
 
 
 def score_blocks(scores: Scores) -> Iterator[Block]:

@@ -13,11 +13,10 @@ from caltest.reporting.about import Profile
 from caltest.reporting.content import Content, Figure, Recalibrated, Where
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
-from caltest.results import HTest, HTestTable
+from caltest.results import HTestTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
     from caltest.reporting.source import Source
     from caltest.segments import SegmentsTest
@@ -52,18 +51,29 @@ def draw_figures(
     tests, rows = content.answer.tests, source.predictions
     of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
-    figures, left_out = _drawn(
-        [
-            _answer_sketch(seen, of),
-            *([] if rows is None else _of_rows(rows, content, profile)),
-            *_of_groups(content.where),
-            *_of_segments(content.segments),
-            *_of_tests(tests),
-            *_further_sketches(seen, of, source.m, profile),
-            *(_of_classes(tests) if rows is None else []),
-            *_of_outcomes(outcomes),
-        ]
-    )
+    figures: list[Figure] = []
+    left_out: list[str] = []
+    for section, title, description, draw in (
+        Sketch(
+            "answer",
+            f"Reliability diagram of {of}",
+            "Smooth curve of the observed frequency against the predicted probability, with a band "
+            "that holds all of it with 95 %; on top the predictions of both outcomes.",
+            lambda: plots.reliability_diagram(seen, numbers=False, ax=_axes(TALL)),
+        ),
+        *([] if rows is None else _of_rows(rows, content, profile)),
+        *_of_places(content.where, content.segments),
+        *_of_tests(tests, seen, of, source.m, profile),
+        *_of_outcomes(outcomes),
+    ):
+        try:
+            drawn = draw()
+        except NotApplicable as error:
+            left_out.append(f"No figure \u201c{title}\u201d: {sentence(error)}")
+            continue
+        canvas = (drawn.flat[0] if hasattr(drawn, "flat") else drawn).figure
+        told = {"section": section, "title": title, "description": description}
+        figures.append(Figure(key=f"figure-{len(figures) + 1}", canvas=canvas, **told))
     if rows is not None and _is_too_large(rows):
         left_out.append("No figure for each class: there are too many predictions to draw them.")
     return tuple(figures), tuple(left_out)
@@ -72,38 +82,6 @@ def draw_figures(
 def _is_too_large(rows: Predictions) -> bool:
     """Tell whether classes have no diagrams of their own."""
     return rows.m > 2 and rows.probs.size > GRID_WORK
-
-
-def _drawn(sketches: Sequence[Sketch]) -> tuple[list[Figure], list[str]]:
-    figures: list[Figure] = []
-    left_out: list[str] = []
-    for sketch in sketches:
-        try:
-            canvas = _canvas(sketch.draw())
-        except NotApplicable as error:
-            left_out.append(f"No figure \u201c{sketch.title}\u201d: {sentence(error)}")
-            continue
-        told = {name: getattr(sketch, name) for name in ("section", "title", "description")}
-        figures.append(Figure(key=f"figure-{len(figures) + 1}", canvas=canvas, **told))
-    return figures, left_out
-
-
-def _canvas(drawn: Any) -> Canvas:
-    """Return the figure of axes, or of an array of axes."""
-    first = drawn.flat[0] if hasattr(drawn, "flat") else drawn
-    canvas: Canvas = first.figure
-    return canvas
-
-
-def _answer_sketch(source: object, of: str) -> Sketch:
-    """Return the one diagram beside the answer, which has the p-value."""
-    return Sketch(
-        "answer",
-        f"Reliability diagram of {of}",
-        "Smooth curve of the observed frequency against the predicted probability, with a band "
-        "that holds all of it with 95 %; on top the predictions of both outcomes.",
-        lambda: plots.reliability_diagram(source, numbers=False, ax=_axes(TALL)),
-    )
 
 
 def _axes(size: tuple[float, float]) -> Axes:
@@ -150,48 +128,55 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
         )
 
 
-def _of_groups(where: Where) -> Iterator[Sketch]:
-    if where.groups is None:
-        return
+def _of_places(where: Where, segments: SegmentsTest | None) -> Iterator[Sketch]:
+    """Yield the diagrams of the worst groups, and the gaps of the worst segments."""
     worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
-    rows = zip(where.groups.rows, where.groups.adjusted.tolist(), strict=True)
+    tested = [] if where.groups is None else where.groups.rows
+    adjusted = [] if where.groups is None else where.groups.adjusted.tolist()
+    rows = zip(tested, adjusted, strict=True)
     kept = [(row, value) for row, value in rows if row.evidence or row.counted]
     kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
+        draw = partial(_small, row, pvalue=value)
+        if row.evidence is not None and row.m > 2:
+            draw = partial(_small, row.evidence.predictions)
         yield Sketch(
             "groups",
             f"Group {row.group}",
             f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {KEY}",
-            partial(_group_diagram, row, value),
+            draw,
         )
-
-
-def _group_diagram(row: HTest, pvalue: float) -> Any:
-    if row.m == 2 or row.counted is not None:
-        return _small(row, pvalue=pvalue)
-    return _small(None if row.evidence is None else row.evidence.predictions)
-
-
-def _of_tests(table: HTestTable) -> Iterator[Sketch]:
-    if len(table) > 1:
+    if segments is not None:
+        count = min(len(segments), MOST_SEGMENTS)
+        filled = "" if segments.level is None else "; filled points are rejected"
         yield Sketch(
-            "tests",
-            "The p-values of all tests",
-            f"One row for each of {len(table)} tests, with its p-value before and after "
-            "adjustment on a logarithmic axis. The smallest adjusted one is "
-            f"{short_pvalue(float(table.adjusted.min()))}.",
-            lambda: plots.pvalues(table),
+            "segments",
+            "Gaps of the worst segments",
+            f"Observed less predicted in percentage points, with intervals, in {count} segments, "
+            f"the worst first, with the number of rows and the adjusted p-value of each{filled}.",
+            partial(plots.segments, segments, rows=MOST_SEGMENTS),
         )
 
 
-def _further_sketches(seen: object, of: str, m: int, profile: Profile) -> Iterator[Sketch]:
-    """Yield the diagrams of the appendix, of rows or of the result of counted ones.
+def _of_tests(
+    tests: HTestTable, seen: object, of: str, m: int, profile: Profile
+) -> Iterator[Sketch]:
+    """Yield the p-values, and the diagrams of the appendix, of rows or of counted ones.
 
     Yields
     ------
     Sketch
-        Without sections of their own.
+        The first with a section of its own.
     """
+    if len(tests) > 1:
+        yield Sketch(
+            "tests",
+            "The p-values of all tests",
+            f"One row for each of {len(tests)} tests, with its p-value before and after "
+            "adjustment on a logarithmic axis. The smallest adjusted one is "
+            f"{short_pvalue(float(tests.adjusted.min()))}.",
+            partial(plots.pvalues, tests),
+        )
     yield Sketch(
         "diagrams",
         f"CORP diagram of {of}",
@@ -214,32 +199,14 @@ def _further_sketches(seen: object, of: str, m: int, profile: Profile) -> Iterat
             "Each class against the rest, those with the largest error first.",
             partial(plots.reliability_grid, seen),
         )
-
-
-def _of_classes(table: HTestTable) -> Iterator[Sketch]:
-    """Yield diagrams of the classes that were tested each."""
-    classes = [row for row in table.rows if row.lens.startswith("classwise")]
-    for row in sorted(classes, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
+    counted = [row for row in tests.rows if row.counted and row.lens.startswith("classwise")]
+    for row in sorted(counted, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
         yield Sketch(
             "diagrams",
             f"Class {row.lens[len('classwise[') : -1]}",
             f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
             partial(_small, row),
         )
-
-
-def _of_segments(segments: SegmentsTest | None) -> Iterator[Sketch]:
-    if segments is None:
-        return
-    count = min(len(segments), MOST_SEGMENTS)
-    filled = "" if segments.level is None else "; filled points are rejected"
-    yield Sketch(
-        "segments",
-        "Gaps of the worst segments",
-        f"Observed less predicted in percentage points, with intervals, in {count} segments, the "
-        f"worst first, with the number of rows and the adjusted p-value of each{filled}.",
-        lambda: plots.segments(segments, rows=MOST_SEGMENTS),
-    )
 
 
 def _of_outcomes(outcomes: Sequence[tuple[Recalibrated, Predictions]]) -> Iterator[Sketch]:

@@ -118,12 +118,16 @@ def docx_file(content: Content, sections: Sequence[Section]) -> bytes:
         heading = document.add_heading(_legal(section.title), 1)
         heading.paragraph_format.page_break_before = body and section.is_appendix
         body = not section.is_appendix
-        for is_small, blocks in groupby(section.blocks, _is_small):
-            if is_small:
-                _add_small(document, [block.figure for block in blocks])
+        for small, blocks in groupby(section.blocks, _small_figure):
+            if not small:
+                for block in blocks:
+                    _add(document, block)
                 continue
-            for block in blocks:
-                _add(document, block)
+            figures: list[Any] = [block.figure for block in blocks]
+            grid = document.add_table(-(-len(figures) // 3), 3)
+            cells = (cell for row in grid.rows for cell in row.cells)
+            for cell, figure in zip(cells, figures, strict=False):
+                _add_figure(cell, cell.paragraphs[0], figure, TEXT_WIDTH / 3 - 12)
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
@@ -154,16 +158,9 @@ def _add(document: Any, block: Block) -> None:
             run.bold, run.font.size = True, Pt(13)
 
 
-def _is_small(block: Block) -> bool:
+def _small_figure(block: Block) -> bool:
+    """Whether a block is one of the figures that stand three to a line."""
     return block.figure is not None and block.figure.width < TEXT_WIDTH / 2
-
-
-def _add_small(document: Any, figures: Sequence[Any]) -> None:
-    """Add figures, three to a line."""
-    grid = document.add_table(-(-len(figures) // 3), 3)
-    cells = (cell for row in grid.rows for cell in row.cells)
-    for cell, figure in zip(cells, figures, strict=False):
-        _add_figure(cell, cell.paragraphs[0], figure, TEXT_WIDTH / 3 - 12)
 
 
 def _add_figure(place: Any, paragraph: Any, figure: Figure, widest: float = TEXT_WIDTH) -> None:
@@ -190,7 +187,7 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
     from docx.oxml.ns import nsdecls
     from docx.shared import Pt
 
-    header, rows, n_text = _grid(block, sheet)
+    header, rows, n_text = block.grid
     if sheet.rows and sheet.title:
         caption = document.add_paragraph(_legal(sheet.title), "Caption")
         caption.paragraph_format.keep_with_next = True
@@ -223,18 +220,6 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
     for text in _below(sheet):
         document.add_paragraph(_legal(text)).paragraph_format.space_before = Pt(3)
     document.add_paragraph().paragraph_format.space_after = Pt(0)
-
-
-def _grid(block: Block, sheet: Sheet) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
-    """Return header, rows and how many leading columns hold text, of a table or of facts."""
-    if block.kind == "lines":
-        lines: list[tuple[str, ...]] = [(name, "", "", "") for name, _ in sheet.facts]
-        return ("name", "role", "date", "signature"), lines, 4
-    if not sheet.rows:
-        return (), list(sheet.facts), 2
-    lights = block.lights or ("",) * len(sheet.rows)
-    rows = [(*row, light) if light else row for row, light in zip(sheet.rows, lights, strict=True)]
-    return (*sheet.header, "light") if block.lights else sheet.header, rows, sheet.n_text
 
 
 def _below(sheet: Sheet) -> list[str]:
@@ -277,7 +262,7 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
         taken = {"the answer"}
         blocks = [block for section in sections for block in section.blocks]
         for block, sheet in ((block, block.sheet) for block in blocks if block.sheet):
-            header, rows, n_text = _grid(block, sheet)
+            header, rows, n_text = block.grid
             page = book.add_worksheet(_sheet_name(sheet.title, taken))
             page.freeze_panes(1, 1) if header else None
             for place, name in enumerate(header):

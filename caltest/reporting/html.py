@@ -6,8 +6,7 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from importlib import resources
 from itertools import count
@@ -17,7 +16,6 @@ from xml.etree import ElementTree as ET
 from caltest import __version__
 from caltest.errors import NotApplicable
 from caltest.plots.base import tips_of
-from caltest.render import Sheet
 from caltest.render.sheet import escape_markdown, markdown_table, printable
 from caltest.reporting.content import Block, Content, Section
 from caltest.reporting.methods import plain_formula
@@ -50,8 +48,9 @@ def html_page(content: Content, sections: Sequence[Section], *, paper: str = "")
     """
     from markupsafe import Markup
 
-    environment = _environment()
-    css, js = map(_template_text, ("report.css", "report.js"))
+    environment, answer = _environment(), content.answer.verdict.answer
+    folder = resources.files("caltest.reporting") / "templates"
+    css, js = ((folder / name).read_text("utf-8") for name in ("report.css", "report.js"))
     css += f"@page {{ size: {paper}; }}\n" if paper else ""
     return environment.get_template("report.html.j2").render(
         content=content,
@@ -60,7 +59,7 @@ def html_page(content: Content, sections: Sequence[Section], *, paper: str = "")
         version=__version__,
         formula=partial(_formula, count(1)),
         bar=gap_bar,
-        tone=TONES.get(content.answer.verdict.answer, "unsure"),
+        tone="bad" if answer in BAD else "fine" if answer in FINE else "unsure",
         beside=IN_CARD,
         appendix=next((section.key for section in sections if section.is_appendix), ""),
         policy=POLICY.format(*map(_hash, (css, js))),
@@ -76,17 +75,9 @@ POLICY = (
     "style-src 'unsafe-inline'; style-src-elem '{0}'; style-src-attr 'unsafe-inline'"
 )
 IN_CARD = "estimates"  # the section that stands on the card, below the answer
-# The colour of the edge of the card; other answers are between these.
-TONES = {
-    "strong evidence": "bad",
-    "some evidence": "bad",
-    "not calibrated": "bad",
-    "beyond tolerance": "bad",
-    "no evidence": "fine",
-    "not rejected": "fine",
-    "within tolerance": "fine",
-    "too low": "bad",
-}
+# Answers with a colour of the edge of the card; others are between these.
+BAD = {"strong evidence", "some evidence", "not calibrated", "beyond tolerance", "too low"}
+FINE = {"no evidence", "not rejected", "within tolerance"}
 WIDTH, HEIGHT = 144.0, 16.0  # of a bar, in its own unit
 
 
@@ -100,7 +91,11 @@ def gap_bar(bars: Sequence[tuple[float, float, float]], place: int) -> Markup:
     """
     from markupsafe import Markup
 
-    reach = max(0.01, max(abs(gap) for _, gap, _ in bars) * 1.25, _inner_reach(bars))
+    ends = sorted(max(abs(low), abs(high)) for low, _, high in bars)
+    inner = ends[
+        (3 * (len(ends) - 1)) // 4
+    ]  # of three quarters of the intervals; longer ones are cut
+    reach = max(0.01, max(abs(gap) for _, gap, _ in bars) * 1.25, inner)
     low, gap, high = (
         WIDTH / 2 + max(-1.0, min(1.0, value / reach)) * (WIDTH / 2 - 4) for value in bars[place]
     )
@@ -114,12 +109,6 @@ def gap_bar(bars: Sequence[tuple[float, float, float]], place: int) -> Markup:
         'stroke-opacity=".55"/>'
         f'<circle cx="{gap:.1f}" cy="{y:g}" r="3.5" fill="currentColor"/></svg>'
     )
-
-
-def _inner_reach(bars: Sequence[tuple[float, float, float]]) -> float:
-    """Return how far three quarters of the intervals reach; the ends of longer ones are cut."""
-    ends = sorted(max(abs(low), abs(high)) for low, _, high in bars)
-    return ends[(3 * (len(ends) - 1)) // 4]
 
 
 def subtitle(content: Content) -> str:
@@ -140,17 +129,10 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader
 
     environment = Environment(
-        loader=PackageLoader("caltest.reporting"),
-        autoescape=True,
-        keep_trailing_newline=True,
+        loader=PackageLoader("caltest.reporting"), autoescape=True, keep_trailing_newline=True
     )
     environment.filters["printable"] = lambda value: printable(str(value))
     return environment
-
-
-def _template_text(name: str) -> str:
-    folder = resources.files("caltest.reporting") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
 
 
 def _formula(numbers: Iterator[int], latex: str) -> Markup:
@@ -173,46 +155,26 @@ def markdown_page(content: Content, sections: Sequence[Section]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+MARKUP = {"text": "{}", "headline": "**{}**", "note": "> Note: {}", "heading": "### {}"}
+
+
 def _block(block: Block) -> Iterator[str]:
-    if block.kind == "text":
-        yield escape_markdown(block.text)
-    elif block.kind == "headline":
-        yield f"**{escape_markdown(block.text)}**"
-    elif block.kind == "note":
-        yield f"> Note: {escape_markdown(block.text)}"
-    elif block.kind == "heading":
-        yield f"### {escape_markdown(block.text)}"
+    if block.kind in MARKUP:
+        yield MARKUP[block.kind].format(escape_markdown(block.text))
     elif block.kind == "formula":
         yield f"$$\n{block.text}\n$$"
     elif block.figure is not None:
         words = f"{block.figure.title}. {block.figure.description}"
         yield f"Figure (in the HTML report): {escape_markdown(words)}"
     elif block.sheet is not None:
-        yield from _table(block, block.sheet)
-
-
-def _table(block: Block, sheet: Sheet) -> Iterator[str]:
-    """Write a table with its lights, or lines to sign on."""
-    if block.kind == "lines":
-        lines = [(name, "", "", "") for name, _ in sheet.facts]
-        yield markdown_table(("name", "role", "date", "signature"), lines, n_text=4)
-    elif block.lights:
-        rows = tuple((*row, light) for row, light in zip(sheet.rows, block.lights, strict=True))
-        yield from _sheet(replace(sheet, header=(*sheet.header, "light"), rows=rows))
-    else:
-        yield from _sheet(sheet)
-
-
-def _sheet(sheet: Sheet) -> Iterator[str]:
-    if sheet.facts:
-        yield markdown_table(("", ""), sheet.facts, n_text=2)
-    if sheet.rows:
-        yield f"**{escape_markdown(sheet.title)}**"
-        yield markdown_table(sheet.header, sheet.rows, n_text=sheet.n_text)
-    if sheet.legend:
-        yield escape_markdown(sheet.legend)
-    for name, value in sheet.closing:
-        yield f"> {escape_markdown(f'{name}: {value}')}"
+        sheet, (header, rows, n_text) = block.sheet, block.grid
+        if sheet.rows:
+            yield f"**{escape_markdown(sheet.title)}**"
+        yield markdown_table(header or ("", ""), rows, n_text=n_text)
+        if sheet.legend:
+            yield escape_markdown(sheet.legend)
+        for name, value in sheet.closing:
+            yield f"> {escape_markdown(f'{name}: {value}')}"
 
 
 _NAMESPACE = re.compile(r"^\{[^}]*\}")
@@ -259,14 +221,20 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
     str
         One `<svg>` element without namespaces, comments and metadata, as HTML has it.
     """
-    texts = _number_tips(canvas)
+    texts: dict[str, tuple[str, ...]] = {}
+    for number, (artist, own) in enumerate(tips_of(canvas)):
+        artist.set_gid(f"tips-{number}")
+        texts[f"tips-{number}"] = own
     buffer = io.StringIO()
     metadata = {"Date": None, "Creator": None}
     canvas.savefig(buffer, format="svg", metadata=metadata, transparent=True)
     root = ET.fromstring(buffer.getvalue())  # noqa: S314 - matplotlib wrote it
     _clean(root)
     _add_tips(root, texts)
-    _theme(root)
+    for element in root.iter():
+        style = element.get("style", "")
+        if "#" in style:  # a colour of the plots becomes that of the page
+            element.set("style", _COLOUR.sub(lambda m: THEMED.get(m[0], m[0]), style))
     _rename(root, key)
     _describe(root, key, title, description)
     return ET.tostring(root, encoding="unicode")
@@ -299,15 +267,6 @@ def with_diagram(verdict: Verdict) -> str:
     )
 
 
-def _number_tips(canvas: Canvas) -> dict[str, tuple[str, ...]]:
-    """Give artists with texts an id each, and return the texts by it."""
-    texts: dict[str, tuple[str, ...]] = {}
-    for number, (artist, own) in enumerate(tips_of(canvas)):
-        artist.set_gid(f"tips-{number}")
-        texts[f"tips-{number}"] = own
-    return texts
-
-
 def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
     """Wrap each point that has a text in a group with a title."""
     for element in list(root.iter()):
@@ -317,13 +276,9 @@ def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
         if len(own) == 1:
             element.insert(0, _title(own[0]))
             continue
-        marks = [
-            (parent, mark)
-            for parent in element.iter()
-            if parent.tag != "defs"
-            for mark in parent
-            if mark.tag in {"use", "path"}
-        ]
+        places = (parent for parent in element.iter() if parent.tag != "defs")
+        pairs = ((parent, mark) for parent in places for mark in parent)
+        marks = [pair for pair in pairs if pair[1].tag in {"use", "path"}]
         for (parent, mark), text in zip(marks, own, strict=True):
             group = ET.Element("g")
             parent[list(parent).index(mark)] = group
@@ -334,14 +289,6 @@ def _title(text: str) -> ET.Element:
     element = ET.Element("title")
     element.text = printable(text)
     return element
-
-
-def _theme(root: ET.Element) -> None:
-    """Replace the colours of the plots by those of the page."""
-    for element in root.iter():
-        style = element.get("style")
-        if style is not None and "#" in style:
-            element.set("style", _COLOUR.sub(lambda m: THEMED.get(m[0], m[0]), style))
 
 
 def formula_svg(latex: str, *, key: str) -> str | None:
@@ -359,14 +306,6 @@ def formula_svg(latex: str, *, key: str) -> str | None:
     root = ET.Element("svg", box)
     place = f"matrix({scale:g} 0 0 {-scale:g} 0 {height - depth:.2f})"
     points, codes = text_to_path.get_text_path(prop, text, ismath=True)
-    if len(codes):
-        ET.SubElement(root, "path", {"transform": place, "d": _outline(points, codes)})
-    _describe(root, key, plain_formula(latex), "")
-    return ET.tostring(root, encoding="unicode")
-
-
-def _outline(points: Iterable[Sequence[float]], codes: Iterable[int]) -> str:
-    """Write vertices and codes of matplotlib as the data of an SVG path."""
     parts, last = [], 0
     for (x, y), code in zip(points, codes, strict=True):
         # The points of one curve have its code each; its letter holds for those that follow.
@@ -374,7 +313,10 @@ def _outline(points: Iterable[Sequence[float]], codes: Iterable[int]) -> str:
         parts.append(letter if code != last or code == 1 else "")
         parts.append("" if code == 79 else f"{x:.0f} {y:.0f} ")
         last = int(code)
-    return "".join(parts).strip()
+    if parts:
+        ET.SubElement(root, "path", {"transform": place, "d": "".join(parts).strip()})
+    _describe(root, key, plain_formula(latex), "")
+    return ET.tostring(root, encoding="unicode")
 
 
 def formula_image(latex: str) -> tuple[io.BytesIO, float] | None:

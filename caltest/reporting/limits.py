@@ -31,9 +31,8 @@ def read_grades(grades: object, given: ModelData, pd: Floats) -> AnyArray:
         frame = frame_of(given)
         if frame is None:
             rule = "grades must be values where there is no data frame that they could be in"
-            raise invalid(
-                rule, shown(grades), "pass one a row, or PDs between grades, [0.01, 0.05]"
-            )
+            remedy = "pass one a row, or PDs between grades, [0.01, 0.05]"
+            raise invalid(rule, shown(grades), remedy)
         check_not_label(grades, given.label, "grades")
         table = table_of_frame(frame)
         grades = table.column(check_choice(grades, table.names, "grades"))
@@ -60,7 +59,14 @@ def test_grades(
             "pass two classes, and no sample weights",
         )
     pd, default = predictions.probs[:, 1], predictions.labels
-    names, codes = _grades(pd, grades)
+    values, codes = np.unique(pd if grades is None else grades, return_inverse=True)
+    names = list(map(str, values.tolist()))
+    if grades is None:
+        names = [f"PD {percent(round(value, 6))} %" for value in values.tolist()]
+    if grades is None and values.size > MOST_PDS:
+        ends = np.unique(np.quantile(pd, np.linspace(0, 1, GRADES + 1)[1:-1]))
+        kept, codes = np.unique(np.searchsorted(ends, pd, side="left"), return_inverse=True)
+        names = [f"{k}" for k in range(1, kept.size + 1)]
     n = np.bincount(codes, minlength=len(names))
     order = np.argsort(np.bincount(codes, pd) / n, kind="stable")
     return test_master_scale(
@@ -73,19 +79,6 @@ def test_grades(
 
 
 test_grades.__test__ = False  # type: ignore[attr-defined]
-
-
-def _grades(pd: Floats, grades: AnyArray | None) -> tuple[list[str], np.ndarray]:
-    if grades is not None:
-        names, codes = np.unique(grades, return_inverse=True)
-        return [str(name) for name in names.tolist()], codes
-    values, codes = np.unique(pd, return_inverse=True)
-    if values.size <= MOST_PDS:
-        return [f"PD {percent(round(value, 6))} %" for value in values.tolist()], codes
-    ends = np.unique(np.quantile(pd, np.linspace(0, 1, GRADES + 1)[1:-1]))
-    codes = np.searchsorted(ends, pd, side="left")
-    kept, codes = np.unique(codes, return_inverse=True)
-    return [f"{k}" for k in range(1, kept.size + 1)], codes
 
 
 def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
@@ -105,19 +98,10 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
         defaults, n = row.counts.defaults, row.counts.n
         pd = float(str(row.parameters["PD"]))
         found = row.confidence_interval()
-        rows.append(
-            (
-                str(row.group),
-                count(n),
-                f"{100 * pd:.2f}",
-                f"{n * pd:,.1f}",
-                count(defaults),
-                f"{100 * defaults / n:.2f}",
-                f"{100 * found.low:.2f} to {100 * found.high:.2f}",
-                short_pvalue(row.pvalue),
-                short_pvalue(adjusted),
-            )
-        )
+        expected = f"{100 * pd:.2f}", f"{n * pd:,.1f}"
+        rate = f"{100 * defaults / n:.2f}", f"{100 * found.low:.2f} to {100 * found.high:.2f}"
+        pvalues = short_pvalue(row.pvalue), short_pvalue(adjusted)
+        rows.append((str(row.group), count(n), *expected, count(defaults), *rate, *pvalues))
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
     header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
     header += ["95 % of the rate", "p-value", "adjusted"]

@@ -11,6 +11,7 @@ from caltest import measures, nulls
 from caltest.lenses import resolve_lens
 from caltest.reporting.content import Block, MethodText, paragraph
 from caltest.results import HTest
+from caltest.results.wording import capital
 from caltest.segments import test_segments
 
 Blocks = tuple[tuple[str, str], ...]
@@ -69,47 +70,46 @@ def methods_of(
     """Describe each test, null and lens once, in the order in which they first occur."""
     rows = list(tests)
     for row in _first(rows, lambda row: row.test):
-        yield _test_method(row)
+        kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
+        if kept is not None:  # the docstring of the measure's function, or else of its class
+            title = kept.measure.description
+            subject = getattr(measures, kept.measure.key, None) or type(kept.measure)
+            blocks, references = read_docstring(inspect.getdoc(subject) or "")
+        yield MethodText("test", row.test, title, blocks, references)
     for row in _first(rows, lambda row: row.null):
         null = nulls.REGISTRY.get(row.null)
         text = ASSUMPTIONS.get(row.null, "")
         references = REDRAWING.removeprefix("References: ") if row.null == "exact" else ""
         title = row.null_text if null is None else null.title
-        yield MethodText(
-            kind="null", key=row.null, title=title, text=_text(text), references=references
-        )
+        yield MethodText("null", row.null, title, _text(text), references)
     for row in _first(rows, lambda row: row.lens.partition("[")[0]):
-        yield _lens_method(row)
+        key, kept = row.lens.partition("[")[0], row.evidence or row.counted
+        title, blocks = row.claim, _text("")
+        if kept is not None:  # a member of a family stands for all
+            lens, title = kept.lens, kept.lens.title
+            is_member = lens != resolve_lens("strong") and hasattr(lens, "k")
+            blocks = _text(f"Null hypothesis: {type(lens)().claim if is_member else row.claim}.")
+        yield MethodText("lens", key, title, blocks)
     if correction is not None:
         title, source = ADJUSTMENTS.get(correction, ("multiple testing", ""))
-        yield MethodText(
-            kind="adjustment", key=correction, title=title, text=_text(ADJUSTED), references=source
-        )
+        yield MethodText("adjustment", correction, title, _text(ADJUSTED), source)
     if recalibrated:
-        yield MethodText(
-            kind="comparison",
-            key="out of fold",
-            title="calibrators are tested on rows that they were not fitted to",
-            text=_text(
-                "The rows are dealt to folds at random, whatever their labels. What is fitted to "
-                "the others is tested on a fold with labels that the fit has not seen; folds "
-                "whose maps agree, as those of the model before, are tested together, each other "
-                "fold by itself, and Fisher's method combines the p-values. The test, the lens and "
-                "the folds are those of compare_calibrators, for the same seed."
-            ),
-            references="Fisher (1932), Statistical methods for research workers, section 21.1.",
-        )
+        title = "calibrators are tested on rows that they were not fitted to"
+        yield MethodText("comparison", "out of fold", title, _text(OUT_OF_FOLD), FISHER)
     if segmented:
         _, references = read_docstring(inspect.getdoc(test_segments) or "")
-        yield MethodText(
-            kind="test",
-            key="segments",
-            title="standardised differences in overlapping segments, exact together",
-            text=_text(SEGMENTS),
-            references=references,
-        )
+        title = "standardised differences in overlapping segments, exact together"
+        yield MethodText("test", "segments", title, _text(SEGMENTS), references)
 
 
+OUT_OF_FOLD = (
+    "The rows are dealt to folds at random, whatever their labels. What is fitted to the others is "
+    "tested on a fold with labels that the fit has not seen; folds whose maps agree, as those of "
+    "the model before, are tested together, each other fold by itself, and Fisher's method "
+    "combines the p-values. The test, the lens and the folds are those of compare_calibrators, for "
+    "the same seed."
+)
+FISHER = "Fisher (1932), Statistical methods for research workers, section 21.1."
 SEGMENTS = (
     "Observed less predicted events of each segment are divided by their standard deviation under "
     "calibration and corrected for skewness; where it was computed, so is the range of the partial "
@@ -150,38 +150,6 @@ def _first(rows: list[HTest], key: Callable[[HTest], str]) -> list[HTest]:
     return list(found.values())
 
 
-def _test_method(row: HTest) -> MethodText:
-    """Read the docstring of the measure's function, or of its class where it has none."""
-    kept = row.evidence or row.counted
-    if kept is None:
-        return MethodText(kind="test", key=row.test, title=row.method, text=())
-    measure = kept.measure
-    subject = getattr(measures, measure.key, None) or type(measure)
-    blocks, references = read_docstring(inspect.getdoc(subject) or "")
-    return MethodText(
-        kind="test",
-        key=row.test,
-        title=measure.description,
-        text=blocks,
-        references=references,
-    )
-
-
-def _lens_method(row: HTest) -> MethodText:
-    """Tell the null hypothesis under a lens; a member of a family stands for all."""
-    key = row.lens.partition("[")[0]
-    kept = row.evidence or row.counted
-    if kept is None:
-        return MethodText(kind="lens", key=key, title=row.claim, text=())
-    lens = kept.lens
-    claim = row.claim
-    if lens != resolve_lens("strong") and hasattr(lens, "k"):
-        claim = type(lens)().claim
-    return MethodText(
-        kind="lens", key=key, title=lens.title, text=_text(f"Null hypothesis: {claim}.")
-    )
-
-
 def _text(paragraph: str) -> Blocks:
     return (("text", paragraph),) if paragraph else ()
 
@@ -196,18 +164,12 @@ def read_docstring(doc: str) -> tuple[Blocks, str]:
     """
     sections = re.split(r"^(\w[\w ]+)\n-{3,}\n", doc, flags=re.MULTILINE)
     named = dict(zip(sections[1::2], sections[2::2], strict=True))
-    blocks = _definition(tuple(_blocks(sections[0])))
-    return blocks, plain_paragraph(" ".join(named.get("References", "").split()))
-
-
-def _definition(blocks: Blocks) -> Blocks:
-    """Keep what defines the measure: all up to the last formula, and what explains its letters."""
+    blocks = tuple(_blocks(sections[0]))
     formulas = [i for i, (kind, _) in enumerate(blocks) if kind == "formula"]
-    if not formulas:
-        return blocks
-    end = formulas[-1] + 1
-    explained = end < len(blocks) and blocks[end][1][:1].islower()
-    return blocks[: end + explained]
+    if formulas:  # what defines the measure: all up to the last one, and what explains its letters
+        end = formulas[-1] + 1
+        blocks = blocks[: end + (end < len(blocks) and blocks[end][1][:1].islower())]
+    return blocks, plain_paragraph(" ".join(named.get("References", "").split()))
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
@@ -219,13 +181,9 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             for item in re.split(r"\n(?=\s*- )", part):
                 sentence = plain_paragraph(" ".join(item.split()))
                 sentence = re.sub(r"^- ", "\u2022 ", sentence)
-                yield "text", _claim(sentence) if number == 0 else sentence
-
-
-def _claim(sentence: str) -> str:
-    """Leave out the verb with which docstrings of functions begin."""
-    rest = re.sub(r"^(Compute|Estimate) (the )?", "", sentence)
-    return rest[:1].upper() + rest[1:]
+                if number == 0:  # without the verb with which docstrings of functions begin
+                    sentence = capital(re.sub(r"^(Compute|Estimate) (the )?", "", sentence))
+                yield "text", sentence
 
 
 def method_blocks(methods: Sequence[MethodText]) -> Iterator[Block]:

@@ -23,15 +23,7 @@ from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
 from caltest.reporting import about, files
-from caltest.reporting.content import (
-    Answer,
-    Content,
-    Figure,
-    RecalibrationContent,
-    Section,
-    Settings,
-    Within,
-)
+from caltest.reporting.content import Answer, Content, Figure, Section, Settings
 from caltest.reporting.document import sections
 from caltest.reporting.estimates import collect_estimates, collect_scores
 from caltest.reporting.figures import draw_figures
@@ -43,9 +35,7 @@ from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
 from caltest.reporting.tested import answer_of, describe_data, plan_of, plan_of_cells
 from caltest.reporting.where import find_segments, find_where
-from caltest.results import HTestTable
 from caltest.results.codec import plain
-from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
 
@@ -335,7 +325,10 @@ def report(
         return about.worded(about.profile_of(profile, m), stated)
 
     field(2)
-    tests = None if test is None else _checked_tests(test)
+    tests = None if test is None else [measure_of(one) for one in _as_list(test, "test")]
+    for one in tests or ():
+        if not isinstance(one, Measure):
+            checks.check_choice(one, TESTS, "test")
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
     maps = _calibrators(recalibrate)
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
@@ -360,28 +353,23 @@ def report(
         plan = partial(plan_of_cells, **asked)
         source = count_rows(table, given, plan, event=event, settings=settings, on_error=on_error)
     else:
-        name = None
+        origin = None
         if table is not None and not table.is_eager:
             needs = given.needs if segments is None and grades is None else bool
-            given, name = replace(given, model=None, data=table.table(needs)), table.name
+            given, origin = replace(given, model=None, data=table.table(needs)), table.name
         plan = partial(plan_of, **asked)
         with rows_named(None if table is None else table.place):
-            source = read_rows(given, plan, event=event, fitted=bool(maps), name=name)
+            source = read_rows(given, plan, event=event, fitted=bool(maps), name=origin)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         pd = source.predictions.probs[:, -1]
         scale = None if grades is None else read_grades(grades, given, pd)
     own = field(source.m)
+    name = source.name.partition(", event: ")[0]  # the line below the title has it
     content, outcomes = _content(
-        source,
-        maps=maps,
-        columns=columns,
-        scale=scale,
-        profile=own,
-        tolerance=error,
-        settings=settings,
+        source, settings, maps=maps, columns=columns, scale=scale, profile=own, tolerance=error
     )
     full = Content(
-        title=_title(title, source.name),
+        title=f"Are the probabilities of {name} calibrated?" if title is None else str(title),
         author=author,
         level=settings.level,
         profile=own.key,
@@ -389,8 +377,7 @@ def report(
         adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, own)),
         reproduction=about.reproduction(
             source.hashed,
-            seed=settings.seed,
-            n_resamples=n_resamples,
+            settings,
             data_file=data_file or (model if data is None else data),
             command=command or about.call_of(asked_as, settings.seed),
             time=time,
@@ -401,29 +388,21 @@ def report(
     return Report(full, *draw_figures(source, full, own, outcomes))
 
 
-def _title(title: str | None, source: str) -> str:
-    name = source.partition(", event: ")[0]  # the line below has it
-    return f"Are the probabilities of {name} calibrated?" if title is None else str(title)
-
-
 def _content(
     source: Rows | Counted,
+    settings: Settings,
     *,
     maps: list[Calibrator],
     columns: Given | None,
     scale: AnyArray | None,
     profile: about.Profile,
     tolerance: float | None,
-    settings: Settings,
 ) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
     """Collect the parts of the content that are computed; those that need the rows from these."""
     rows = source.predictions
     tests, left_out = source.tests(settings)
     where = find_where(source, settings)
-    segments: SegmentsTest | None = None
-    within: Within | None = None
-    comparison: RecalibrationContent | None = None
-    grades: HTestTable | None = None
+    segments = within = comparison = grades = None
     outcomes: tuple[HeldOut, ...] = ()
     if rows is not None:
         segments = None if columns is None else find_segments(rows, columns, settings)
@@ -437,24 +416,17 @@ def _content(
             comparison, outcomes = compare(rows, maps, settings, source.logits)
     groups = () if where.groups is None else where.groups.rows
     after = () if comparison is None else comparison.tests
-    methods = methods_of(
-        [*tests.rows, *groups, *after],
-        correction=tests.correction,
-        recalibrated=comparison is not None,
-        segmented=segments is not None,
-    )
+    told = {"recalibrated": comparison is not None, "segmented": segments is not None}
+    methods = methods_of([*tests.rows, *groups, *after], correction=tests.correction, **told)
     settings.progress("verdict")
     verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings)
     settings.progress("estimates")
     estimates = tuple(collect_estimates(source, tests, profile, settings))
     settings.progress("scores")
+    left_out = [*source.plan.notes, *left_out, *source.absent]
     parts = {
         "data": describe_data(source, where.groups),
-        "answer": Answer(
-            verdict=verdict,
-            tests=tests,
-            left_out=(*source.plan.notes, *left_out, *source.absent),
-        ),
+        "answer": Answer(verdict=verdict, tests=tests, left_out=tuple(left_out)),
         "within": within,
         "estimates": estimates,
         "grades": grades,
@@ -465,13 +437,6 @@ def _content(
         "methods": tuple(methods),
     }
     return parts, outcomes
-
-
-def _checked_tests(test: object) -> list[str | Measure]:
-    return [
-        one if isinstance(one, Measure) else checks.check_choice(one, TESTS, "test")
-        for one in map(measure_of, _as_list(test, "test"))
-    ]
 
 
 def _calibrators(values: object) -> list[Calibrator]:

@@ -93,14 +93,10 @@ def segments_reading(test: SegmentsTest) -> str:
     )
     if test.level is None:
         return told
-    return f"{told} At level {test.level:g}: {_rejected(test)}."
-
-
-def _rejected(test: SegmentsTest) -> str:
-    if test.n_rejected == 0:
-        return "no segment is rejected"
-    one = test.n_rejected == 1
-    return "one segment is rejected" if one else f"{test.n_rejected:,} segments are rejected"
+    count = test.n_rejected or 0
+    number = {0: "no", 1: "one"}.get(count, f"{count:,}")
+    rejected = f"{number} segment{'s are' if count > 1 else ' is'} rejected"
+    return f"{told} At level {test.level:g}: {rejected}."
 
 
 MINUS = "\u2212"

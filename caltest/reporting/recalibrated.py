@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from caltest import measures
 from caltest.errors import NotApplicable
@@ -36,32 +37,29 @@ def compare(
 ) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
-    from caltest.comparison.out_of_fold import out_of_fold
+    from caltest.comparison.out_of_fold import best_of, out_of_fold
 
     if predictions.n < FEWEST_ROWS:
-        raise NotApplicable(
-            f"calibrators are tested on rows that are held out, and {predictions.n} rows are too "
-            "few",
-            f"pass {FEWEST_ROWS} rows or more, or leave recalibrate out",
-        )
-    found = out_of_fold(
-        predictions,
-        _named(calibrators),
-        data=data,
-        correction="holm" if settings.correction == "joint" else settings.correction,
-        progress=settings.progress,
-        **settings.of_draws,
-    )
-    outcomes = tuple(
-        (_row(row, found), found.predictions[row.name])
-        for row in found.rows
-        if row.name in found.predictions
-    )
+        rule = "calibrators are tested on rows that are held out, and"
+        remedy = f"pass {FEWEST_ROWS} rows or more, or leave recalibrate out"
+        raise NotApplicable(f"{rule} {predictions.n} rows are too few", remedy)
+    named: dict[str, Calibrator] = {}  # by keys; the second of a key has its number beside it
+    for one in calibrators:
+        same = sum(other.key == one.key for other in named.values())
+        named[f"{one.key} {same + 1}" if same else one.key] = one
+    correction = "holm" if settings.correction == "joint" else settings.correction
+    how: dict[str, Any] = {"correction": correction, "progress": settings.progress}
+    found = out_of_fold(predictions, named, data=data, **how, **settings.of_draws)
+    kept = [row for row in found.rows if row.name in found.predictions]
+    outcomes = tuple((_row(row, found), found.predictions[row.name]) for row in kept)
     left_out = (f"{row.name}: {row.reason}." for row in found.rows if row.reason)
+    helps = None  # what the verdict says; nothing where no map could be fitted
+    with suppress(NotApplicable):
+        helps = wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
     content = RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
         readings=tuple(after_reading(row, found) for row, _ in outcomes),
-        helps=_helps(found, predictions, data),
+        helps=helps,
         tests=found.tests,
         method=found.method,
         lens=next((test.lens for row in found.rows for test in row.tests), "strong"),
@@ -73,25 +71,6 @@ def compare(
         left_out=(*left_out, *found.notes),
     )
     return content, outcomes
-
-
-def _helps(found: OutOfFold, predictions: Predictions, data: CalibrationSet | None) -> str | None:
-    """Say what the verdict says; nothing where no map could be fitted."""
-    from caltest.comparison.out_of_fold import best_of
-
-    try:
-        return wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
-    except NotApplicable:
-        return None
-
-
-def _named(calibrators: Sequence[Calibrator]) -> dict[str, Calibrator]:
-    """Name calibrators by their keys; the second of a key has its number beside it."""
-    named: dict[str, Calibrator] = {}
-    for one in calibrators:
-        count = sum(other.key == one.key for other in named.values())
-        named[f"{one.key} {count + 1}" if count else one.key] = one
-    return named
 
 
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
@@ -106,9 +85,9 @@ def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
         ece=float(measures.ece(after, lens=found.lens_of_measures)),
         difference=row.difference,
         stderr=row.stderr,
-        pvalue=None if test is None else test.pvalue,
-        adjusted=None if test is None else test.adjusted,
-        fold_pvalues=() if test is None else test.fold_pvalues,
+        pvalue=getattr(test, "pvalue", None),
+        adjusted=getattr(test, "adjusted", None),
+        fold_pvalues=getattr(test, "fold_pvalues", ()),
     )
 
 
@@ -135,10 +114,11 @@ def comparison_blocks(comparison: RecalibrationContent | None) -> Iterator[Block
     names = [MARKS.get(row.key, row.key) for row in comparison.rows]
     fields = ("log_loss", "brier", "ece", "difference", "stderr")
     columns = [decimal([_of(row, name) for row in comparison.rows]) for name in fields]
-    tested = [[_pvalue(row.pvalue) for row in comparison.rows]]
     adjusted = ("adjusted",) if comparison.correction else ()
-    if adjusted:
-        tested.append([_pvalue(row.adjusted) for row in comparison.rows])
+    tested = []
+    for name in ("pvalue", *adjusted):
+        values = [getattr(row, name) for row in comparison.rows]
+        tested.append(["" if value is None else short_pvalue(value) for value in values])
     header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
     yield table(
         "Rows that were held out",
@@ -153,7 +133,3 @@ def _of(row: Recalibrated, name: str) -> float | None:
     """Return a number of a row; that before differs from itself by nothing that need be said."""
     before = row.key in MARKS and name in {"difference", "stderr"}
     return None if before else getattr(row, name)
-
-
-def _pvalue(value: float | None) -> str:
-    return "" if value is None else short_pvalue(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -134,9 +134,8 @@ class Rows:
     ) -> HTestTable:
         """Run one test under one lens; a single result becomes a table of one row."""
         settings.progress(f"{test}, lens {lens}")
-        result = test_calibration(
-            None, self.predictions, test=test, lens=lens, by=by, **settings.of_tests
-        )
+        own: dict[str, Any] = {"test": test, "lens": lens, "correction": settings.correction}
+        result = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
         if isinstance(result, HTestTable):
             return result
         return table_of([cast("HTest", result)], settings)
@@ -202,8 +201,13 @@ class Rows:
             probs, labels = self.predictions.probs[rows], self.predictions.labels[rows]
             right = np.zeros_like(probs)
             right[np.arange(len(probs)), probs.argmax(axis=1)] = 1.0
+            part = weight[rows]
             for number, table in enumerate((right, *score_tables(probs))):
-                out[number] += _sums_of(table, probs, labels, weight[rows])
+                finite = np.where(probs > 0, table, 0.0)  # a class of probability 0 adds nothing
+                mean = np.einsum("ik,ik->i", probs, finite)
+                square = np.einsum("ik,ik,ik->i", probs, finite, finite)
+                value = part @ table[np.arange(len(probs)), labels]
+                out[number] += value, part @ mean, np.square(part) @ (square - np.square(mean))
         most = 2.0
         if self.m == 2:  # halved, and its variance twice
             out[1] /= 2
@@ -229,14 +233,6 @@ def score_tables(probs: Floats) -> Iterator[Floats]:
     yield 1.0 - 2.0 * probs + np.square(probs).sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
         yield -np.log(probs)
-
-
-def _sums_of(table: Floats, probs: Floats, labels: Ints, weight: Floats) -> Floats:
-    value = weight @ table[np.arange(len(probs)), labels]
-    finite = np.where(probs > 0, table, 0.0)  # a class of probability 0 adds nothing
-    mean = np.einsum("ik,ik->i", probs, finite)
-    square = np.einsum("ik,ik,ik->i", probs, finite, finite)
-    return np.array([value, weight @ mean, np.square(weight) @ (square - np.square(mean))])
 
 
 class Counted:
@@ -296,23 +292,12 @@ class Counted:
         return found if isinstance(found, HTestTable) else table_of([found], settings)
 
     def _run(
-        self,
-        counted: CountedRows,
-        lens: str | Lens,
-        tests: Sequence[str | Measure],
-        settings: Settings,
+        self, counted: CountedRows, lens: str | Lens, tests: Sequence[Any], settings: Settings
     ) -> HTest | HTestTable:
-        lens = resolve_lens(lens)
-        asked = Asked(
-            given=self.given,
-            measures=list(dict(map(measure_of, tests)).items()),
-            lenses=[lens],
-            correction=settings.correction,
-            n_resamples=settings.n_resamples,
-            seed=settings.seed,
-            n_jobs=settings.n_jobs,
-            level=settings.level,
-        )
+        lens, draws = resolve_lens(lens), settings.of_draws
+        own: dict[str, Any] = {"seed": draws.pop("rng"), "correction": settings.correction}
+        measures = list(dict(map(measure_of, tests)).items())
+        asked = Asked(given=self.given, measures=measures, lenses=[lens], **own, **draws)
         return counted.under(lens.members_of(self.whole.classes)).run(asked)
 
     def search(self) -> CellSearch:
@@ -337,17 +322,14 @@ class Counted:
         """Count both of two classes, or those of several that the lens "classwise" has."""
         events = dict(zip(self.whole.lenses, self.whole.events, strict=True))
         if self.m > 2:
-            known = {lens.k: cells for lens, cells in events.items() if isinstance(lens, Classwise)}
-            return tuple(
-                ClassCount(
-                    name=plain(name),
-                    observed=float(cells[None].events.sum()),
-                    expected=float(cells[None].expected.sum()),
-                    predicted=None,
-                )
-                for name, cells in known.items()
-                if cells
-            )
+            found = []
+            for lens, by_group in events.items():
+                if isinstance(lens, Classwise) and by_group:
+                    cells = by_group[None]
+                    sums = {"observed": cells.events.sum(), "expected": cells.expected.sum()}
+                    numbers = {name: float(value) for name, value in sums.items()}
+                    found.append(ClassCount(name=plain(lens.k), predicted=None, **numbers))
+            return tuple(found)
         if Strong() not in events:
             return ()
         cells = events[Strong()][None]

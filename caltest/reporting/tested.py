@@ -56,24 +56,31 @@ def test_blocks(content: Content) -> Iterator[Block]:
     """
     tested = content.answer.tests
     adjusted = ("adjusted",) if tested.correction is not None else ()
-    rows = [
-        (
-            row.test,
-            row.lens,
-            short_pvalue(row.pvalue),
-            *((short_pvalue(value),) if adjusted else ()),
-            f"{row.estimate_name} {significant(row.estimate)}",
-        )
-        for row, value in zip(tested, tested.adjusted.tolist(), strict=True)
-    ]
+    owners: dict[str, list[str]] = {}
+    rows, findings = [], []
+    bound = 0.1 if tested.level is None else tested.level
+    for row, value in zip(tested, tested.adjusted.tolist(), strict=True):
+        pvalues = [short_pvalue(one) for one in (row.pvalue, value)[: 1 + len(adjusted)]]
+        estimate = f"{row.estimate_name} {significant(row.estimate)}"
+        rows.append((row.test, row.lens, *pvalues, estimate))
+        if row.components is not None and value <= bound:  # the one that is farthest out
+            first = row.components.rows[0]
+            findings.append((row.lens, f"{first.parameters['finding']} ({first.test})"))
+        for note in row.notes:
+            owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")
     yield paragraph(MEANING)
     yield paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
     )
-    yield table("Tests of calibration", header, rows, n_text=2, closing=_table_notes(tested))
-    if findings := list(_findings(tested)):
+    closing = []
+    for note, names in owners.items():  # each once, with the rows that it belongs to
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        whose = "" if len(names) == len(tested) else f"{'; '.join(names[:3])}{more}: "
+        closing.append(("note", f"{whose}{note}"))
+    yield table("Tests of calibration", header, rows, n_text=2, closing=tuple(closing))
+    if findings:
         yield Block(kind="heading", text="What the combined tests saw first")
         yield facts("Findings", findings)
     if tested.level is not None:
@@ -82,32 +89,6 @@ def test_blocks(content: Content) -> Iterator[Block]:
             f"{int(tested.rejected.sum())} of {len(tested)} tests."
         )
     yield from notes(content.answer.left_out)
-
-
-def _findings(table: HTestTable) -> Iterator[tuple[str, str]]:
-    """What the component says that is farthest out, where the whole is small."""
-    bound = 0.1 if table.level is None else table.level
-    for row, value in zip(table, table.adjusted.tolist(), strict=True):
-        if row.components is not None and value <= bound:
-            first = row.components.rows[0]
-            yield row.lens, f"{first.parameters['finding']} ({first.test})"
-
-
-def _table_notes(table: HTestTable) -> tuple[tuple[str, str], ...]:
-    """Each remark on a test once, with the rows that it belongs to."""
-    owners: dict[str, list[str]] = {}
-    for row in table:
-        for note in row.notes:
-            owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
-    return tuple(
-        ("note", f"{_some(rows)}: {note}" if len(rows) < len(table) else note)
-        for note, rows in owners.items()
-    )
-
-
-def _some(names: list[str], most: int = 3) -> str:
-    shown = "; ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 # Limits chosen so that each part takes about 10 s of one core with 999 resamples.
@@ -179,7 +160,19 @@ def plan_of_cells(
 ) -> TestPlan:
     """Return what was asked for of so many classes, or the usual tests, if they have cells."""
     usual = (DEFAULT, *(further(m) if m == 2 else ("ece",)))
-    some, notes = _with_cells(usual if tests is None else tests)
+    some: list[str | Measure] = []
+    notes, last = [], None
+    for test in usual if tests is None else tests:
+        key, measure = measure_of(test)
+        try:
+            bind_cells(measure, count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], measure.cell_bins))
+        except NotApplicable as error:
+            last = error
+            notes.append(f"{key} is not tested: {measure.description} needs the rows.")
+        else:
+            some.append(test)
+    if last is not None and not some:
+        raise last
     default: Lens = Strong() if m == 2 else Confidence()
     entries = [(test, lens) for lens in lenses or [default] for test in some]
     if tests is None and lenses is None and m > 2:
@@ -188,25 +181,6 @@ def plan_of_cells(
         else:
             notes.append(f"{m:,} classes are too many to be tested one by one.")
     return TestPlan(tuple(entries), tuple(notes))
-
-
-def _with_cells(tests: Sequence[str | Measure]) -> tuple[list[str | Measure], list[str]]:
-    """Return the tests that cells are enough for, and notes on the others."""
-    found: list[str | Measure] = []
-    notes = []
-    last: NotApplicable | None = None
-    for test in tests:
-        key, measure = measure_of(test)
-        try:
-            bind_cells(measure, count_rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1], measure.cell_bins))
-        except NotApplicable as error:
-            last = error
-            notes.append(f"{key} is not tested: {measure.description} needs the rows.")
-        else:
-            found.append(test)
-    if last is not None and not found:
-        raise last
-    return found, notes
 
 
 def measure_of(test: str | Measure) -> tuple[str, Measure]:
@@ -260,13 +234,14 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     if few := [one.name for one in classes if 0 < one.observed < FEW_EVENTS]:
         yield f"Classes observed fewer than {FEW_EVENTS} times: {_listing(few)}."
     alike, certain, impossible = source.extremes()
+    where = [f"In {n:,} rows" if n > 1 else "In one row" for n in (impossible, certain)]
     if impossible:
         yield (
-            f"{_rows(impossible)} a class of predicted probability 0 was observed: the log loss "
-            "is infinite, and no calibrated model could have given these predictions."
+            f"{where[0]} a class of predicted probability 0 was observed: the log loss is "
+            "infinite, and no calibrated model could have given these predictions."
         )
     if certain:
-        yield f"{_rows(certain)} one class has probability 1: nothing else may ever happen there."
+        yield f"{where[1]} one class has probability 1: nothing else may ever happen there."
     if source.n > 1 and alike:
         yield "All rows have the same predictions: tests see the class frequencies only."
     if source.weight is not None:
@@ -277,10 +252,6 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
             f"{Clusters.of(source.predictions).words()}. Tests, intervals and smooth curves allow "
             "for it; bars and ranges of what a calibrated model gives take rows as independent."
         )
-
-
-def _rows(count: int) -> str:
-    return "In one row" if count == 1 else f"In {count:,} rows"
 
 
 def _listing(names: list[object]) -> str:

@@ -136,9 +136,8 @@ def ranked(places: Iterable[Place]) -> tuple[Place, ...]:
     """Sort places: the smallest adjusted p-value first, then those that are surely the largest."""
 
     def rank(place: Place) -> tuple[float, float, float]:
-        pvalue = 1.0 if place.pvalue is None else place.pvalue
         surely = max(0.0, place.low, -place.high)
-        return (pvalue, -surely, -abs(place.gap))
+        return 1.0 if place.pvalue is None else place.pvalue, -surely, -abs(place.gap)
 
     return tuple(sorted(places, key=rank))
 
@@ -185,17 +184,9 @@ def find_where(source: Source, settings: Settings) -> Where:
 def find_segments(predictions: Predictions, columns: Given, settings: Settings) -> SegmentsTest:
     """Test the segments of some columns."""
     settings.progress("segments")
-    return test_source(
-        columns,
-        predictions,
-        SegmentSettings(
-            seed=settings.seed,
-            keep=MOST_SEGMENTS,
-            n_resamples=settings.n_resamples,
-            n_jobs=settings.n_jobs,
-            level=settings.level,
-        ),
-    )
+    draws = settings.of_draws
+    own = SegmentSettings(seed=draws.pop("rng"), keep=MOST_SEGMENTS, **draws)
+    return test_source(columns, predictions, own)
 
 
 def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
@@ -212,12 +203,13 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         yield _table("Groups", "group", ranked(content.where.group_places), content, profile)
         for test in tested.omnibus:
             yield paragraph(f"All groups together: p {reading.equals(test.pvalue)} ({test.test}).")
-        if tested.difference is not None:
-            pvalue = reading.equals(tested.difference.pvalue)
-            yield paragraph(f"That groups differ at the same predictions: p {pvalue}.")
-        if tested.together is not None:
-            pvalue = reading.equals(tested.together)
-            yield paragraph(f"All groups together or the worst, whichever is rarer: p {pvalue}.")
+        differ = None if tested.difference is None else tested.difference.pvalue
+        for pvalue, what in (
+            (differ, "That groups differ at the same predictions"),
+            (tested.together, "All groups together or the worst, whichever is rarer"),
+        ):
+            if pvalue is not None:
+                yield paragraph(f"{what}: p {reading.equals(pvalue)}.")
         yield paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is "
             f"that of {'the event' if two else 'the confidence'} in the group as a whole. The "
@@ -228,13 +220,6 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     yield from notes(content.where.notes)
 
 
-def names_places(content: Content) -> bool:
-    """Tell whether the test of all rows speaks against calibration, or a place does by itself."""
-    bound = FIRST_EVIDENCE if content.level is None else content.level
-    named = any(is_named(place, content.level) for place in content.where.places)
-    return named or content.answer.tests[0].pvalue <= bound
-
-
 def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     """Yield the tables of classes and ranges, where something is rejected.
 
@@ -243,10 +228,12 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if not names_places(content):
+    places, m, level = content.where.places, content.data.m, content.level
+    named = any(is_named(place, level) for place in places)
+    bound = FIRST_EVIDENCE if level is None else level
+    if not named and content.answer.tests[0].pvalue > bound:
         return
-    places, m = content.where.places, content.data.m
-    if not any(is_named(place, content.level) for place in places):
+    if not named:
         yield paragraph(
             "No class and no range of probability stands out by itself from what chance gives: "
             "what the tests see is spread over many of them."
@@ -259,10 +246,8 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     }
     for kind, title in kinds.items():
         of_kind = [place for place in places if place.kind == kind]
-        kept = of_kind
-        if kind == "class range":
-            kept = [place for place in of_kind if is_named(place, content.level)]
-        kept = kept[:MOST_ROWS]
+        shown = [place for place in of_kind if kind != "class range" or is_named(place, level)]
+        kept = shown[:MOST_ROWS]
         if kept:
             first = "range" if kind == "range" else "class"
             yield _table(title, first, kept, content, profile)
@@ -273,8 +258,7 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
         f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges together, "
         "which the predictions alone define, and a range holds its upper end, not its lower one; "
         "a direction is named where the p-value is "
-        f"{SPEAKS if content.level is None else content.level:g} or less and the interval leaves "
-        "out 0."
+        f"{SPEAKS if level is None else level:g} or less and the interval leaves out 0."
     )
 
 
@@ -291,12 +275,10 @@ def _table(
     header += ["E/O"] if ratio else []
     rows = []
     for place in places:
-        row = [place.name, direction(place, content, profile), *_cells(place, place.pvalue)]
-        if ratio:
-            row.append(
-                f"{place.predicted / place.observed:.2f}" if place.observed else reading.DASH
-            )
-        rows.append([*row[:1], place.part, *row[1:]] if of_class else row)
+        row = [place.name, *([place.part] if of_class else [])]
+        row += [direction(place, content, profile), *_cells(place, place.pvalue)]
+        over = f"{place.predicted / place.observed:.2f}" if place.observed else reading.DASH
+        rows.append([*row, over] if ratio else row)
     if of_class:
         header.insert(1, "range")
     return table(title, header, rows, n_text=2 + of_class, bars=_bars(places))

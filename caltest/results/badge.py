@@ -63,7 +63,7 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     claim = wording.claim_of(rows[0]) if rows else wording.CALIBRATION
     few = bool(rows) and all(wording.is_too_small(row.size) for row in rows)
     key = wording.answer(p, result.level, claim, few=few)
-    speaks = p <= (wording.FIRST_EVIDENCE if result.level is None else result.level)
+    speaks = wording.speaks(p, result.level)
     color = AGAINST.get(key.removesuffix(" evidence"), "red" if speaks else "green")
     if claim.is_good:
         size = f"{rows[0].estimate_name} below {number(rows[0].parameters['tolerance'])}"

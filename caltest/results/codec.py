@@ -100,8 +100,7 @@ def settle(record: Any) -> None:
 @cache
 def _casts(kind: type) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return the fields of a kind of record that are cast, and how."""
-    named = [(field.name, str(field.type)) for field in fields(kind) if field.init]
-    casts = ((name, _cast_of(annotation)) for name, annotation in named)
+    casts = ((field.name, _cast_of(str(field.type))) for field in fields(kind) if field.init)
     return [(name, cast) for name, cast in casts if cast is not None]
 
 
@@ -110,34 +109,14 @@ def _array(value: object, dtype: type) -> AnyArray:
     return read_only(np.array(value, dtype=dtype))
 
 
-def _number(value: Any) -> Any:
-    """Return the number of a text, such as "inf"."""
-    return float(value) if isinstance(value, str) else value
-
-
-def _tuples(value: Any) -> tuple[tuple[Any, ...], ...]:
-    """Return the tuples of lists."""
-    return tuple(map(tuple, value))
-
-
-def _floats(value: Any) -> tuple[float, ...]:
-    """Return a tuple of floats."""
-    return tuple(map(float, value))
-
-
-def _numbers(values: Mapping[str, Any]) -> Parameters:
-    """Return a read-only mapping of names to floats."""
-    return Parameters({name: float(value) for name, value in values.items()})
-
-
 CASTS: Mapping[str, Callable[[Any], Any]] = {
-    "float | None": _number,
+    "float | None": lambda value: float(value) if isinstance(value, str) else value,  # "inf"
     "float": float,
     "Floats": partial(_array, dtype=np.float64),
     "Ints": partial(_array, dtype=np.int64),
-    "tuple[float": _floats,
-    "tuple[tuple": _tuples,
-    "Mapping[str, float]": _numbers,
+    "tuple[float": lambda value: tuple(map(float, value)),
+    "tuple[tuple": lambda value: tuple(map(tuple, value)),
+    "Mapping[str, float]": lambda value: Parameters({name: float(x) for name, x in value.items()}),
     "Mapping[str, object]": Parameters,
     "tuple": tuple,
 }
@@ -151,17 +130,11 @@ def _cast_of(annotation: str) -> Callable[[Any], Any] | None:
 def _read(value: Any, annotation: str, owner: type) -> Any:
     """Return the value of a field from JSON, with the records inside it."""
     record, cast = _record_in(annotation, owner), _cast_of(annotation)
-    if record is not None and isinstance(value, list):
-        value = [_rebuilt_inside(record, item) for item in value]
-    elif record is not None and value is not None:
-        value = _rebuilt_inside(record, value)
+    if record is not None and value is not None:
+        by_fields: Any = partial(rebuilt, record)
+        own: Any = getattr(record, "from_dict", getattr(record, "of_values", by_fields))
+        value = list(map(own, value)) if isinstance(value, list) else own(value)
     return value if cast is None or value is None else cast(value)
-
-
-def _rebuilt_inside(record: Any, values: Mapping[str, Any]) -> Any:
-    """Read a record by a rule of its own, or by its fields."""
-    own = getattr(record, "from_dict", getattr(record, "of_values", partial(rebuilt, record)))
-    return own(values)
 
 
 @cache

@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
-from caltest.results.sheets import CORRECTIONS
+from caltest.results.sheets import CORRECTIONS, notes_of
 
 if TYPE_CHECKING:
     from caltest.comparison import OutOfFold
-    from caltest.results import (
-        CalibratorComparison,
-        ComparedCalibrator,
-        ComparedModel,
-        ModelComparison,
-        TestedPart,
-    )
+    from caltest.results import CalibratorComparison, ComparedCalibrator, ModelComparison
+    from caltest.results.comparison import ComparedRow, Comparison
 
 Columns = dict[str, tuple[str, ...]]
 
@@ -47,27 +42,28 @@ def sheet_of_calibrators(
     folds = f"{comparison.n_folds}-fold cross-validation"
     if comparison.n_folds == 1:
         folds = "a held-out part"
+    # Symbols of the estimates of the tests that are no proper scores.
+    tests = () if long else (test for row in rows for test in row.tests if test.test not in proper)
+    estimates = [test.estimate_name for test in tests]
+    # What is selected with all rows, and what was in the training rows of the folds.
+    counts = Counter(next((row.chosen for row in rows if row.chosen), ())).most_common()
+    text = ", ".join(f"{name} {count}" for name, count in counts)
+    in_folds = f" (in the training rows of the folds: {text})" if counts else ""
     return Sheet(
         title=f"Calibrators compared by {folds}",
         facts=(
             ("data", f"{comparison.data_name} (n = {comparison.n}, m = {comparison.m})"),
-            *_kinds(
-                rows,
-                "optimised",
-                comparison.score,
-                comparison.lens_of_measures,
-                () if long else _estimates(rows, proper),
-            ),
+            *_kinds(rows, "optimised", comparison, estimates),
             *(() if long else _calibrator_facts(comparison)),
         ),
         header=tuple(columns),
         rows=tuple(zip(*columns.values(), strict=True)),
         legend=LEGEND if not long and _kinds_of(rows) else "",
         closing=(
-            ("selected", _selected(comparison)),
+            ("selected", f"{comparison.selected}{in_folds}; best is fitted to all rows"),
             *(() if long else _calibrator_verdicts(comparison)),
             *_reasons(rows),
-            *_notes(comparison.notes),
+            *notes_of(comparison.notes),
         ),
     )
 
@@ -84,34 +80,21 @@ def sheet_out_of_fold(found: OutOfFold) -> Sheet:
         header=tuple(columns),
         rows=tuple(zip(*columns.values(), strict=True)),
         legend=LEGEND if _kinds_of(found.rows) else "",
-        closing=(*_calibrator_verdicts(found), *_reasons(found.rows), *_notes(found.notes)),
+        closing=(*_calibrator_verdicts(found), *_reasons(found.rows), *notes_of(found.notes)),
     )
 
 
 def _kinds(
-    rows: Sequence[ComparedCalibrator] | Sequence[ComparedModel],
-    name: str,
-    score: str,
-    lens: str,
-    estimates: Sequence[str] = (),
+    rows: Sequence[ComparedRow], name: str, comparison: Comparison, estimates: Sequence[str] = ()
 ) -> Pairs:
     """Say which columns are scores that may be optimised, and which errors are reported only."""
-    others = [key for key in _names_of(rows, "scores") if key != score]
-    measures = list(dict.fromkeys((*estimates, *_names_of(rows, "measures"))))
+    score, lens = comparison.score, comparison.lens_of_measures
+    others = [key for key in dict.fromkeys(k for row in rows for k in row.scores) if key != score]
+    measures = list(dict.fromkeys((*estimates, *(key for row in rows for key in row.measures))))
     lines = [(name, f"{score} (proper, like {_joined(others)})" if others else score)]
     if measures:
         lines.append(("reported only", f"{_joined(measures)} (not proper; lens of ECE: {lens})"))
     return tuple(lines)
-
-
-def _estimates(rows: Sequence[ComparedCalibrator], proper: Sequence[str]) -> list[str]:
-    """The symbols of the estimates of the tests that are no proper scores."""
-    tests = (test for row in rows for test in row.tests if test.test not in proper)
-    return [test.estimate_name for test in tests]
-
-
-def _names_of(rows: Sequence[ComparedCalibrator] | Sequence[ComparedModel], kind: str) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in getattr(row, kind)))
 
 
 def _calibrator_facts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
@@ -122,7 +105,9 @@ def _calibrator_facts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
         ("selected", rule),
     ]
     if comparison.n_fit is not None:  # JSON of earlier versions does not have it
-        facts.append(("rows", _rows(comparison)))
+        fitted = f"a map fitted to {comparison.n_fit}"
+        text = f"{comparison.n_held_out} tested, each predicted by {fitted} others"
+        facts.append(("rows", text))
     tested = next((row.tests for row in comparison.rows if row.tests), ())
     if tested:
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))
@@ -136,12 +121,6 @@ def _calibrator_facts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
     return tuple(facts)
 
 
-def _rows(comparison: CalibratorComparison | OutOfFold) -> str:
-    """How many rows were tested, and to how many the map was fitted that predicts them."""
-    fitted = f"a map fitted to {comparison.n_fit}"
-    return f"{comparison.n_held_out} tested, each predicted by {fitted} others"
-
-
 def _calibrator_columns(comparison: CalibratorComparison | OutOfFold) -> Columns:
     rows, score = comparison.rows, comparison.score
     columns = {
@@ -149,20 +128,22 @@ def _calibrator_columns(comparison: CalibratorComparison | OutOfFold) -> Columns
         "difference": tuple(_cell(row.difference) for row in rows),
         "s.e.": tuple(_cell(row.stderr) for row in rows),
     }
-    kinds = _kinds_of(rows)
-    of = {
-        kind: [
-            next((test for test in row.tests if (test.test, test.lens) == kind), None)
-            for row in rows
-        ]
-        for kind in kinds
-    }
-    if len(kinds) == 1:
-        columns |= _only_test(of[kinds[0]], comparison)
-    else:
-        for kind, tests in of.items():
-            pvalues = [None if test is None else test.adjusted for test in tests]
-            columns[_name(kind, kinds)] = _coded(pvalues)
+    kinds, level = _kinds_of(rows), comparison.level
+    by_kind = [{(test.test, test.lens): test for test in row.tests} for row in rows]
+    of = {kind: [own.get(kind) for own in by_kind] for kind in kinds}
+    pvalues = {kind: [t.adjusted if t else None for t in own] for kind, own in of.items()}
+    if len(kinds) != 1:
+        return columns | {_name(kind, kinds): _coded(own) for kind, own in pvalues.items()}
+    # The one test has its estimate and its p-values; a verdict takes the room of one.
+    tests, adjusted = of[kinds[0]], comparison.correction is not None
+    symbol = next(test.estimate_name for test in tests if test is not None)
+    columns[symbol] = tuple("" if t is None else number(t.estimate) for t in tests)
+    if adjusted and level is None:
+        columns["p-value"] = tuple("" if t is None else pvalue(t.pvalue) for t in tests)
+    columns["adjusted" if adjusted else "p-value"] = _coded(pvalues[kinds[0]])
+    if level is not None:
+        words = tuple("" if t is None else verdict(t.adjusted <= level) for t in tests)
+        columns[f"at level {number(level)}"] = words
     return columns
 
 
@@ -171,47 +152,16 @@ def _calibrator_verdicts(comparison: CalibratorComparison | OutOfFold) -> Pairs:
     kinds = _kinds_of(comparison.rows)
     if len(kinds) < 2:
         return ()
-    found = {
-        _name(kind, kinds): [
-            (row.name, test.adjusted)
-            for row in comparison.rows
-            for test in row.tests
-            if (test.test, test.lens) == kind
-        ]
-        for kind in kinds
-    }
+    found: dict[str, list[tuple[str, float | None]]] = {_name(kind, kinds): [] for kind in kinds}
+    for row in comparison.rows:
+        for test in row.tests:
+            found[_name((test.test, test.lens), kinds)].append((row.name, test.adjusted))
     return _verdicts(found, comparison.level)
 
 
 def _kinds_of(rows: Sequence[ComparedCalibrator]) -> list[tuple[str, str]]:
     """The tests that there are, by key and lens."""
     return list(dict.fromkeys((test.test, test.lens) for row in rows for test in row.tests))
-
-
-def _only_test(
-    tests: Sequence[TestedPart | None], comparison: CalibratorComparison | OutOfFold
-) -> Columns:
-    """The estimate and the p-values of the one test that there is; a verdict takes their room."""
-    symbol = next(test.estimate_name for test in tests if test is not None)
-    columns = {symbol: tuple("" if t is None else number(t.estimate) for t in tests)}
-    adjusted, level = comparison.correction is not None, comparison.level
-    if adjusted and level is None:
-        columns["p-value"] = tuple("" if t is None else pvalue(t.pvalue) for t in tests)
-    name = "adjusted" if adjusted else "p-value"
-    columns[name] = _coded([None if t is None else t.adjusted for t in tests])
-    if level is not None:
-        words = tuple("" if t is None else verdict(t.adjusted <= level) for t in tests)
-        columns[f"at level {number(level)}"] = words
-    return columns
-
-
-def _selected(comparison: CalibratorComparison) -> str:
-    """What is selected with all rows, and what was in the training rows of the folds."""
-    chosen = next((row.chosen for row in comparison.rows if row.chosen), ())
-    counts = Counter(chosen).most_common()
-    text = ", ".join(f"{name} {count}" for name, count in counts)
-    folds = f" (in the training rows of the folds: {text})" if counts else ""
-    return f"{comparison.selected}{folds}; best is fitted to all rows"
 
 
 def _reasons(rows: Sequence[ComparedCalibrator]) -> Pairs:
@@ -222,25 +172,26 @@ def sheet_of_models(comparison: ModelComparison, *, long: bool = False) -> Sheet
     """The print of compared models; the long one has all scores, parts and calibration errors."""
     rows = comparison.rows
     columns = {"model": tuple(row.name for row in rows)}
-    if long:
-        columns |= _all_scores(rows) | _parts(rows)
-    else:
-        columns |= _model_columns(comparison)
+    columns |= _all_scores(rows) if long else _model_columns(comparison)
+    for name, symbol in PARTS.items() if long else ():
+        if any(name in row.parts for row in rows):
+            columns[symbol] = tuple(_cell(row.parts.get(name)) for row in rows)
     facts = [
         ("data", f"{len(rows)} models on the same rows (n = {comparison.n}, m = {comparison.m})"),
-        *_kinds(rows, "compared by", comparison.score, comparison.lens_of_measures),
-        *(_decomposition(comparison) if long else _model_facts(comparison)),
+        *_kinds(rows, "compared by", comparison),
+        *(() if long else _model_facts(comparison)),
     ]
+    if long and comparison.decomposed:  # with the uncertainty, which all models share
+        shared = f"UNC = {number(rows[0].parts['uncertainty'])}"
+        text = f"{comparison.decomposed} = MCB - DSC + UNC (CORP), {shared}"
+        facts.append(("decomposition", text))
     return Sheet(
         title="Models compared on the same rows",
         facts=tuple(facts),
         header=tuple(columns),
         rows=tuple(zip(*columns.values(), strict=True)),
         legend="" if long else LEGEND,
-        closing=(
-            *(() if long else _model_verdicts(comparison)),
-            *_notes(comparison.notes),
-        ),
+        closing=(*(() if long else _model_verdicts(comparison)), *notes_of(comparison.notes)),
     )
 
 
@@ -313,23 +264,7 @@ def _verdicts(
     return tuple(lines)
 
 
-def _parts(rows: Sequence[ComparedModel]) -> Columns:
-    return {
-        symbol: tuple(_cell(row.parts.get(name)) for row in rows)
-        for name, symbol in PARTS.items()
-        if any(name in row.parts for row in rows)
-    }
-
-
-def _decomposition(comparison: ModelComparison) -> Pairs:
-    """The formula of the parts, with the uncertainty, which all models share."""
-    if not comparison.decomposed:
-        return ()
-    shared = number(comparison.rows[0].parts["uncertainty"])
-    return (("decomposition", f"{comparison.decomposed} = MCB - DSC + UNC (CORP), UNC = {shared}"),)
-
-
-def _all_scores(rows: Sequence[ComparedCalibrator] | Sequence[ComparedModel]) -> Columns:
+def _all_scores(rows: Sequence[ComparedRow]) -> Columns:
     """Every score and calibration error, a column each."""
     columns: Columns = {}
     for kind in ("scores", "measures"):
@@ -343,10 +278,6 @@ def _adjustment(correction: str | None, count: str) -> list[tuple[str, str]]:
     if correction is None:
         return []
     return [("adjusted", f"{CORRECTIONS.get(correction, correction)}, {count}")]
-
-
-def _notes(notes: Sequence[str]) -> Pairs:
-    return tuple(("note", note) for note in notes)
 
 
 def _name(kind: tuple[str, str], kinds: Sequence[tuple[str, str]]) -> str:

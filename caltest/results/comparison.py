@@ -52,14 +52,8 @@ class ScoreDifference:
     def reversed(self) -> ScoreDifference:
         """Return the same comparison with the two in the other order."""
         ends = [None if end is None else -end for end in (self.high, self.low)]
-        return replace(
-            self,
-            name=self.other,
-            other=self.name,
-            difference=0.0 - self.difference,
-            low=ends[0],
-            high=ends[1],
-        )
+        turned = {"name": self.other, "other": self.name, "low": ends[0], "high": ends[1]}
+        return replace(self, difference=0.0 - self.difference, **turned)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +115,7 @@ class Comparison(Table[Any]):
 
     __slots__ = ()
     score: str
+    lens_of_measures: str
 
     def __getitem__(self, key: str | int | slice) -> Any:
         """Return a row by its name or its place."""
@@ -253,20 +248,19 @@ class CalibratorComparison(Comparison):
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per calibrator; None where there is no value."""
         complete = max(self.rows, key=lambda row: (len(row.tests), len(row.measures)))
-        return [self._record(row, complete) for row in self.rows]
-
-    def _record(self, row: ComparedCalibrator, complete: ComparedCalibrator) -> dict[str, Any]:
-        values: dict[str, Any] = {"name": row.name, "calibrator": row.calibrator}
-        values |= {name: row.scores.get(name) for name in complete.scores}
-        values |= {"difference": row.difference, "stderr": row.stderr}
-        values |= {name: row.measures.get(name) for name in complete.measures}
-        own = {(test.test, test.lens): test for test in row.tests}
-        for test in complete.tests:
-            key = f"{test.test}[{test.lens}]"
-            found = own.get((test.test, test.lens))
-            for name in ("estimate", "pvalue", "adjusted"):
-                values[f"{key} {name}"] = None if found is None else getattr(found, name)
-        return values | {"chosen": ", ".join(row.chosen), "reason": row.reason}
+        records = []
+        for row in self.rows:
+            values: dict[str, Any] = {"name": row.name, "calibrator": row.calibrator}
+            values |= {name: row.scores.get(name) for name in complete.scores}
+            values |= {"difference": row.difference, "stderr": row.stderr}
+            values |= {name: row.measures.get(name) for name in complete.measures}
+            own = {(test.test, test.lens): test for test in row.tests}
+            for test in complete.tests:
+                found = own.get((test.test, test.lens))
+                for name in ("estimate", "pvalue", "adjusted"):
+                    values[f"{test.test}[{test.lens}] {name}"] = getattr(found, name, None)
+            records.append(values | {"chosen": ", ".join(row.chosen), "reason": row.reason})
+        return records
 
     def summary(self) -> Summary:
         """Return the print of all scores and calibration errors."""
@@ -383,17 +377,17 @@ class ModelComparison(Comparison):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary of plain values per model; None where there is no value."""
-        return [self._record(row) for row in self.rows]
-
-    def _record(self, row: ComparedModel) -> dict[str, Any]:
-        values: dict[str, Any] = {"name": row.name, **row.scores, **row.measures, **row.parts}
-        for name in ("difference", "stderr", "low", "high", "pvalue", "adjusted"):
-            values[name] = None if row.difference is None else getattr(row.difference, name)
-        for test, adjusted in self.tests_of(row.name):
-            key = f"{test.test}[{test.lens}]"
-            values[f"{key} estimate"] = test.estimate
-            values[f"{key} pvalue"], values[f"{key} adjusted"] = test.pvalue, adjusted
-        return values
+        records = []
+        for row in self.rows:
+            values: dict[str, Any] = {"name": row.name, **row.scores, **row.measures, **row.parts}
+            for name in ("difference", "stderr", "low", "high", "pvalue", "adjusted"):
+                values[name] = getattr(row.difference, name, None)
+            for test, adjusted in self.tests_of(row.name):
+                key = f"{test.test}[{test.lens}]"
+                values[f"{key} estimate"] = test.estimate
+                values[f"{key} pvalue"], values[f"{key} adjusted"] = test.pvalue, adjusted
+            records.append(values)
+        return records
 
     def summary(self) -> Summary:
         """Return the print of all scores, their parts, and the calibration errors."""

@@ -32,20 +32,8 @@ if TYPE_CHECKING:
 EVALUE = "e-value"  # the name of a statistic that is one
 _QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
 
-_COLUMNS = (
-    "data_name",
-    "group",
-    "test",
-    "lens",
-    "null",
-    "n",
-    "m",
-    "estimate_name",
-    "estimate",
-    "statistic_name",
-    "statistic",
-    "pvalue",
-)
+_ABOUT = ("data_name", "group", "test", "lens", "null", "n", "m")
+_COLUMNS = (*_ABOUT, "estimate_name", "estimate", "statistic_name", "statistic", "pvalue")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -192,24 +180,13 @@ class HTest(Result):
         HTest
             The result.
         """
-        resamples = outcome.distribution is not None
-        return cls(
-            statistic_name=outcome.statistic_name,
-            statistic=outcome.statistic,
-            pvalue=outcome.pvalue,
-            estimate=outcome.estimate,
-            alternative=outcome.alternative,
-            null_text=outcome.null_text,
-            is_bound=outcome.is_bound,
-            parameters=outcome.parameters,
-            n_resamples=(outcome.n_resamples or n_resamples) if resamples else None,
-            seed=seed if resamples else None,
-            stopping=outcome.stopping,
-            null_distribution=outcome.distribution,
-            replicates=outcome.replicates,
-            notes=tuple(filter(None, (note, *outcome.notes, *outcome.degenerate))),
-            **about,
-        )
+        shared = ["statistic_name", "statistic", "pvalue", "estimate", "alternative", "null_text"]
+        shared += ["is_bound", "parameters", "stopping", "replicates"]
+        about |= {name: getattr(outcome, name) for name in shared}
+        about["notes"] = tuple(filter(None, (note, *outcome.notes, *outcome.degenerate)))
+        if outcome.distribution is not None:
+            about |= {"n_resamples": outcome.n_resamples or n_resamples, "seed": seed}
+        return cls(null_distribution=outcome.distribution, **about)
 
     @property
     def rejected(self) -> bool:
@@ -263,7 +240,11 @@ class HTest(Result):
 
     def summary(self) -> Summary:
         """Return the longer print: every field, and quantiles of the null distribution."""
-        return Summary(sheets.sheet_of_summary(self, self._null_quantiles()))
+        null, quantiles = self.null_distribution, {}
+        if null is not None:
+            values = np.quantile(null, list(_QUANTILES.values())).tolist()
+            quantiles = dict(zip(_QUANTILES, values, strict=True))
+        return Summary(sheets.sheet_of_summary(self, quantiles))
 
     def confidence_interval(
         self,
@@ -429,12 +410,6 @@ class HTest(Result):
 
     def _sheet(self) -> Sheet:
         return sheets.sheet_of_test(self)
-
-    def _null_quantiles(self) -> dict[str, float]:
-        if self.null_distribution is None:
-            return {}
-        values = np.quantile(self.null_distribution, list(_QUANTILES.values()))
-        return dict(zip(_QUANTILES, values.tolist(), strict=True))
 
 
 def record(row: HTest, adjusted: float | None = None) -> dict[str, Any]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from caltest.measures import Measure
     from caltest.measures.outcome import Ends
     from caltest.nulls.base import Draws
-    from caltest.predictions import Predictions
     from caltest.render import Sheet
     from caltest.results.evidence import Counted, GradeCounts
     from caltest.results.htest import HTest
@@ -96,7 +95,12 @@ def interval_of(
     ends = chosen.compute(evidence.measure, seen, level, draws)
     if chosen.key != "cluster":  # it agrees with its own null
         ends = _agreeing(ends, test, evidence, level, draws)
-    ends = replace(ends, notes=(*independence_notes(chosen.key, seen), *ends.notes))
+    if clustered and chosen.key != "cluster":
+        note = (
+            f"rows of the same {seen.unit} are treated as independent: where they are alike, the "
+            "interval is too short; method='cluster' is for them"
+        )
+        ends = replace(ends, notes=(note, *ends.notes))
     drawn = draws if chosen.resamples else None
     return _interval(ends, test, evidence.measure, level, m=seen.m, draws=drawn)
 
@@ -123,22 +127,10 @@ def _interval(
         method=ends.method_text,
         measure=measure.title,
         name=measure.estimate_symbol,
-        data=data_line(test),
+        data=sheets.data_line(test),
         n_resamples=None if draws is None else draws.n_resamples,
         seed=None if draws is None else draws.seed,
         notes=ends.notes,
-    )
-
-
-def independence_notes(method: str, seen: Predictions) -> tuple[str, ...]:
-    """Return the warning that a method takes the rows of a cluster as independent."""
-    if not seen.has_dependence or method == "cluster":
-        return ()
-    return (
-        (
-            f"rows of the same {seen.unit} are treated as independent: where they are alike, the "
-            "interval is too short; method='cluster' is for them"
-        ),
     )
 
 
@@ -198,9 +190,3 @@ def _of_grade(test: HTest, grade: GradeCounts, level: float, method: str | None)
         )
     ends = grade.measure.grade_interval(grade.defaults, grade.n, level=level)
     return _interval(ends, test, grade.measure, level)
-
-
-def data_line(test: HTest) -> str:
-    """Return what was tested, as it prints."""
-    group = "" if test.group is None else f", group: {test.group}"
-    return f"{test.data_name} (n = {test.n}, m = {test.m}){group}, lens: {test.lens}"

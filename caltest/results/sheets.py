@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,23 +48,18 @@ def sheet_of_test(test: HTest) -> sheet.Sheet:
     hypothesis = ("alternative hypothesis", f"{against} ({test.lens})")
     if test.null in {TOLERANCE, wording.COMMON}:
         hypothesis = ("null hypothesis", f"{test.claim} ({test.lens})")
+    parts = test.components  # the most extreme first
+    rows = () if parts is None else zip(parts, parts.adjusted.tolist(), strict=True)
+    components = [
+        (row.test, f"p {sheet.equals(sheet.pvalue(adjusted))}, {row.parameters['finding']}")
+        for row, adjusted in rows
+    ]
     return sheet.Sheet(
         title=test.method,
         headline=wording.headline(test),
-        facts=(("data", _data(test)), *_settings(test.parameters), ("null", _null(test))),
+        facts=(("data", data_line(test)), *_settings(test.parameters), ("null", _null(test))),
         numbers=tuple(numbers),
-        closing=(*_components(test), hypothesis, *_notes(test)),
-    )
-
-
-def _components(test: HTest) -> sheet.Pairs:
-    """The components, the most extreme first: p-value adjusted for all, and what was found."""
-    if test.components is None:
-        return ()
-    rows = zip(test.components, test.components.adjusted.tolist(), strict=True)
-    return tuple(
-        (row.test, f"p {sheet.equals(sheet.pvalue(adjusted))}, {row.parameters['finding']}")
-        for row, adjusted in rows
+        closing=(*components, hypothesis, *notes_of(test.notes)),
     )
 
 
@@ -93,18 +88,32 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet
         facts=(*lines, ("p-value", _pvalue(test))),
         header=("under the null", test.statistic_name),
         rows=tuple((name, sheet.number(value)) for name, value in quantiles.items()),
-        closing=_notes(test),
+        closing=notes_of(test.notes),
         listing=True,
     )
 
 
 def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
     """The print of several tests, of groups the worst; the long one has sizes and settings too."""
-    shown = shown_rows(table, LONG if long else SHOWN)
+    is_grouped, every = table.noun in GROUPS, f"{len(table):,} {table.noun}"
+    shown: list[int] = table.order[: LONG if long else SHOWN].tolist() if is_grouped else []
+    shown = shown or list(range(len(table)))
     rows = [table.rows[i] for i in shown]
-    names = _name_columns(rows)
-    marks = _marks(names["group"]) if table.noun in GROUPS else {}
-    names |= {"group": tuple(marks)} if marks else {}
+    names, closing = _name_columns(rows), []
+    if is_grouped and max(map(len, names["group"])) > LONGEST:  # the grid has no room for them
+        closing = [(f"[{k}]", name) for k, name in enumerate(names["group"], start=1)]
+        names |= {"group": tuple(mark for mark, _ in closing)}
+    if table.level is not None and is_grouped:
+        rejected = f"{table.n_rejected:,} of {every}"
+        closing.append((f"rejected at level {sheet.number(table.level)}", rejected))
+    if len(rows) < len(table):
+        closing.append(("shown", f"the worst {len(rows)} of {every}; all are in to_frame()"))
+    closing += _together(table)
+    if table.light_bounds is not None:
+        yellow, orange, red = map(sheet.number, table.light_bounds)
+        what = "more" if all(row.side for row in table.rows) else "more or fewer"
+        rule = f"yellow at most {yellow}, orange at most {orange}, red at most {red}"
+        closing.append(("traffic lights", f"{what} defaults than predicted, by p-value: {rule}"))
     columns = names | _number_columns(table, shown, long=long)
     return sheet.Sheet(
         title=_shared(row.method for row in rows) or "Tests of calibration",
@@ -114,13 +123,7 @@ def sheet_of_table(table: HTestTable, *, long: bool = False) -> sheet.Sheet:
         rows=tuple(zip(*columns.values(), strict=True)),
         n_text=len(names),
         legend=sheet.LEGEND,
-        closing=(
-            *marks.items(),
-            *_count(table, len(rows)),
-            *_together(table),
-            *_lights(table),
-            *_table_notes(table),
-        ),
+        closing=(*closing, *_table_notes(table)),
     )
 
 
@@ -129,27 +132,6 @@ def sizes_of(rows: Sequence[HTest]) -> tuple[Gap, ...]:
     found = tuple(row.size for row in rows if row.size is not None)
     is_grouped = all(row.group is not None and row.counts is None for row in rows)
     return found if is_grouped and len(found) == len(rows) else ()
-
-
-def _marks(names: Sequence[str]) -> dict[str, str]:
-    """Number names that the grid has no room for."""
-    is_long = max(map(len, names)) > LONGEST
-    return {f"[{k}]": name for k, name in enumerate(names, start=1)} if is_long else {}
-
-
-def shown_rows(table: HTestTable, most: int) -> list[int]:
-    """The numbers of the rows that are printed: of groups the worst, of other tests all."""
-    order: list[int] = table.order[:most].tolist() if table.noun in GROUPS else []
-    return order or list(range(len(table)))
-
-
-def _count(table: HTestTable, shown: int) -> Iterator[tuple[str, str]]:
-    """How many groups are rejected, and how many are shown where these are not all."""
-    every = f"{len(table):,} {table.noun}"
-    if table.level is not None and table.noun in GROUPS:
-        yield f"rejected at level {sheet.number(table.level)}", f"{table.n_rejected:,} of {every}"
-    if shown < len(table):
-        yield "shown", f"the worst {shown} of {every}; all are in to_frame()"
 
 
 def pvalue_of(test: HTest) -> str:
@@ -169,7 +151,8 @@ def _pvalue(test: HTest) -> str:
     return pvalue_of(test) + least
 
 
-def _data(test: HTest) -> str:
+def data_line(test: HTest) -> str:
+    """What was tested."""
     group = "" if test.group is None else f", group: {test.group}"
     return f"{test.data_name} (n = {test.n}, m = {test.m}){group}, lens: {test.lens}"
 
@@ -203,8 +186,9 @@ def _settings(parameters: Mapping[str, object]) -> sheet.Pairs:
     return tuple(lines)
 
 
-def _notes(test: HTest) -> sheet.Pairs:
-    return tuple(("note", note) for note in test.notes)
+def notes_of(notes: Sequence[str]) -> sheet.Pairs:
+    """The notes of a result, a line each."""
+    return tuple(("note", note) for note in notes)
 
 
 def _name_columns(rows: Sequence[HTest]) -> Columns:
@@ -230,9 +214,17 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
             "" if row.n_resamples is None else str(row.n_resamples) for row in rows
         )
     if sizes := sizes_of(rows):
-        cells = [_gap_cells(one.predicted, one.observed, one.low, one.high) for one in sizes]
-        columns |= zip(NUMBERS[1:], zip(*cells, strict=True), strict=True)
-    columns |= _parameter_columns(rows, None if long else table.columns)
+        columns["predicted"] = tuple(f"{100 * one.predicted:.1f}" for one in sizes)
+        columns["observed"] = tuple(f"{100 * one.observed:.1f}" for one in sizes)
+        gaps = (100 * (one.observed - one.predicted) for one in sizes)
+        columns["gap"] = tuple(f"{gap:+z.1f}" for gap in gaps)
+        columns["95 %"] = tuple(f"[{100 * one.low:z.1f}, {100 * one.high:z.1f}]" for one in sizes)
+    names = dict.fromkeys(name for row in rows for name in row.parameters)
+    for name in (name for name in names if long or name in table.columns):
+        values = [row.parameters.get(name) for row in rows]
+        cells = tuple("" if value is None else sheet.number(value) for value in values)
+        if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
+            columns[name] = cells
     name = _shared(row.estimate_name for row in rows) or "estimate"
     columns[name] = tuple(sheet.number(row.estimate) for row in rows)
     if any(row.statistic_name != row.estimate_name for row in rows):
@@ -251,28 +243,6 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     return columns
 
 
-def _gap_cells(predicted: float, observed: float, low: float, high: float) -> tuple[str, ...]:
-    """Write prediction, share and gap, in per cent and points, and the interval of the gap."""
-    return (
-        f"{100 * predicted:.1f}",
-        f"{100 * observed:.1f}",
-        f"{100 * (observed - predicted):+z.1f}",
-        f"[{100 * low:z.1f}, {100 * high:z.1f}]",
-    )
-
-
-def _parameter_columns(rows: Sequence[HTest], wanted: Sequence[str] | None) -> Columns:
-    """The numbers among the parameters that differ between the rows, all or those wanted."""
-    columns = {}
-    names = dict.fromkeys(name for row in rows for name in row.parameters)
-    for name in (name for name in names if wanted is None or name in wanted):
-        values = [row.parameters.get(name) for row in rows]
-        cells = tuple("" if value is None else sheet.number(value) for value in values)
-        if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
-            columns[name] = cells
-    return columns
-
-
 def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     """The lines that hold for every row, and how the p-values were adjusted."""
     rows = table.tests or table.rows[:1]
@@ -282,36 +252,26 @@ def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
         for name, value in first.parameters.items()
         if all(row.parameters.get(name) == value for row in rows)
     }
-    facts = [("data", _table_data(table, rows, shown=columns)), *_groups(table)]
+    facts, is_grouped = [("data", _table_data(table, rows, shown=columns))], table.noun in GROUPS
+    count, noun, adjusted_for = len(table), table.noun, f"{len(table)} test{'s' * (len(table) > 1)}"
+    if is_grouped:  # of which columns, how large, and why adjusted so where nobody asked for it
+        sizes = np.quantile(table.row_counts, (0, 0.5, 1))
+        least, middle, most = (f"{value:,.0f}" for value in sizes)
+        of = " x ".join(table.by or ("group",))
+        facts.append((noun, f"{count:,} of {of}, {least} to {most} rows, median {middle}"))
+        why = {"joint": " whose redrawn statistics are kept"}
+        if not table.tests:
+            shared_rows = ", which may share rows" if noun == "segments" else " that share no row"
+            why["holm"] = f"{shared_rows}; redrawn statistics are not kept"
+        adjusted_for = f"{count:,} {noun}{why.get(table.correction or '', '')}"
     facts += [*_settings(shared), ("null", _table_null(rows))]
     if all(row.null == TOLERANCE for row in rows):
         facts.append(("null hypothesis", ", ".join(dict.fromkeys(row.claim for row in rows))))
     facts += _sides(rows)
     key = table.correction or ""
-    name = CORRECTIONS.get(key, key) or ("not at all" if table.noun in GROUPS else "")
-    facts.append(("adjusted", name and f"{name}, {_adjusted(table)}"))
+    name = CORRECTIONS.get(key, key) or ("not at all" if is_grouped else "")
+    facts.append(("adjusted", name and f"{name}, {adjusted_for}"))
     return tuple((name, value) for name, value in facts if value)
-
-
-def _groups(table: HTestTable) -> Iterator[tuple[str, str]]:
-    """How many groups there are, of which columns, and how large they are."""
-    if table.noun in GROUPS:
-        sizes = np.quantile(table.row_counts, (0, 0.5, 1))
-        least, middle, most = (f"{value:,.0f}" for value in sizes)
-        columns = " x ".join(table.by or ("group",))
-        yield table.noun, f"{len(table):,} of {columns}, {least} to {most} rows, median {middle}"
-
-
-def _adjusted(table: HTestTable) -> str:
-    """What p-values are adjusted for, and why by this method where nobody asked for another."""
-    count = len(table)
-    if table.noun not in GROUPS:
-        return f"{count} test{'s' * (count > 1)}"
-    why = {"joint": " whose redrawn statistics are kept"}
-    if not table.tests:
-        shared = ", which may share rows" if table.noun == "segments" else " that share no row"
-        why["holm"] = f"{shared}; redrawn statistics are not kept"
-    return f"{count:,} {table.noun}{why.get(table.correction or '', '')}"
 
 
 def _sides(rows: Sequence[HTest]) -> sheet.Pairs:
@@ -370,10 +330,8 @@ def _together(table: HTestTable) -> sheet.Pairs:
     lines = [(every, text)] if text else []
     for test in tests:
         lens = "" if _shared(test.lens for test in tests) else f", {test.lens}"
-        value = pvalue_of(test)
-        numbers = (
-            f"{test.statistic_name} = {sheet.number(test.statistic)}, p-value {sheet.equals(value)}"
-        )
+        value = f"{test.statistic_name} = {sheet.number(test.statistic)}"
+        numbers = f"{value}, p-value {sheet.equals(pvalue_of(test))}"
         if test.level is not None:
             numbers += f", {sheet.verdict(test.rejected)} at level {sheet.number(test.level)}"
         name = f"{test.test}{lens}" if several else every
@@ -394,19 +352,6 @@ def _together(table: HTestTable) -> sheet.Pairs:
     return tuple(lines)
 
 
-def _lights(table: HTestTable) -> sheet.Pairs:
-    """What the colours of the rows stand for."""
-    if table.light_bounds is None:
-        return ()
-    yellow, orange, red = map(sheet.number, table.light_bounds)
-    what = "more" if all(row.side for row in table.rows) else "more or fewer"
-    rule = (
-        f"{what} defaults than predicted, by p-value: yellow at most {yellow}, orange at most "
-        f"{orange}, red at most {red}"
-    )
-    return (("traffic lights", rule),)
-
-
 def _table_notes(table: HTestTable) -> sheet.Pairs:
     """Each note once, with the rows that it belongs to unless it belongs to all."""
     rows = table.tests or table.rows[:1]
@@ -421,7 +366,7 @@ def _table_notes(table: HTestTable) -> sheet.Pairs:
     return tuple(
         ("note", note if len(own) == everywhere else f"{', '.join(dict.fromkeys(own))}: {note}")
         for note, own in owners.items()
-    ) + tuple(("note", note) for note in table.notes)
+    ) + notes_of(table.notes)
 
 
 def _shared(values: Iterable[str]) -> str:
@@ -431,9 +376,6 @@ def _shared(values: Iterable[str]) -> str:
 
 
 GAPS = "in per cent and percentage points; gap = observed - predicted, each interval by itself"
-
-
-NUMBERS = ("n", "predicted", "observed", "gap", "95 %")
 
 
 GROUPS = ("groups", "segments")  # nouns of rows of which the worst are printed
@@ -460,7 +402,7 @@ def sheet_of_interval(interval: Interval) -> Sheet:
         title=f"{100 * interval.level:g} percent confidence interval: {interval.measure}",
         facts=(("data", interval.data), ("method", text)),
         numbers=((interval.name, number(interval.estimate)), ("interval", ends)),
-        closing=tuple(("note", note) for note in interval.notes),
+        closing=notes_of(interval.notes),
     )
 
 
@@ -472,10 +414,7 @@ def sheet_of_witness(witness: Witness, regions: Sequence[Region], n_regions: int
             "too high" if region.gap < 0 else "too low",
             f"{'[' if region.low == 0 else '('}{number(region.low)}, {number(region.high)}]",
             str(region.n),
-            number(region.mean),
-            number(region.observed),
-            number(region.gap),
-            number(region.contribution),
+            *map(number, (region.mean, region.observed, region.gap, region.contribution)),
         )
         for region in regions
     )

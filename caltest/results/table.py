@@ -302,15 +302,10 @@ class GroupRows(Sequence[HTest]):
             return tuple(self[g] for g in range(len(self))[index])
         test, g = self.test, range(len(self))[index]
         is_value = len(test.by) == 1 and not test.overlap
-        return replace(
-            test.row,
-            statistic=float(test.statistics[g]),
-            estimate=float(test.statistics[g]),
-            pvalue=float(test.pvalues[g]),
-            n=int(test.sizes[g]),
-            group=test.values[g][0] if is_value else test.name(g),
-            size=test.gap_of(g),
-        )
+        statistic, p, n = float(test.statistics[g]), float(test.pvalues[g]), int(test.sizes[g])
+        about: dict[str, Any] = {"size": test.gap_of(g)}
+        about["group"] = test.values[g][0] if is_value else test.name(g)
+        return replace(test.row, statistic=statistic, estimate=statistic, pvalue=p, n=n, **about)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -478,15 +473,11 @@ class GroupsTest(HTestTable):
         """
         from caltest.measures.gap import Gap
 
-        shared = cast("Gap", self.row.size)
-        measured = Gap.of(
-            kind=shared.kind,
-            name=shared.name,
-            n=int(self.sizes[g]),
-            predicted=float(self.predicted[g]),
-            observed=float(self.events[g] / self.sizes[g]),
-            deviation=float(self.deviation[g]),
-        )
+        shared, n = cast("Gap", self.row.size), int(self.sizes[g])
+        sums = {"predicted": self.predicted[g], "observed": self.events[g] / n}
+        sums |= {"deviation": self.deviation[g]}
+        numbers = {name: float(value) for name, value in sums.items()}
+        measured = Gap.of(kind=shared.kind, name=shared.name, n=n, **numbers)
         return replace(measured, low=float(self.low[g]), high=float(self.high[g]))
 
     def plot(self, kind: str | None = "funnel", *, rows: int = 20, ax: Axes | None = None) -> Axes:

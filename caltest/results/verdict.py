@@ -17,12 +17,11 @@ from caltest.results import wording
 from caltest.results.codec import NEVER
 from caltest.results.evidence import required
 from caltest.results.printable import Result, given
-from caltest.types import Flags, Floats, Labels, Singles
+from caltest.types import Floats, Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.measures.bound import BoundMeasure
     from caltest.measures.gap import Gap
     from caltest.render import Sheet
     from caltest.results.htest import HTest
@@ -165,7 +164,10 @@ def verdict_of_test(
     if found:
         sentences += [("events", text) for text in _coefficients(test, n_jobs)]
     elif claim is wording.CALIBRATION:
-        sentences += [("detectable", text) for text in _detectable(test, n_jobs)]
+        with suppress(NotApplicable):
+            could = detectable(test, n_jobs)
+            text = wording.detectable_in_words(could, test.n, test.level or LEVEL)
+            sentences.append(("detectable", text))
     rows: dict[str, Any] = {"headline": wording.headline(test, p), "few": few, "size": test.size}
     return _verdict(test, p, claim, sentences, places, shown=test, **rows)
 
@@ -176,7 +178,13 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
     worst, rows = table.rows[table.order[0]], table.tests or table.rows[:2]
     claim = wording.claim_of(worst)
     few = bool(table.tests) and all(wording.is_too_small(row.size) for row in rows)
-    places = tuple(_places_of_rows(table, p))
+    bound, places = SPEAKS if table.level is None else table.level, []
+    order = table.order[: None if table.tests else MOST_PLACES].tolist()
+    for i in () if p > bound or claim.is_good else order:  # what is rejected, the worst first
+        own = worst_range(wording.picked(table.rows[i], table))
+        for place in wording.places_of(table, [i] if table.adjusted[i] <= bound else []):
+            name = place.name if own is None else f"{place.name}, {own.name}"
+            places.append(replace(own or place, kind=place.kind, name=name, pvalue=place.pvalue))
     first, rest = wording.told_of_table(table, p)
     told = [replace(place, name=wording.place_of_table(place, table)) for place in places]
     sentences = [("answer", first), *_where(told, rest)]
@@ -191,7 +199,11 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
-    places = tuple(_places_of_segments(test, p))
+    bound = (
+        SPEAKS if test.level is None else test.level
+    )  # the worst that is rejected, then clear ones
+    rejected = [test.place(row) for row in test.rows if max(row.adjusted, p) <= bound]
+    places = rejected[:1] + [one for one in rejected[1:] if one.is_clear][: MOST_PLACES - 1]
     told = wording.told_of_segments(test, p)
     sentences = [("answer", told[0]), *_where(places, told[1])]
     headline = wording.with_worst(told)
@@ -222,7 +234,7 @@ def _verdict(
     **rows: Any,
 ) -> Verdict:
     """Return the verdict of a result."""
-    named = ("n", "m", "data_name")
+    rows = rows or {name: getattr(found, name) for name in ("n", "m", "data_name")}
     notes = () if shown is None else shown.notes
     weights = [("note", note) for note in notes if note.startswith(wording.WEIGHTED)]
     return Verdict(
@@ -234,7 +246,7 @@ def _verdict(
         shown=shown,
         places=tuple(places),
         sentences=(*sentences, *weights),
-        **(rows or {name: getattr(found, name) for name in named}),
+        **rows,
     )
 
 
@@ -253,7 +265,10 @@ def together(
         Whether small p-values speak for the model: then it is the part with the largest that leads.
     """
     verdicts = [part for _, part in parts]
-    lead = max(verdicts, key=lambda one: one.pvalue) if equivalence else min(verdicts, key=_rank)
+    if equivalence:
+        lead = max(verdicts, key=lambda one: one.pvalue)
+    else:  # of equals one that names a direction
+        lead = min(verdicts, key=lambda one: (one.pvalue, not (one.size and one.size.is_clear)))
     whole = parts[0][1]
     card = dict(whole.sentences) | {"answer": dict(lead.sentences)["answer"]}
     if lead is not whole:
@@ -278,26 +293,7 @@ def together(
     return replace(lead, places=gaps, sentences=tuple(sentences), **about)
 
 
-def _rank(verdict: Verdict) -> tuple[float, bool]:
-    """Put the smallest p-value first; of equals one that names a direction."""
-    return verdict.pvalue, verdict.size is None or not verdict.size.is_clear
-
-
 # ---- where --------------------------------------------------------------------------------------
-
-
-def _places_of_rows(table: HTestTable, whole: float) -> Iterator[Gap]:
-    """Yield the rows of a table that are rejected, the worst first; none where `whole` is not."""
-    bound = SPEAKS if table.level is None else table.level
-    if whole > bound or wording.claim_of(table.rows[0]).is_good:
-        return
-    most = None if table.tests else MOST_PLACES
-    found = [i for i in table.order[:most].tolist() if table.adjusted[i] <= bound]
-    for i in found:
-        own = worst_range(wording.picked(table.rows[i], table))
-        for place in wording.places_of(table, [i]):
-            name = place.name if own is None else f"{place.name}, {own.name}"
-            yield replace(own or place, kind=place.kind, name=name, pvalue=place.pvalue)
 
 
 def worst_range(row: HTest) -> Gap | None:
@@ -305,13 +301,6 @@ def worst_range(row: HTest) -> Gap | None:
     if row.size is None or row.size.is_clear:
         return None
     return next((place for place in row.places if place.is_clear), None)
-
-
-def _places_of_segments(test: SegmentsTest, whole: float) -> Iterator[Gap]:
-    """Yield the worst segment that is rejected, then clear ones; none where `whole` is not."""
-    bound = SPEAKS if test.level is None else test.level
-    rejected = [test.place(row) for row in test.rows if max(row.adjusted, whole) <= bound]
-    yield from rejected[:1] + [one for one in rejected[1:] if one.is_clear][: MOST_PLACES - 1]
 
 
 # ---- how large, and what could have been found -------------------------------------------------
@@ -343,15 +332,7 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
         yield wording.slope_in_words(test.size, found, weighted=weighted)
 
 
-def _detectable(test: HTest, n_jobs: int | None) -> Iterator[str]:
-    with suppress(NotApplicable):
-        found = detectable(test, n_jobs)
-        yield wording.detectable_in_words(found, test.n, test.level or LEVEL)
-
-
 # ---- What a test could have found with the rows at hand: the smallest errors with a power of 80 %
-
-Truth = Callable[[Floats, float], Floats]
 
 POWER = 0.8
 LEVEL = 0.05
@@ -402,45 +383,43 @@ def detectable(test: HTest, n_jobs: int | None = None) -> tuple[Detectable, ...]
         )
     seen = evidence.seen
     bound = evidence.measure.bind(seen, n_jobs)
-    decide = _decision(bound, test.null_distribution, test.alternative, test.level or LEVEL)
+    ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
+    sides = 2 if test.alternative == "two-sided" else 1
+    most = max(int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1))), 1)
     rng = np.random.default_rng(evidence.seed)
     count = int(np.clip(NUMBERS / (seen.n * seen.m), FEWEST, MOST))
     uniform = rng.random((count, len(bound.label_probs)), dtype=np.float32)
 
     def power(probs: Floats) -> float:
-        labels = _labels(probs if bound.order is None else probs[bound.order], uniform)
-        return float(decide(bound.combine(bound.statistics(labels, n_jobs))).mean())
+        # Labels (B, n) of the same uniform numbers for all truths, so that power rises.
+        probs = probs if bound.order is None else probs[bound.order]
+        labels: Labels = np.zeros(uniform.shape, dtype=label_dtype(seen.m))
+        for limit in np.cumsum(probs, axis=1)[:, :-1].T:
+            labels += uniform > limit
+        values = bound.comparable(bound.combine(bound.statistics(labels, n_jobs)))
+        far = values > ordered[-most]
+        return float(np.mean(far | (values < ordered[most - 1]) if sides == 2 else far))
 
     rows = event_rows(seen)
     weight = np.ones(seen.n) if rows.weight is None else rows.weight
     found = []
-    for kind, truth, ends in _kinds(seen.m, float(np.average(rows.probs, weights=weight))):
-        size = _smallest(lambda x, truth=truth: power(truth(seen.probs, x)), *ends)  # type: ignore[misc]
+    # The errors that are sought, and the least and the largest of them.
+    logs = np.log(np.maximum(seen.probs, LEAST_PROB))
+    side = np.array([0.0, 1.0 if np.average(rows.probs, weights=weight) < 0.5 else -1.0])
+    kinds: list[tuple[str, Callable[[float], Floats], tuple[float, float]]] = [
+        ("gap", lambda a: softmax(logs, 1.0, side * a), (0.0, 6.0)),
+        ("slope", lambda b: softmax(logs, b), (1.0, 0.0)),
+    ]
+    if seen.m > 2:
+        kinds = [("temperature", lambda T: softmax(logs, 1.0 / T), (1.0, 20.0))]
+    for kind, truth, ends in kinds:
+        size = _smallest(lambda x, truth=truth: power(truth(x)), *ends)  # type: ignore[misc]
         if size is not None:
-            true = truth(seen.probs, size)
+            true = truth(size)
             chance = true[:, 1] if seen.m == 2 else true[np.arange(seen.n), seen.predicted]
             gap = float(np.average(chance - rows.probs, weights=weight))
             found.append(Detectable(kind=kind, size=abs(gap) if kind == "gap" else size, gap=gap))
     return tuple(found)
-
-
-def _kinds(m: int, mean: float) -> list[tuple[str, Truth, tuple[float, float]]]:
-    """The errors that are sought, and the least and the largest of them."""
-    if m > 2:
-        return [("temperature", lambda p, T: softmax(_log(p), 1.0 / T), (1.0, 20.0))]
-    side = 1.0 if mean < 0.5 else -1.0
-
-    def shifted(p: Floats, a: float) -> Floats:
-        return softmax(_log(p), 1.0, np.array([0.0, side * a]))
-
-    return [
-        ("gap", shifted, (0.0, 6.0)),
-        ("slope", lambda p, b: softmax(_log(p), b), (1.0, 0.0)),
-    ]
-
-
-def _log(p: Floats) -> Floats:
-    return np.log(np.maximum(p, LEAST_PROB))
 
 
 def _smallest(power: Callable[[float], float], calibrated: float, largest: float) -> float | None:
@@ -456,28 +435,3 @@ def _smallest(power: Callable[[float], float], calibrated: float, largest: float
         else:
             largest = middle
     return largest
-
-
-def _labels(probs: Floats, uniform: Singles) -> Labels:
-    """Draw labels (B, n): the same uniform numbers for all truths, so that power rises."""
-    labels = np.zeros(uniform.shape, dtype=label_dtype(probs.shape[1]))
-    limits = np.cumsum(probs, axis=1)[:, :-1].T
-    for limit in limits:
-        labels += uniform > limit
-    return labels
-
-
-def _decision(
-    bound: BoundMeasure, null: Floats, alternative: str, level: float
-) -> Callable[[Floats], Flags]:
-    """Return the test at a level, of statistics against those of redrawn labels."""
-    ordered = np.sort(bound.comparable(np.asarray(null)))
-    sides = 2 if alternative == "two-sided" else 1
-    most = max(int(np.floor(level / sides * (ordered.size + 1))), 1)
-
-    def decide(values: Floats) -> Flags:
-        values = bound.comparable(values)
-        far = values > ordered[-most]
-        return np.asarray(far | (values < ordered[most - 1]) if sides == 2 else far)
-
-    return decide

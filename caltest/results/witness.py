@@ -17,9 +17,8 @@ from caltest.predictions.tables import frame_of_records
 from caltest.results import sheets
 from caltest.results.codec import plain
 from caltest.results.evidence import required
-from caltest.results.interval import data_line
 from caltest.results.printable import Printable
-from caltest.types import AnyArray, Floats
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,33 +31,6 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 BINS = 5
-
-
-def check_prediction_points(points: object, classes: AnyArray) -> Floats:
-    """Check predictions as the lens shows them, at which a function is evaluated, (q, m).
-
-    Parameters
-    ----------
-    points : array_like, shape (q, m) or (q,)
-        In one dimension, P(class 1) of two.
-    classes : ndarray, shape (m,)
-        The classes under the lens.
-
-    Returns
-    -------
-    ndarray, shape (q, m)
-        The points.
-
-    Raises
-    ------
-    InvalidInput
-        If they are not on the simplex of these classes.
-    """
-    values = check_probs(as_array(points, "points"), name="points")
-    if values.shape[1] == len(classes):
-        return values
-    rule = f"points must have a column for each of the {len(classes)} classes under the lens"
-    raise invalid(rule, f"{values.shape[1]} columns", f"pass shape (q, {len(classes)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +152,10 @@ class Witness(Printable):
         InvalidInput
             If a point is not on the simplex.
         """
-        values = check_prediction_points(points, self.classes)
+        values, m = check_probs(as_array(points, "points"), name="points"), len(self.classes)
+        if values.shape[1] != m:
+            rule = f"points must have a column for each of the {m} classes under the lens"
+            raise invalid(rule, f"{values.shape[1]} columns", f"pass shape (q, {m})")
         return np.asarray(self._embedding.at(values) / self.kce)
 
     def curve(self, points: int = 101) -> tuple[Floats, Floats]:
@@ -260,7 +235,14 @@ class Witness(Printable):
             Those with rows; their contributions add up to `skce`.
         """
         check_integer(bins, "bins")
-        found = _regions(self._embedding, bins)
+        predictions, parts = self._embedding.predictions, self._embedding.contributions
+        classes = range(predictions.m)
+        if predictions.m == 2:
+            classes, parts = range(1, 2), parts.sum(axis=1, keepdims=True) * [1, 1]
+        weight = self._embedding.weight
+        found = [
+            one for k in classes for one in _regions_of(predictions, weight, parts[:, k], k, bins)
+        ]
         return tuple(sorted(found, key=lambda region: -region.contribution))
 
     def by_class(self) -> tuple[Region, ...]:
@@ -282,7 +264,11 @@ class Witness(Printable):
         data frame or Arrow table
             One row per region.
         """
-        records = [_record(region) for region in self.regions(bins)]
+        records = []
+        for region in self.regions(bins):
+            own = asdict(region)
+            del own["noise"]
+            records.append({"class": own.pop("name"), "direction": region.direction, **own})
         return frame_of_records(records, backend or self._embedding.predictions.library)
 
     def _sheet(self) -> Sheet:
@@ -305,16 +291,7 @@ def witness_of(test: HTest, n_jobs: int | None) -> Witness:
     embedding = Embedding(evidence.seen, measure.witness_kernel, n_jobs)
     parameters = embedding.kernel.parameters
     kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
-    return Witness(embedding, data=data_line(test), kernel=kernel)
-
-
-def _regions(embedding: Embedding, bins: int) -> Iterator[Region]:
-    predictions, contributions = embedding.predictions, embedding.contributions
-    classes = range(predictions.m)
-    if predictions.m == 2:
-        classes, contributions = range(1, 2), contributions.sum(axis=1, keepdims=True) * [1, 1]
-    for k in classes:
-        yield from _regions_of(predictions, embedding.weight, contributions[:, k], k, bins)
+    return Witness(embedding, data=sheets.data_line(test), kernel=kernel)
 
 
 def _regions_of(
@@ -333,9 +310,3 @@ def _regions_of(
         part = float(parts[b])
         sd = float(noise[b] / mass[b])
         yield Region(plain(name), *ends, int(count[b]), mean, share, share - mean, part, sd)
-
-
-def _record(region: Region) -> dict[str, Any]:
-    record = asdict(region)
-    del record["noise"]
-    return {"class": record.pop("name"), "direction": region.direction, **record}

@@ -60,50 +60,32 @@ class Claim:
     is_good: bool = False
 
 
-CALIBRATION = Claim(
-    "against calibration",
-    "Not calibrated",
-    "Calibration is not rejected",
-    ("not calibrated", "not rejected"),
-)
-
+KEYS = "not calibrated", "not rejected"
+CALIBRATION = Claim("against calibration", "Not calibrated", "Calibration is not rejected", KEYS)
 COMMON = "common curve"  # the null of the test that groups do not differ
-
-DIFFERENCE = Claim(
-    "that groups differ",
-    "Groups differ",
-    "No difference between groups is shown",
-    ("different", "not rejected"),
-)
+UNLIKE = "No difference between groups is shown", ("different", "not rejected")
+DIFFERENCE = Claim("that groups differ", "Groups differ", *UNLIKE)
 
 
 def claim_of(test: HTest) -> Claim:
     """What the p-value of a test is about: calibration, one side of it, a tolerance, groups."""
     if test.null == COMMON:
         return DIFFERENCE
-    if test.null == "tolerance":
-        return _claim_of_tolerance(test)
+    if test.null == "tolerance":  # that the error is below it, or above
+        is_good = test.alternative == "less"
+        side, word = ("below", "within") if is_good else ("above", "beyond")
+        size = f"{side} {number(test.parameters['tolerance'])}"
+        told = f"the {test.estimate_name} is {size}"
+        decided = f"{capital(word)} the tolerance: {told}"
+        kept = f"The {test.estimate_name} is not shown to be {size}"
+        keys = f"{word} tolerance", "not shown within tolerance" if is_good else "not rejected"
+        return Claim(f"that {told}", decided, kept, keys, is_good)
     if test.side:
         wrong = test.side.partition(":")[0]
         what, _, key = wrong.partition(" is ")
         kept = f"{capital(what)} is not shown to be {key}"
         return Claim(f"that {wrong}", capital(wrong), kept, (key, "not rejected"))
     return CALIBRATION
-
-
-def _claim_of_tolerance(test: HTest) -> Claim:
-    """What the test of a tolerance is about: an error below it, or above."""
-    is_good = test.alternative == "less"
-    side, word = ("below", "within") if is_good else ("above", "beyond")
-    size = f"{side} {number(test.parameters['tolerance'])}"
-    told = f"the {test.estimate_name} is {size}"
-    return Claim(
-        f"that {told}",
-        f"{capital(word)} the tolerance: {told}",
-        f"The {test.estimate_name} is not shown to be {size}",
-        (f"{word} tolerance", "not shown within tolerance" if is_good else "not rejected"),
-        is_good,
-    )
 
 
 def answer(pvalue: float, level: float | None, claim: Claim, *, few: bool = False) -> str:
@@ -141,7 +123,7 @@ def answer_in_words(
         return f"{told}: too few rows to tell (n = {n})" if key == "too few rows" else told
     if key == "too few rows":
         return f"Too few rows to tell ({numbers}, n = {n})"
-    return f"{key[0].upper()}{key[1:]} {claim.evidence} ({numbers})"
+    return f"{capital(key)} {claim.evidence} ({numbers})"
 
 
 def short(pvalue: float) -> str:
@@ -220,14 +202,10 @@ def numbers_in_words(size: Gap) -> tuple[str, str, str]:
     digits = decimals(size)
     sign = -1.0 if size.high < 0 else 1.0
     low, high = sorted((sign * size.low, sign * size.high))
-    gap, low_end, high_end = (
-        f"{100 * value:z.{digits}f}" for value in (sign * size.gap, low, high)
-    )
-    predicted, observed = (
-        f"{100 * value:.{digits}f} %" for value in (size.predicted, size.observed)
-    )
+    gap, *ends = (f"{100 * value:z.{digits}f}" for value in (sign * size.gap, low, high))
+    predicted, observed = (f"{100 * x:.{digits}f} %" for x in (size.predicted, size.observed))
     together = " simultaneously" if size.is_simultaneous else ""
-    return predicted, observed, f"gap {gap} points, {low_end} to {high_end}{together}"
+    return predicted, observed, f"gap {gap} points, {' to '.join(ends)}{together}"
 
 
 def decimals(size: Gap) -> int:
@@ -302,8 +280,7 @@ def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
 
 def with_worst(told: tuple[str, str], word: str = "Worst") -> str:
     """The answer on several parts, and the one that is farthest out where it is told."""
-    first, worst = told
-    return f"{first} {word} is {worst}" if worst else first
+    return f"{told[0]} {word} is {told[1]}" if told[1] else told[0]
 
 
 def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
@@ -315,12 +292,13 @@ def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, 
     few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
     told = f"{called(name_of(row, rows), rows)}. {direction(picked(row, table), least)}".rstrip()
-    bound = bound_of(whole, table.level)
+    bound = table.level
+    if bound is None:  # weak evidence counts where all give no more
+        bound = FIRST_EVIDENCE if EVIDENCE[1][0] < whole <= FIRST_EVIDENCE else EVIDENCE[1][0]
+    count = int((table.adjusted <= bound).sum())
     if claim.is_good:
-        count = int((table.adjusted <= bound).sum())
         return f"{first}: shown in {count or 'none'} of {len(table)} {noun}.", told
     worst_told = told if whole <= bound else ""
-    count = int((table.adjusted <= bound).sum())
     every = f"{len(table):,} {noun}"
     if not count:
         where = f" for all together, in none of {every} by itself"
@@ -350,31 +328,26 @@ def places_of(table: HTestTable, numbers: Iterable[int]) -> Iterator[Gap]:
         if row.size is not None:
             named = None if row.group is None else str(row.group)
             whose: dict[str, Any] = {"segment" if kind == "segment" else "group": named}
-            yield replace(
-                row.size,
-                kind=kind,
-                name=name_of(row, rows),
-                pvalue=float(table.adjusted[i]),
-                where=Where(lens=row.lens, **whose),
-            )
-
-
-def bound_of(pvalue: float, level: float | None) -> float:
-    """The largest adjusted p-value that counts: that of weak evidence where all give no more."""
-    some = EVIDENCE[1][0]
-    if level is not None:
-        return level
-    return FIRST_EVIDENCE if some < pvalue <= FIRST_EVIDENCE else some
+            name, where = name_of(row, rows), Where(lens=row.lens, **whose)
+            p = float(table.adjusted[i])
+            yield replace(row.size, kind=kind, name=name, pvalue=p, where=where)
 
 
 def worst_first(table: HTestTable) -> list[int]:
     """The rows by adjusted p-value; of several with the same the one that is farthest out."""
-    sign = -1.0 if claim_of(table.rows[0]).is_good else 1.0
-    keys = [
-        (sign * float(p), sign * row.pvalue, -_distance(row.size))
-        for row, p in zip(table.rows, table.adjusted, strict=True)
-    ]
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    sign, rows, adjusted = (
+        -1.0 if claim_of(table.rows[0]).is_good else 1.0,
+        table.rows,
+        table.adjusted,
+    )
+
+    def key(i: int) -> tuple[float, float, float]:
+        size, distance = rows[i].size, 0.0
+        if size is not None and size.deviation:
+            distance = round(abs(size.gap) / size.deviation, 6)
+        return sign * float(adjusted[i]), sign * rows[i].pvalue, -distance
+
+    return sorted(range(len(rows)), key=key)
 
 
 def rows_of(table: HTestTable) -> int:
@@ -384,10 +357,6 @@ def rows_of(table: HTestTable) -> int:
     if table.rows[0].lens.startswith("top-label"):
         return sum(row.n for row in table)
     return sum({row.group: row.n for row in table}.values())
-
-
-def _distance(size: Gap | None) -> float:
-    return 0.0 if size is None or size.deviation == 0 else round(abs(size.gap) / size.deviation, 6)
 
 
 def noun_of(rows: Sequence[HTest]) -> str:
@@ -403,14 +372,9 @@ def noun_of(rows: Sequence[HTest]) -> str:
 
 def name_of(row: HTest, rows: Sequence[HTest]) -> str:
     """What tells a row from the others."""
-    parts = [str(row.group)] if len({one.group for one in rows}) > 1 else []
-    for value, others in (
-        (row.data_name, {one.data_name for one in rows}),
-        (row.test, {one.test for one in rows}),
-        (row.lens, {one.lens for one in rows}),
-    ):
-        parts += [value] if len(others) > 1 else []
-    return ", ".join(parts) or row.test
+    names = ("group", "data_name", "test", "lens")
+    differ = [name for name in names if len({getattr(one, name) for one in rows}) > 1]
+    return ", ".join(str(getattr(row, name)) for name in differ) or row.test
 
 
 def called(name: str, rows: Sequence[HTest]) -> str:
@@ -432,10 +396,8 @@ def place_of_table(place: Gap, table: HTestTable) -> str:
 def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
     """The answer on all segments, and the worst of them; empty where it is not told."""
     p = test.pvalue if pvalue is None else pvalue
-    first = answer_in_words(p, test.level, CALIBRATION)
-    worst = test.rows[0]
-    bound = FIRST_EVIDENCE if test.level is None else test.level
-    if p > bound:
+    first, worst = answer_in_words(p, test.level, CALIBRATION), test.rows[0]
+    if not speaks(p, test.level):
         return f"{first} in any of {sum(test.n_segments):,} segments.", ""
     place = test.place(worst)
     predicted, observed, gap = numbers_in_words(place)
@@ -524,9 +486,8 @@ def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
     low, high = sorted((-best.low, -best.high))
     width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not told as 0
     digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
-    gained, low_end, high_end, after_it = (
-        f"{value:z.{digits}f}" for value in (-best.difference, low, high, best.after)
-    )
+    told = (f"{value:z.{digits}f}" for value in (best.after, -best.difference, low, high))
+    after_it, gained, low_end, high_end = told
     return f"held-out {best.score} {after_it} ({gained} better, {low_end} to {high_end}{more})"
 
 
@@ -535,14 +496,11 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
     often = f"in 80 % of cases, at level {level:g}"
     if not found:
         return f"These {n:,} rows would not have shown even a very large error {often}."
-    told = " or ".join(_effect(one) for one in found)
-    return f"These {n:,} rows would have shown {told} {often}."
-
-
-def _effect(one: Detectable) -> str:
-    points = f"{100 * abs(one.gap):.1f} points"
-    if one.kind == "gap":
-        return f"a mean prediction that is {points} too {'high' if one.gap < 0 else 'low'}"
-    if one.kind == "slope":
-        return f"a slope of {one.size:.2f}"
-    return f"a temperature of {one.size:.2f} (confidence {points} too high)"
+    told = []
+    for one in found:
+        points, side = f"{100 * abs(one.gap):.1f} points", "high" if one.gap < 0 else "low"
+        words = {"gap": f"a mean prediction that is {points} too {side}"}
+        words["slope"] = f"a slope of {one.size:.2f}"
+        words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"
+        told.append(words[one.kind])
+    return f"These {n:,} rows would have shown {' or '.join(told)} {often}."

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import joblib
 import numpy as np
 
 from caltest.errors import NotApplicable
@@ -417,6 +416,8 @@ def _share(largest: Floats, depth: int) -> float:
 
 def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
     """Return how many resamples a task has; the result does not depend on it."""
+    import joblib  # loads asyncio
+
     jobs = max(joblib.effective_n_jobs(n_jobs), 1)
     fits = max(FEW_LANES, SUMS // max(chunk.size, chunk.cells))
     return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))

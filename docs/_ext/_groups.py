@@ -143,6 +143,7 @@ GROUPS = {
         ],
         "Comparisons and planning": [
             "score_differences",
+            "calibration_errors",
             "mcb_dsc",
             "critical_difference",
             "power_curve",

@@ -76,6 +76,7 @@ def _scores(made: ct.Predictions) -> dict[str, list[float]]:
 SOURCES: dict[str, Callable[[ct.Predictions], Any]] = {
     "attributes_diagram": lambda made: made,
     "calibration_belt": lambda made: _tested(_two(made), test="calibration-belt"),
+    "calibration_errors": lambda made: _tested(made, test="ece", lens="classwise"),
     "calibration_graphs": lambda made: made,
     "calibration_map": lambda made: ct.calibrators.PlattScaling().fit(_two(made)),
     "confusion_change": lambda made: (made, np.roll(made.probs, 1, axis=1)),

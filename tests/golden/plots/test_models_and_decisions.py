@@ -20,6 +20,9 @@ def recalibrated():
 PICTURES = {
     "decision_curve": recalibrated,
     "attributes_diagram": lambda: plots.attributes_diagram(DATA),
+    "calibration_errors": lambda: plots.calibration_errors(
+        ct.compare_models(MODELS, DATA.labels, test="ece", n_resamples=99, rng=1).tests
+    ),
     "mcb_dsc": lambda: plots.mcb_dsc(MODELS, DATA.labels),
     "reliability_log_odds": lambda: plots.reliability_diagram(DATA, scale="log-odds"),
     "reliability_zoomed": lambda: plots.reliability_diagram(

@@ -6,7 +6,7 @@ from matplotlib.collections import PathCollection
 
 import caltest as ct
 from caltest import InvalidInput
-from caltest.plots import pvalues
+from caltest.plots import calibration_errors, pvalues
 
 DATA = ct.datasets.generative_model("M2", n=100, m=3, rng=1)
 
@@ -94,3 +94,20 @@ def test_method_plot_takes_the_natural_picture():
     assert table_of(lens=["strong", "confidence"]).plot().get_xlabel().startswith("p-value")
     with pytest.raises(InvalidInput, match="kind must be one of"):
         scale.plot("reliability")
+
+
+def test_errors_stand_beside_those_of_calibrated_models():
+    """Bars of the observed errors, lines and dots of the quantiles of the resamples."""
+    table = table_of(test="ece", lens=["strong", "confidence"])
+    ax = calibration_errors(table, confidence=0.8)
+    assert [bar.get_width() for bar in ax.patches] == [row.statistic for row in table]
+    null = np.sort([row.null_distribution for row in table], axis=1)
+    ends = np.array([line[:, 0] for line in ax.collections[0].get_segments()])
+    assert np.all(np.mean(null[:, :, None] <= ends[:, None], axis=1).round(1) == [0.1, 0.9])
+    assert ax.lines[0].get_xdata() == pytest.approx(null[:, 19])
+    assert names(ax) == ["strong", "confidence"]
+
+
+def test_errors_of_several_measures_have_no_axis_in_common():
+    with pytest.raises(InvalidInput, match='one measure; got skce, ece; run them with test="skce"'):
+        calibration_errors(table_of(test=["skce", "ece"]))
