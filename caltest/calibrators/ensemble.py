@@ -16,11 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks import check_jobs, check_random_state, listing
-from caltest.checks.options import (
-    check_choice,
-    check_integer,
-    check_rows,
-)
+from caltest.checks.options import check_choice, check_integer, check_rows
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
 from caltest.types import AnyArray, Flags, Floats, Ints, Order

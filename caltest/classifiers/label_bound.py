@@ -250,8 +250,7 @@ def _times_block(
     A = _projection(data, known, b, rows)
     pulls = weights * (m @ A)
     pulls -= weights * pulls.sum(axis=0)
-    product: Floats = pulls @ A.T
-    return product
+    return pulls @ A.T
 
 
 def _grams(A: Floats, weights: Floats) -> Floats:

@@ -331,8 +331,7 @@ def _root(kernel: Floats, noise: Floats) -> Floats:
 
 def _inverse_diagonal(root: Floats) -> Floats:
     """Return the diagonal of the inverse of root root'."""
-    found: Floats = np.diag(dpotri(root, lower=1)[0]).copy()
-    return found
+    return np.diag(dpotri(root, lower=1)[0]).copy()
 
 
 def _by_covariance(root: Floats, weights: Floats, noise: Floats) -> tuple[Floats, float]:

@@ -268,11 +268,7 @@ class Custom(Lens):
             return predictions.redrawing.relabelled(table, induced.m)
 
         return Predictions.trusted(
-            induced.probs,
-            induced.labels,
-            induced.classes,
-            like=predictions,
-            redrawing=redrawing,
+            induced.probs, induced.labels, induced.classes, like=predictions, redrawing=redrawing
         )
 
     def _labels(self, predictions: Predictions, labels: Codes, induced: Predictions) -> Codes:
@@ -487,8 +483,7 @@ def _rank(predictions: Predictions) -> Codes:
 
 def _ordered(predictions: Predictions) -> Codes:
     """Sort the classes of each row by falling probability, equals by their order."""
-    codes: Codes = np.argsort(-predictions.probs, axis=1, kind="stable")
-    return codes
+    return np.argsort(-predictions.probs, axis=1, kind="stable")
 
 
 def _ranks(predictions: Predictions) -> Codes:

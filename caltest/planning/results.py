@@ -269,10 +269,7 @@ def sheet_of_sample_size(result: SampleSize) -> Sheet:
     header, rows = _grid(result.power.rows, several=False, what="power")
     return Sheet(
         title=f"Number of rows for a power of {result.target:g}, by simulation",
-        facts=(
-            ("n", f"{result.n}, {INTERVAL} {_range(result)}"),
-            *_facts(result.power),
-        ),
+        facts=(("n", f"{result.n}, {INTERVAL} {_range(result)}"), *_facts(result.power)),
         header=header,
         rows=rows,
         n_text=0,

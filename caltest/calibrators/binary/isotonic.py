@@ -91,8 +91,7 @@ class IsotonicCalibrator(BinaryCalibrator):
 
     def _event(self, inputs: Inputs) -> Floats:
         if self.interpolation == "linear":
-            values: Floats = interpolate(inputs.event, self.x_, self.y_)
-            return values
+            return interpolate(inputs.event, self.x_, self.y_)
         place = np.searchsorted(self.x_, inputs.event, side="right") - 1
         return self.y_[np.clip(place, 0, None)]
 

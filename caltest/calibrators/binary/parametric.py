@@ -249,10 +249,7 @@ class BetaCalibrator(BinaryCalibrator):
         check_flag(self.constrained, "constrained")
         logs, event, weight = with_weights(weight, inputs.clipped(self.clip).log_probs, event)
         centre = 0.0 if self._has_intercept else math.log(2)
-        features = {
-            "a": within_reach(logs[:, 1]) + centre,
-            "b": within_reach(-logs[:, 0]) - centre,
-        }
+        features = {"a": within_reach(logs[:, 1]) + centre, "b": within_reach(-logs[:, 0]) - centre}
         features["ab"] = features["a"] + features["b"]
         face, fit = self._best(features, event, weight)
         values = dict.fromkeys("ab", 0.0)

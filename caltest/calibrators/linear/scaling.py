@@ -123,11 +123,7 @@ class TemperatureScaling(Calibrator):
     def coefficients(self) -> Sequence[Coefficient]:
         return (
             Coefficient(
-                "temperature",
-                self.temperature_,
-                self.temperature_stderr_,
-                neutral=1.0,
-                scale="log",
+                "temperature", self.temperature_, self.temperature_stderr_, neutral=1.0, scale="log"
             ),
         )
 

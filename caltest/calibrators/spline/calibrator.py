@@ -379,8 +379,7 @@ class SplineCalibrator(Calibrator):
         return np.arange(1, len(self.classes_) + 1) if ranks else self.classes_
 
     def _recalibrate(self, score: Floats, k: int) -> Floats:
-        values: Floats = interpolate(score, self.scores_[k], self.recalibrated_[k])
-        return values
+        return interpolate(score, self.scores_[k], self.recalibrated_[k])
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the values of the splines at their knots; they have no likelihood.
@@ -451,8 +450,7 @@ def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats
 def _normalised(values: Floats, probs: Floats) -> Floats:
     """Divide rows by their sums; a row of zeros is that of `probs`."""
     total = values.sum(axis=1, keepdims=True)
-    rows: Floats = np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
-    return rows
+    return np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
 
 
 def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
