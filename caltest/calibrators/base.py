@@ -377,7 +377,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     def _read_set(self, X: object, y: object, sample_weight: object) -> CalibrationSet:
         if isinstance(X, Predictions):
             checks.check_unused("where X is a Predictions", y=y, sample_weight=sample_weight)
-            return self._read_predictions(X)
+            inputs = self._read_inputs(X, reset=True)
+            self.classes_ = X.classes
+            self._warn_of_one_class(X.labels, X.sample_weight)
+            return CalibrationSet(inputs, X.labels, X.sample_weight)
         suspect_index(y=y, X=X, sample_weight=sample_weight)
         labels = check_labels_given(y)
         checks.check_not_swapped(checks.as_array(X, "probs"), labels)
@@ -394,31 +397,21 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self._warn_of_one_class(codes, weight)
         return CalibrationSet(inputs, codes, weight)
 
-    def _read_predictions(self, predictions: Predictions) -> CalibrationSet:
-        inputs = self._read_inputs(predictions, reset=True)
-        self.classes_ = predictions.classes
-        self._warn_of_one_class(predictions.labels, predictions.sample_weight)
-        return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
-
     def _names(self, X: object, y: AnyArray, m: int) -> object:
         """Return the names of columns that are labels, and otherwise the sorted labels."""
         names = classes_of_table(X, y) if is_table(X) and y.ndim == 1 else None
         if names is not None and set(y.tolist()) <= set(names):
             return names
-        return self._sorted_names(y, m)
-
-    @staticmethod
-    def _sorted_names(y: AnyArray, m: int) -> AnyArray | None:
-        """Return the distinct labels where they name each column, as scikit-learn does.
-
-        Codes 0 to m - 1 and text need no names: `check_labels` knows them.
-        """
-        if y.ndim != 1 or not y.size or y.dtype.kind not in "iuf":
+        # Without a table the sorted labels, where they name each column, as scikit-learn does.
+        if (
+            y.ndim != 1
+            or not y.size
+            or y.dtype.kind not in "iuf"
+            or not (y.min() < 0 or y.max() >= m)
+        ):
             return None
-        if not (y.min() < 0 or y.max() >= m):
-            return None
-        names = np.unique(y)
-        return names if len(names) == m else None
+        distinct = np.unique(y)
+        return distinct if len(distinct) == m else None
 
     def _warn_of_one_class(self, codes: Codes, weight: Floats | None) -> None:
         counted = codes if weight is None else codes[weight > 0]

@@ -19,7 +19,7 @@ from caltest.checks import check_jobs, check_random_state, listing
 from caltest.checks.options import check_choice, check_integer, check_rows
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
-from caltest.types import AnyArray, Flags, Floats, Ints, Order
+from caltest.types import AnyArray, Floats, Ints, Order
 
 Fold = tuple[Order, Order]
 Setting = Mapping[str, Any]
@@ -178,20 +178,14 @@ def _fit_fold(
     fold: Fold,
 ) -> tuple[list[float], list[Calibrator]]:
     train, test = (data.rows(rows) for rows in fold)
-    models = _fit_grid(calibrator, train, classes, grid)
-    return [held_out_loss(model, test) for model in models], models
-
-
-def _fit_grid(
-    calibrator: Calibrator, data: CalibrationSet, classes: AnyArray, grid: Sequence[Setting]
-) -> list[Calibrator]:
+    models: list[Calibrator]
     if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
-        models = [clone(calibrator).set_params(**setting) for setting in grid]
-        return [model.fit_set(data, classes) for model in models]
-    path: list[Calibrator] = clone(calibrator)._fit_path(data, grid)  # noqa: SLF001, ours
-    for model in path:
-        model.classes_, model.n_features_in_ = classes, data.inputs.m
-    return path
+        models = [clone(calibrator).set_params(**s).fit_set(train, classes) for s in grid]
+    else:
+        models = clone(calibrator)._fit_path(train, grid)  # noqa: SLF001, ours
+        for model in models:
+            model.classes_, model.n_features_in_ = classes, train.inputs.m
+    return [held_out_loss(model, test) for model in models], models
 
 
 def observed(model: Calibrator, data: CalibrationSet) -> Floats:
@@ -210,26 +204,24 @@ def held_out_loss(model: Calibrator, data: CalibrationSet) -> float:
 
 def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, list[Any]]]:
     """Check a grid of options: a dict of values to compare, or a list of dicts; None is one."""
-    grids = [{}] if grid is None else grid
-    grids = [grids] if isinstance(grids, Mapping) else grids
+    given = {} if grid is None else grid
+    grids: Any = [given] if isinstance(given, Mapping) else given
     rule = "param_grid must be a dict of options and their values, or a list of such dicts"
     remedy = "pass {'lam': [0.01, 0.1]}, for example"
-    if not isinstance(grids, list | tuple) or not grids:
+    is_list = isinstance(grids, list | tuple) and len(grids) > 0
+    if not is_list or not all(isinstance(part, Mapping) for part in grids):
         raise invalid(rule, shown(grid), remedy)
-    if not all(isinstance(part, Mapping) for part in grids):
-        raise invalid(rule, shown(grid), remedy)
-    return [_checked_grid(part, options) for part in grids]
-
-
-def _checked_grid(grid: Mapping[Any, Any], options: Collection[str]) -> dict[str, list[Any]]:
-    checked = {}
-    for name, values in grid.items():
-        check_choice(name, options, "a name in param_grid")
-        array = isinstance(values, np.ndarray) and values.ndim == 1
-        if not (array or isinstance(values, list | tuple)) or not len(values):
-            rule = f"param_grid[{name!r}] must be a list of at least one value"
-            raise invalid(rule, shown(values), "put it into brackets")
-        checked[name] = values.tolist() if array else list(values)
+    checked = []
+    for part in grids:
+        own = {}
+        for name, values in part.items():
+            check_choice(name, options, "a name in param_grid")
+            array = isinstance(values, np.ndarray) and values.ndim == 1
+            if not (array or isinstance(values, list | tuple)) or not len(values):
+                rule = f"param_grid[{name!r}] must be a list of at least one value"
+                raise invalid(rule, shown(values), "put it into brackets")
+            own[name] = values.tolist() if array else list(values)
+        checked.append(own)
     return checked
 
 
@@ -342,14 +334,10 @@ def _table(settings: list[dict[str, Any]], choice: Choice) -> dict[str, Any]:
         **{f"param_{name}": [setting.get(name) for setting in settings] for name in names},
         "mean_log_loss": means,
         "std_log_loss": choice.losses.std(axis=0),
-        "rank": _ranks(means),
+        # From 1; equal values share the smallest rank.
+        "rank": np.searchsorted(np.sort(means), means).astype(np.int64) + 1,
         **{f"fold{f}_log_loss": losses for f, losses in enumerate(choice.losses)},
     }
-
-
-def _ranks(values: Floats) -> Ints:
-    """Rank from 1; equal values share the smallest rank."""
-    return np.searchsorted(np.sort(values), values).astype(np.int64) + 1
 
 
 # ---- Maps of two classes for more of them, Zadrozny, Elkan 2002 ---------------------------------
@@ -419,27 +407,26 @@ class OneVsRest(Calibrator):
             for text in calibrator.notes():
                 self._note(text)
             return
-        columns = range(data.inputs.m)
-        told = _told(data)
-        self._warn(told)
-        _prepare(data.inputs)
-        tasks = [(calibrator, data, k) for k in columns if told[k]]
-        fitted = map_threads(_fit_against_rest, tasks, n_jobs)
-        maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
-        self.calibrators_ = [maps.get(k) for k in columns]
-        self._pass_on_notes(maps)
-
-    def _warn(self, told: Flags) -> None:
+        # The classes that some rows have and some have not.
+        codes = data.codes if data.weight is None else data.codes[data.weight > 0]
+        counts = np.bincount(codes, minlength=data.inputs.m)
+        told = (counts > 0) & (counts < len(codes))
         if told.any() and not told.all():  # where one class is all there is, `fit` has warned
             names = listing(self.classes_[~told].tolist())
-            text = f"no label is {names}: such a class keeps its probability"
-            self._note(text)
+            self._note(f"no label is {names}: such a class keeps its probability")
+        _prepare(data.inputs)
 
-    def _pass_on_notes(self, maps: Mapping[int, Calibrator]) -> None:
-        """Say once what several maps noted, with the names of their classes."""
+        def fit(k: int) -> Calibrator:
+            own: Calibrator = clone(calibrator)
+            return own.fit_set(data.against_rest(k), AGAINST_REST)
+
+        fitted = map_threads(fit, [(k,) for k in np.flatnonzero(told).tolist()], n_jobs)
+        maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
+        self.calibrators_ = [maps.get(k) for k in range(data.inputs.m)]
+        # What several maps noted is said once, with the names of their classes.
         columns: dict[str, list[int]] = {}
-        for k, calibrator in maps.items():
-            for text in calibrator.notes():
+        for k, one in maps.items():
+            for text in one.notes():
                 columns.setdefault(text, []).append(k)
         for text, found in columns.items():
             self._note(f"map of {listing(self.classes_[found].tolist())}: {text}")
@@ -465,18 +452,19 @@ class OneVsRest(Calibrator):
             both: Floats = self.calibrators_[0].calibrate(inputs)
             return both
         _prepare(inputs)
+
+        def mapped(k: int) -> Floats:
+            own = self.calibrators_[k]
+            event: Floats = (
+                own.calibrate(inputs.against_rest(k))[:, 1] if own else inputs.probs[:, k]
+            )
+            return event
+
         maps = np.empty((inputs.n, inputs.m))
-        tasks = [(k, inputs) for k in range(inputs.m)]
-        for k, event in enumerate(map_threads(self._mapped, tasks, check_jobs(self.n_jobs))):
+        tasks = [(k,) for k in range(inputs.m)]
+        for k, event in enumerate(map_threads(mapped, tasks, check_jobs(self.n_jobs))):
             maps[:, k] = event
         return maps
-
-    def _mapped(self, k: int, inputs: Inputs) -> Floats:
-        calibrator = self.calibrators_[k]
-        if calibrator is None:
-            return inputs.probs[:, k]
-        event: Floats = calibrator.calibrate(inputs.against_rest(k))[:, 1]
-        return event
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         maps = self._maps(inputs)
@@ -505,18 +493,6 @@ class OneVsRest(Calibrator):
             for name, calibrator in zip(names, self.calibrators_, strict=True)
             for each in (calibrator.coefficients() if calibrator else ())
         )
-
-
-def _fit_against_rest(calibrator: Calibrator, data: CalibrationSet, k: int) -> Calibrator:
-    own: Calibrator = clone(calibrator)
-    return own.fit_set(data.against_rest(k), AGAINST_REST)
-
-
-def _told(data: CalibrationSet) -> Flags:
-    """Tell the classes that some rows have and some have not."""
-    codes = data.codes if data.weight is None else data.codes[data.weight > 0]
-    counts = np.bincount(codes, minlength=data.inputs.m)
-    return (counts > 0) & (counts < len(codes))
 
 
 def _prepare(inputs: Inputs) -> None:

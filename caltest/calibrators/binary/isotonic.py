@@ -353,7 +353,7 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
             rise[i], run[i] = events[i] + 1.0, mass[i] + 1.0
         # The event moves past score i: P_i is replaced by P_{i+1} - (1, 1).
         x[i + 1], y[i + 1] = x[i] + mass[i], y[i] + events[i]
-        if not _below(x, y, i + 1, low, high):
+        if (y[i + 1] - y[low]) * run[i] >= rise[i] * (x[i + 1] - x[low]):  # not below that side
             continue
         top -= 1
         while top > 0 and not _turns_left(x, y, i + 1, corner[top], corner[top - 1]):
@@ -379,8 +379,3 @@ def _corners_from_the_right(x: Floats, y: Floats) -> Ints:
 @njit(inline="always")
 def _turns_left(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
     return bool((y[b] - y[a]) * (x[c] - x[b]) < (y[c] - y[b]) * (x[b] - x[a]))
-
-
-@njit(inline="always")
-def _below(x: Floats, y: Floats, i: int, low: int, high: int) -> bool:
-    return bool((y[i] - y[low]) * (x[high] - x[low]) < (y[high] - y[low]) * (x[i] - x[low]))
