@@ -250,7 +250,9 @@ def bound_and_gradient(
     sums = _class_sums(rows, groups, Z, variance, scales, keep=keep, n_jobs=n_jobs)
     bounds = _class_bounds(sums, targets, variance, n_jobs)
     found = _posterior(sums, targets, bounds)
-    by_gram = np.array(list(map_threads(_by_gram, _gram_tasks(found, targets), n_jobs)))
+    by_gram = np.array(
+        list(map_threads(_by_gram, [(found, k) for k in range(len(found.roots))], n_jobs))
+    )
     gradient = no_gradient(*Z.shape)
     kernel = Z, variance, scales
     slopes, pull = _slopes(found, targets, by_gram, n_jobs)
@@ -261,11 +263,17 @@ def bound_and_gradient(
     low, high = 1 / targets.noise_off, 1 / targets.noise_on
     # S_k depends on k(Z, Z) through L.
     S = (low * (len(bounds) - 1) + high) * sums.grams.sum(axis=0)  # summed over classes
-    by_inner = _unwhiten(by_gram.sum(axis=0) - 0.5 * S, found.L)
+    half = _unwhiten_left(by_gram.sum(axis=0) - 0.5 * S, found.L)
+    by_inner = _unwhiten_left(half.T, found.L)  # L^-T (...) L^-1
     gradient.add_inner(by_inner * rbf(Z, Z, variance, scales), Z, scales)
     n, rest = rows.counts, len(rows.X) - rows.counts
     gradient.log_variance -= 0.5 * variance * float((high * n + low * rest).sum())
-    log_noise = _log_noise(sums, targets, bounds, by_gram)
+    # The derivative by the logarithm of a factor of the noise.
+    traces = low * float(np.vdot(by_gram.sum(axis=0), sums.grams.sum(axis=0)))
+    for part, gram in zip(by_gram, sums.grams, strict=True):
+        traces += (high - low) * float(np.vdot(part, gram))
+    scaled = sum(one.scaled for one in bounds)
+    log_noise = -traces - scaled - 0.5 * len(bounds) * len(rows.X)
     return CollapsedBound(sum(one.value for one in bounds), gradient, log_noise)
 
 
@@ -282,16 +290,6 @@ def _slopes(
     return slopes, _unwhiten_left(pull, found.L)
 
 
-def _log_noise(sums: _Sums, targets: Targets, bounds: list[_ClassBound], by_gram: Floats) -> float:
-    """Return the derivative by the logarithm of a factor of the noise."""
-    low, high = 1 / targets.noise_off, 1 / targets.noise_on
-    traces = low * float(np.vdot(by_gram.sum(axis=0), sums.grams.sum(axis=0)))
-    for part, gram in zip(by_gram, sums.grams, strict=True):
-        traces += (high - low) * float(np.vdot(part, gram))
-    scaled = sum(one.scaled for one in bounds)
-    return -traces - scaled - 0.5 * len(bounds) * len(sums.rows.X)
-
-
 def _class_sums(
     rows: RowsByClass,
     groups: int,
@@ -305,9 +303,13 @@ def _class_sums(
     K, M = len(rows.counts), len(Z)
     linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))
     L = root_of_kernel(Z, variance, scales)
+
+    def gram_of(c: int, X: Floats) -> tuple[_Block, Floats]:
+        block = _block((c, X), L, Z, variance, scales)
+        return block, block.whitened.T @ block.whitened
+
     blocks = []
-    tasks = [(part, L, Z, variance, scales) for part in rows.chunks(M)]
-    for block, gram in map_threads(_gram, tasks, n_jobs):
+    for block, gram in map_threads(gram_of, rows.chunks(M), n_jobs):
         linear[block.c] += block.whitened.sum(axis=0)
         grams[block.c % groups] += gram
         if keep:
@@ -322,13 +324,6 @@ def _block(
     kernel = rbf(X, Z, variance, scales)
     whitened = solve_triangular(L, kernel.T, lower=True, check_finite=False).T
     return _Block(c, X, kernel, whitened)
-
-
-def _gram(
-    part: tuple[int, Floats], L: Floats, Z: Floats, variance: float, scales: Floats
-) -> tuple[_Block, Floats]:
-    block = _block(part, L, Z, variance, scales)
-    return block, block.whitened.T @ block.whitened
 
 
 def _class_bounds(
@@ -377,17 +372,12 @@ def _posterior(sums: _Sums, targets: Targets, bounds: list[_ClassBound]) -> Post
     return Posterior(sums.L, np.array(roots), np.array([one.mean for one in bounds]).T)
 
 
-def _gram_tasks(found: Posterior, targets: Targets) -> list[tuple[Floats, Floats]]:
-    if targets.same_noise:
-        return [(found.roots[0], found.means)]
-    return [(root, found.means[:, [k]]) for k, root in enumerate(found.roots)]
-
-
-def _by_gram(root: Floats, means: Floats) -> Floats:
+def _by_gram(found: Posterior, k: int) -> Floats:
     """Return the derivative by S_k, whitened; summed over classes where they share it."""
-    inverse = dpotri(root, lower=1)[0]
+    means = found.means if len(found.roots) == 1 else found.means[:, [k]]
+    inverse = dpotri(found.roots[k], lower=1)[0]
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    by_gram: Floats = 0.5 * (means.shape[1] * (np.eye(len(root)) - inverse) - means @ means.T)
+    by_gram: Floats = 0.5 * (means.shape[1] * (np.eye(len(inverse)) - inverse) - means @ means.T)
     return by_gram
 
 
@@ -414,8 +404,3 @@ def _unwhiten_left(matrix: Floats, L: Floats) -> Floats:
     """Return L^-T matrix."""
     found: Floats = solve_triangular(L, matrix, lower=True, trans="T", check_finite=False)
     return found
-
-
-def _unwhiten(matrix: Floats, L: Floats) -> Floats:
-    """Return L^-T matrix L^-1 for a symmetric matrix."""
-    return _unwhiten_left(_unwhiten_left(matrix, L).T, L)

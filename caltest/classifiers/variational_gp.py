@@ -148,9 +148,8 @@ class VariationalGPClassifier(GPClassifier):
 
     def _part(self, X: Floats) -> tuple[Floats, Floats]:
         kernel = rbf(self.inducing_points_, X, self.variance_, self.length_scale_)
-        mean, variance = label_bound.moments(
-            whiten(self._root, kernel), self.variance_, self._inducing
-        )
+        A = whiten(self._root, kernel)
+        mean, variance = label_bound.moments(A, self.variance_, self._inducing)
         return mean.T, variance.T
 
 
@@ -172,8 +171,7 @@ class _Ridge:
         """Move to another kernel and return the bound there."""
         self.known = replace(self.known, projections=None)  # before those of the new kernel
         new = label_bound.prior(self.data, variance, scales)
-        value, self.q = label_bound.ascend(
-            self.data, new, label_bound.carried(self.q, self.known, new)
-        )
+        carried = label_bound.carried(self.q, self.known, new)
+        value, self.q = label_bound.ascend(self.data, new, carried)
         self.known = new
         return value
