@@ -51,33 +51,6 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
     return values
 
 
-def check_columns(values: AnyArray, name: str) -> None:
-    """Check that there is one dimension, or a column for each of at least two classes."""
-    if values.ndim == 2 and values.shape[1] < 2:
-        # In the words that scikit-learn's own checks look for.
-        k = values.shape[1]
-        got = f"{k} feature(s) (shape={values.shape}) while a minimum of 2 is required"
-        remedy = "pass that of class 1 of two as one dimension, .ravel()"
-        raise invalid(f"{name} must have one column per class", got, remedy)
-
-
-def check_columns_of_fit(values: AnyArray, m: int, name: str) -> None:
-    """Check that one dimension stands for two classes where a map is applied."""
-    if values.ndim == 1 and m != 2:
-        rule = f"{name} must have {m} columns, as in fit"
-        raise invalid(rule, f"shape {values.shape}", "Reshape your data: one row per prediction")
-
-
-def check_not_continuous(labels: AnyArray, name: str = "y") -> None:
-    """Check that labels are no measurements."""
-    if labels.dtype.kind == "f" and labels.ndim == 1:
-        bad = np.isfinite(labels) & (labels != np.floor(labels))
-        if bad.any():
-            row = int(np.argmax(bad))
-            rule = f"{name} must be labels of classes, not continuous numbers"
-            raise invalid(rule, f"{labels[row]:.8g} at row {row}", "pass integers or strings")
-
-
 @dataclass(frozen=True, slots=True)
 class CalibrationSet:
     """What a calibrator was fitted on.
@@ -387,8 +360,13 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         inputs = self._read_inputs(X, reset=True)
         if inputs.from_logits:
             suspect_logits(checks.as_array(X, "logits"))
-        if self.classes is None:
-            check_not_continuous(labels)
+        if self.classes is None and labels.dtype.kind == "f" and labels.ndim == 1:
+            bad = np.isfinite(labels) & (labels != np.floor(labels))
+            if bad.any():
+                row = int(np.argmax(bad))
+                rule = "y must be labels of classes, not continuous numbers"
+                got = f"{labels[row]:.8g} at row {row}"
+                raise invalid(rule, got, "pass integers or strings")
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":
@@ -433,10 +411,16 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         name = "logits" if from_logits else "probs"
         array = checks.as_array(X, name)
         if not reset:
-            check_columns_of_fit(array, self.n_features_in_, name)
+            if array.ndim == 1 and (m := self.n_features_in_) != 2:
+                rule, got = f"{name} must have {m} columns, as in fit", f"shape {array.shape}"
+                raise invalid(rule, got, "Reshape your data: one row per prediction")
             if array.ndim == 2:
                 _check_n_features(self, array, reset=False)
-        check_columns(array, name)
+        if array.ndim == 2 and (k := array.shape[1]) < 2:
+            # In the words that scikit-learn's own checks look for.
+            got = f"{k} feature(s) (shape={array.shape}) while a minimum of 2 is required"
+            remedy = "pass that of class 1 of two as one dimension, .ravel()"
+            raise invalid(f"{name} must have one column per class", got, remedy)
         values = checks.check_logits(array) if from_logits else checks.check_probs(array)
         _check_n_features(self, values, reset=reset)
         return values

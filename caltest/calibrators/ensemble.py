@@ -38,19 +38,6 @@ def check_folds(cv: object) -> Any:
     return check_integer(cv, "cv", 2)
 
 
-def check_fold(pair: Any, weight: Floats) -> tuple[AnyArray, AnyArray]:
-    """Check the rows of a fold and leave out those of weight 0; some must remain on both sides."""
-    rows = []
-    for values, side in zip(pair, ("training", "held-out"), strict=True):
-        name = f"{side} rows of cv"
-        checked = check_rows(values, len(weight), name)
-        kept = checked[weight[checked] > 0]
-        if not len(kept):
-            raise invalid(f"{name} must not all have weight 0", "such a fold", "pass other folds")
-        rows.append(kept)
-    return rows[0], rows[1]
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The setting that predicts held-out labels best.
@@ -108,7 +95,18 @@ def folds(
         return [(kept[train], kept[test]) for train, test in _split(codes[kept], splitter, seed)]
     if not isinstance(splitter, list):
         splitter = splitter.split(values, codes, **options)
-    return [check_fold(pair, weight) for pair in splitter]
+    checked: list[Fold] = []
+    for pair in splitter:
+        rows = []
+        for given, side in zip(pair, ("training", "held-out"), strict=True):
+            name = f"{side} rows of cv"
+            own = check_rows(given, len(weight), name)
+            rows.append(own[weight[own] > 0])
+            if not len(rows[-1]):
+                rule = f"{name} must not all have weight 0"
+                raise invalid(rule, "such a fold", "pass other folds")
+        checked.append((rows[0], rows[1]))
+    return checked
 
 
 def _split(codes: Ints, k: int, random_state: int | None) -> Iterable[Fold]:
@@ -162,30 +160,23 @@ def choose(
     Choice
         The setting with the least mean of the folds' losses.
     """
+
+    def fit_fold(train: Order, test: Order) -> tuple[list[float], list[Calibrator]]:
+        own, held_out = data.rows(train), data.rows(test)
+        models: list[Calibrator]
+        if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
+            models = [clone(calibrator).set_params(**s).fit_set(own, classes) for s in grid]
+        else:
+            models = clone(calibrator)._fit_path(own, grid)  # noqa: SLF001, ours
+            for model in models:
+                model.classes_, model.n_features_in_ = classes, own.inputs.m
+        return [held_out_loss(model, held_out) for model in models], models
+
     pairs = folds(data.inputs.values, data.codes, data.weight, cv, random_state)
-    tasks = [(calibrator, data, classes, grid, pair) for pair in pairs]
-    results = list(map_threads(_fit_fold, tasks, n_jobs))
+    results = list(map_threads(fit_fold, pairs, n_jobs))
     losses = np.array([losses for losses, _ in results])
     best = int(losses.mean(axis=0).argmin())
     return Choice(best, losses, [models[best] for _, models in results])
-
-
-def _fit_fold(
-    calibrator: Calibrator,
-    data: CalibrationSet,
-    classes: AnyArray,
-    grid: Sequence[Setting],
-    fold: Fold,
-) -> tuple[list[float], list[Calibrator]]:
-    train, test = (data.rows(rows) for rows in fold)
-    models: list[Calibrator]
-    if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
-        models = [clone(calibrator).set_params(**s).fit_set(train, classes) for s in grid]
-    else:
-        models = clone(calibrator)._fit_path(train, grid)  # noqa: SLF001, ours
-        for model in models:
-            model.classes_, model.n_features_in_ = classes, train.inputs.m
-    return [held_out_loss(model, test) for model in models], models
 
 
 def observed(model: Calibrator, data: CalibrationSet) -> Floats:

@@ -204,7 +204,10 @@ def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
         shares = (codes == np.arange(len(q.m))[:, None]) - by_mean
         return value, by_mean @ A.T, grams, np.maximum(shares, 0)
 
-    value, slope = -_divergence(q), -q.m
+    logs = np.log(np.diagonal(q.C, axis1=1, axis2=2)).sum()
+    # KL(q || p), summed over latent functions.
+    value = -float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
+    slope = -q.m
     precision, weights = np.zeros_like(q.C), np.empty((len(q.m), len(data.X)))
     blocks = map_threads(block, enumerate(data.blocks()), data.n_jobs)
     for rows, (part, by_m, by_precision, W) in zip(data.blocks(), blocks, strict=True):
@@ -218,12 +221,6 @@ def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
     change = _newton_step(data, known, weights, roots, slope)
     # What is common to all latent functions changes no probability, and is 0 at the best q.
     return _Step(q, value, precision, roots, change - (q.m + change).mean(axis=0))
-
-
-def _divergence(q: Inducing) -> float:
-    """Return KL(q || p), summed over latent functions."""
-    logs = np.log(np.diagonal(q.C, axis1=1, axis2=2)).sum()
-    return float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
 
 
 def _newton_step(

@@ -156,7 +156,14 @@ def power(
     >>> [row.n for row in curve], bool(curve.power[0] < curve.power[1])
     ([100, 400], True)
     """
-    sizes = _check_sizes(n)
+    values = checks.as_array(n, "n")
+    if values.ndim == 0:
+        sizes = [checks.check_integer(n, "n")]
+    elif values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
+        rule = "n must be an integer of at least 1, or a list of such"
+        raise invalid(rule, shown(n), "pass [100, 200, 500]")
+    else:
+        sizes = sorted(set(values.tolist()))
     simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
     planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
     total, done, rows = n_datasets * len(sizes), 0, list[list[PowerRow]]()
@@ -201,12 +208,10 @@ def plan_study(
     measures, note = resolve_tests(asked["test"], own, null=null, tolerance=bound)
     if null is not None:
         checks.check_choice(null, NULLS, "null")
-    tests = [StudyTest(key, measure, null or measure.nulls[0]) for key, measure in measures]
-    if tolerance is not None:
-        tests = [test._replace(null="tolerance") for test in tests]
-    else:
-        for test in tests:
-            check_applicable(test.measure, test.null)
+    how = null if tolerance is None else "tolerance"
+    tests = [StudyTest(key, measure, how or measure.nulls[0]) for key, measure in measures]
+    for test in tests if tolerance is None else ():
+        check_applicable(test.measure, test.null)
     distribution = as_distribution(given)
     study = Study(
         distribution=distribution,
@@ -293,14 +298,3 @@ def with_pool_note(setting: Setting, study: Study, n: int) -> Setting:
 
 
 # ---- checks -------------------------------------------------------------------------------------
-
-
-def _check_sizes(n: object) -> list[int]:
-    """Check one or several numbers of rows and return them in ascending order, each once."""
-    values = checks.as_array(n, "n")
-    if values.ndim == 0:
-        return [checks.check_integer(n, "n")]
-    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
-        rule = "n must be an integer of at least 1, or a list of such"
-        raise invalid(rule, shown(n), "pass [100, 200, 500]")
-    return sorted(set(values.tolist()))

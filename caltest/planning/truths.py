@@ -89,7 +89,14 @@ def _temperature(value: object, _m: int) -> LabelDistribution:
 
 def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
     b = 1.0 if pair[0] is None else checks.check_finite(pair[0], "slope")
-    a = _check_intercept(0.0 if pair[1] is None else pair[1], m)
+    given = 0.0 if pair[1] is None else pair[1]
+    values = checks.as_numbers(given, "intercept").astype(np.float64)
+    wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"
+    remedy = "pass what is added to the log odds" + ("" if m == 2 else " of each class")
+    right = values.shape == () if m == 2 else values.shape == (m,) or not values.any()
+    if not (right and np.isfinite(values).all()):
+        raise invalid(f"intercept must be {wanted}", shown(given), remedy)
+    a = np.array([0.0, float(values)]) if m == 2 else np.broadcast_to(values, m).copy()
     shown_a = f"{a[1]:g}" if m == 2 else f"({', '.join(f'{x:g}' for x in a)})"
     what = "a + b logit(p)" if m == 2 else "a + b log p up to a constant"
     text = f"log odds {what}, slope b = {b:g}, intercept a = {shown_a}"
@@ -198,17 +205,6 @@ def check_two_classes(m: int, name: str, remedy: str) -> None:
     """Check that what is about an event has one."""
     if m != 2:
         raise NotApplicable(f"{name} is about the event of two classes, and there are {m}", remedy)
-
-
-def _check_intercept(value: object, m: int) -> Floats:
-    """Check an intercept and return one for each class: a number for two classes, else (m,)."""
-    values = checks.as_numbers(value, "intercept").astype(np.float64)
-    wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"
-    remedy = "pass what is added to the log odds" + ("" if m == 2 else " of each class")
-    right = values.shape == () if m == 2 else values.shape == (m,) or not values.any()
-    if not (right and np.isfinite(values).all()):
-        raise invalid(f"intercept must be {wanted}", shown(value), remedy)
-    return np.array([0.0, float(values)]) if m == 2 else np.broadcast_to(values, m).copy()
 
 
 # ---- Where the predictions of a planned study come from -----------------------------------------
@@ -328,7 +324,16 @@ def distribution_of_table(
 def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
     """Take a distribution of SciPy, a function or the rows of an array."""
     if hasattr(model, "rvs"):
-        _check_frozen(model)
+        # It must have its parameters, one number each.
+        kind = type(model).__name__
+        if kind.endswith("_gen") and getattr(model, "numargs", None) != 0:
+            rule = "model must be a distribution with its parameters"
+            raise invalid(rule, kind, "pass scipy.stats.beta(2, 5), for example")
+        parameters = (*getattr(model, "args", ()), *getattr(model, "kwds", {}).values())
+        if any(np.ndim(value) for value in parameters):
+            rule = "model must be one distribution, with a number for each parameter"
+            remedy = "pass a function (rng, n) -> probabilities for a mixture"
+            raise invalid(rule, shown(parameters), remedy)
 
         def values(rng: np.random.Generator, n: int) -> object:
             return model.rvs(size=n, random_state=rng)
@@ -428,17 +433,3 @@ def _check_draws(function: Callable[..., object]) -> None:
         rule = "model must be a function (rng, n) -> probabilities where there is no data"
         remedy = "pass data=X for a function of features"
         raise invalid(rule, f"a function that raises: {error}", remedy) from error
-
-
-def _check_frozen(distribution: object) -> None:
-    """Check that a distribution of SciPy has its parameters, one number each."""
-    kind = type(distribution).__name__
-    if kind.endswith("_gen") and getattr(distribution, "numargs", None) != 0:
-        rule = "model must be a distribution with its parameters"
-        raise invalid(rule, kind, "pass scipy.stats.beta(2, 5), for example")
-    keywords = getattr(distribution, "kwds", {})
-    given = (*getattr(distribution, "args", ()), *keywords.values())
-    if any(np.ndim(value) for value in given):
-        rule = "model must be one distribution, with a number for each parameter"
-        remedy = "pass a function (rng, n) -> probabilities for a mixture"
-        raise invalid(rule, shown(given), remedy)

@@ -343,8 +343,14 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
     for i in range(d):
         x[i + 2] = x[i + 1] + mass[i]
         y[i + 2] = y[i + 1] + events[i]
-    corner = _corners_from_the_right(x, y)
-    top = corner.size - 1
+    # The corners of the greatest convex minorant, the last point first.
+    stack, size = np.empty(x.size, np.int64), 0
+    for i in range(x.size):
+        while size > 1 and not _turns_left(x, y, stack[size - 2], stack[size - 1], i):
+            size -= 1
+        stack[size] = i
+        size += 1
+    corner, top = stack[:size][::-1].copy(), size - 1
     rise, run = np.empty(d), np.empty(d)
     for i in range(d):
         low, high = corner[top], corner[top - 1]
@@ -361,19 +367,6 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
         top += 1
         corner[top] = i + 1
     return rise, run
-
-
-@njit()
-def _corners_from_the_right(x: Floats, y: Floats) -> Ints:
-    """Return the corners of the greatest convex minorant, the last point first."""
-    stack = np.empty(x.size, np.int64)
-    size = 0
-    for i in range(x.size):
-        while size > 1 and not _turns_left(x, y, stack[size - 2], stack[size - 1], i):
-            size -= 1
-        stack[size] = i
-        size += 1
-    return stack[:size][::-1].copy()
 
 
 @njit(inline="always")

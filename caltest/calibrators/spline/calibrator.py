@@ -410,7 +410,18 @@ class SplineCalibrator(Calibrator):
         if not several and k is not None:
             raise invalid("k must be None where there is one spline", shown(k), "leave it out")
         i = 0 if k is None else check_class(k, classes)
-        places = np.linspace(0, 1, CURVE_POINTS) if t is None else check_fractiles(t)
+        places = np.linspace(0, 1, CURVE_POINTS)
+        if t is not None:
+            places = np.atleast_1d(as_numbers(t, "t")).astype(np.float64)
+            if places.ndim != 1:
+                raise invalid(
+                    "t must have one dimension", f"shape {places.shape}", "pass t.ravel()"
+                )
+            bad = ~((places >= 0) & (places <= 1))
+            if bad.any():
+                at = int(np.argmax(bad))
+                got = f"{places[at]:.8g} at position {at}"
+                raise invalid("t must lie in [0, 1]", got, "pass shares of the calibration set")
         parts = self.scores_, self.fractiles_, self.cumulative_, self.recalibrated_, self.values_
         fitted = cumulative_spline.FittedSpline(*(part[i] for part in parts))
         return cumulative_spline.curve_of(fitted, self._options(), places)
@@ -480,16 +491,3 @@ def check_spline_mode(mode: object, m: int) -> tuple[str, int]:
     kind, r = match[1], int(match[2])
     check_rank(r, m if kind == "top" else m - 1, match[0])
     return kind, r
-
-
-def check_fractiles(t: object) -> Floats:
-    """Check fractiles, numbers in [0, 1] in one dimension."""
-    values = np.atleast_1d(as_numbers(t, "t")).astype(np.float64)
-    if values.ndim != 1:
-        raise invalid("t must have one dimension", f"shape {values.shape}", "pass t.ravel()")
-    bad = ~((values >= 0) & (values <= 1))
-    if bad.any():
-        place = int(np.argmax(bad))
-        got = f"{values[place]:.8g} at position {place}"
-        raise invalid("t must lie in [0, 1]", got, "pass shares of the calibration set")
-    return values
