@@ -30,20 +30,6 @@ from caltest.types import AnyArray, Floats, Ints, Order
 PREFIT = "prefit"
 
 
-def check_response(estimator: Any, *, from_logits: bool) -> str:
-    """Find the method of a classifier that predicts probabilities, or logits where they are due."""
-    if not from_logits and hasattr(estimator, "predict_proba"):
-        return "predict_proba"
-    if hasattr(estimator, "decision_function"):
-        return "decision_function"
-    got = f"a {type(estimator).__name__}"
-    if from_logits:
-        rule = "estimator must have decision_function where the calibrator has from_logits=True"
-        raise invalid(rule, got, "pass a calibrator with from_logits=False")
-    rule = "estimator must have predict_proba or decision_function"
-    raise invalid(rule, got, "pass a classifier of scikit-learn")
-
-
 def check_several_classes(classes: AnyArray) -> None:
     """Check that a classifier has something to tell apart."""
     if len(classes) < 2:
@@ -144,7 +130,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = indexable(X, y)
         weight = None if sample_weight is None else checks.check_weights(sample_weight, len(y))
         estimator = self._estimator()
-        calibrator = checks.check_calibrator(self._calibrator(), Calibrator)
+        inner = TemperatureScaling() if self.calibrator is None else self.calibrator
+        calibrator = checks.check_calibrator(inner, Calibrator)
         checks.check_flag(self.ensemble, "ensemble")
         routed = self._routed(estimator, sample_weight, fit_params)
         prefit = isinstance(estimator, FrozenEstimator) or (
@@ -184,9 +171,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return self.estimator
         estimator = LogisticRegression()
         return estimator.set_fit_request(sample_weight=True) if routing_enabled() else estimator
-
-    def _calibrator(self) -> object:
-        return TemperatureScaling() if self.calibrator is None else self.calibrator
 
     def _routed(self, estimator: Any, sample_weight: object, fit_params: dict[str, Any]) -> _Routed:
         """Say what the classifier's `fit` and the splitter get."""
@@ -326,7 +310,16 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
 
     A map that was fitted to logits must get them again; else probabilities go first.
     """
-    method = check_response(estimator, from_logits=from_logits)
+    method = "decision_function"
+    if not from_logits and hasattr(estimator, "predict_proba"):
+        method = "predict_proba"
+    elif not hasattr(estimator, "decision_function"):
+        rule = "estimator must have predict_proba or decision_function"
+        remedy = "pass a classifier of scikit-learn"
+        if from_logits:
+            rule = "estimator must have decision_function where the calibrator has from_logits=True"
+            remedy = "pass a calibrator with from_logits=False"
+        raise invalid(rule, f"a {type(estimator).__name__}", remedy)
     from_logits = method == "decision_function"
     values = np.asarray(getattr(estimator, method)(X))
     if from_logits and values.ndim == 1:

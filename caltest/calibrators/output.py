@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 Facts = list[tuple[str, str]]
+Row = tuple[str, ...]
 LEVEL = 0.95
 CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
 MOST_ROWS = 40  # of coefficients that are printed
@@ -98,14 +99,15 @@ class Output(BaseEstimator):
         if len(coefficients) > MOST_ROWS:
             facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
             coefficients = ()
+        header, rows = _table(coefficients)
         # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
         text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
         notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
         sheet = Sheet(
             title=calibrator.title,
             facts=tuple(facts),
-            header=_header(coefficients),
-            rows=tuple(_row(coefficient, coefficients) for coefficient in coefficients),
+            header=header,
+            rows=rows,
             closing=tuple(notes if data is not None and not held_out else ()),
             listing=True,
         )
@@ -330,31 +332,25 @@ def _before_and_after(
     return [*told, test, ("p-value", ", ".join(f"{value} {when}" for value, when in values))]
 
 
-def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
+def _table(coefficients: Sequence[Coefficient]) -> tuple[Row, tuple[Row, ...]]:
     """The columns of statsmodels, where the likelihood gives standard errors.
 
     H0 is the value of the map that changes nothing: a temperature or slope of 1, not 0.
     """
     fitted = [coefficient for coefficient in coefficients if coefficient.stderr is not None]
-    if not fitted:
-        return ("", "coef")
     tested = any(coefficient.neutral is not None for coefficient in fitted)
     low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    test = ("H0", "z", "P>|z|") if tested else ()
-    return ("", "coef", "std err", *test, f"[{low:g}", f"{high:g}]")
-
-
-def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
-    first = (coefficient.name, number(coefficient.value))
-    error, header = coefficient.stderr, _header(coefficients)
-    if error is None:
-        return first + ("",) * (len(header) - 2)
-    ends = coefficient.interval(LEVEL) or (math.nan, math.nan)
-    bounds = (number(ends[0]), number(ends[1]))
-    test: tuple[str, ...] = ()
-    if "H0" in header:  # blank where the parameter has no neutral value
-        test = ("", "", "")
-        if coefficient.neutral is not None and error != 0:
-            z = (coefficient.value - coefficient.neutral) / error
-            test = (number(coefficient.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))
-    return (*first, number(error), *test, *bounds)
+    tests: Row = ("H0", "z", "P>|z|") if tested else ()
+    more: Row = ("std err", *tests, f"[{low:g}", f"{high:g}]") if fitted else ()
+    rows = []
+    for one in coefficients:
+        cells: Row = ("",) * len(more)
+        if one.stderr is not None:
+            test: Row = ("",) * len(tests)  # blank where the parameter has no neutral value
+            if one.neutral is not None and one.stderr != 0:
+                z = (one.value - one.neutral) / one.stderr
+                test = (number(one.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))
+            ends = one.interval(LEVEL) or (math.nan, math.nan)
+            cells = (number(one.stderr), *test, number(ends[0]), number(ends[1]))
+        rows.append((one.name, number(one.value), *cells))
+    return ("", "coef", *more), tuple(rows)

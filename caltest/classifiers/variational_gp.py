@@ -115,7 +115,10 @@ class VariationalGPClassifier(GPClassifier):
         middle = theta = self._start(X, 1.0)
         q = label_bound.start(1 if K == 2 else K, len(Z))
         precision = PRECISION if K == 2 else label_bound.GAIN  # to which the best q is found
-        for rows in _samples(len(X), rng):
+        # Samples where there are many rows, whose kernels are close; all.
+        order, sizes = rng.permutation(len(X)), [len(X) // share for share in SHARES]
+        samples: list[slice | Codes] = [np.sort(order[:s]) for s in sizes if s >= ROWS_FOR_SHARE]
+        for rows in [*samples, slice(None)]:
             data = label_bound.Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
             ridge = _Ridge(data, label_bound.prior(data, *kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
@@ -151,12 +154,6 @@ class VariationalGPClassifier(GPClassifier):
         A = whiten(self._root, kernel)
         mean, variance = label_bound.moments(A, self.variance_, self._inducing)
         return mean.T, variance.T
-
-
-def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
-    """Return the rows of each fit: samples where there are many, whose kernels are close; all."""
-    order, sizes = rng.permutation(n), [n // share for share in SHARES]
-    return [*(np.sort(order[:size]) for size in sizes if size >= ROWS_FOR_SHARE), slice(None)]
 
 
 @dataclass

@@ -414,9 +414,8 @@ class SplineCalibrator(Calibrator):
         if t is not None:
             places = np.atleast_1d(as_numbers(t, "t")).astype(np.float64)
             if places.ndim != 1:
-                raise invalid(
-                    "t must have one dimension", f"shape {places.shape}", "pass t.ravel()"
-                )
+                got = f"shape {places.shape}"
+                raise invalid("t must have one dimension", got, "pass t.ravel()")
             bad = ~((places >= 0) & (places <= 1))
             if bad.any():
                 at = int(np.argmax(bad))
