@@ -295,6 +295,3 @@ def with_pool_note(setting: Setting, study: Study, n: int) -> Setting:
         return setting
     note = f"data sets of more than {counted(len(pool))} draw predictions several times each"
     return replace(setting, notes=(*setting.notes, note))
-
-
-# ---- checks -------------------------------------------------------------------------------------
