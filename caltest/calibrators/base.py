@@ -51,33 +51,6 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
     return values
 
 
-def check_columns(values: AnyArray, name: str) -> None:
-    """Check that there is one dimension, or a column for each of at least two classes."""
-    if values.ndim == 2 and values.shape[1] < 2:
-        # In the words that scikit-learn's own checks look for.
-        k = values.shape[1]
-        got = f"{k} feature(s) (shape={values.shape}) while a minimum of 2 is required"
-        remedy = "pass that of class 1 of two as one dimension, .ravel()"
-        raise invalid(f"{name} must have one column per class", got, remedy)
-
-
-def check_columns_of_fit(values: AnyArray, m: int, name: str) -> None:
-    """Check that one dimension stands for two classes where a map is applied."""
-    if values.ndim == 1 and m != 2:
-        rule = f"{name} must have {m} columns, as in fit"
-        raise invalid(rule, f"shape {values.shape}", "Reshape your data: one row per prediction")
-
-
-def check_not_continuous(labels: AnyArray, name: str = "y") -> None:
-    """Check that labels are no measurements."""
-    if labels.dtype.kind == "f" and labels.ndim == 1:
-        bad = np.isfinite(labels) & (labels != np.floor(labels))
-        if bad.any():
-            row = int(np.argmax(bad))
-            rule = f"{name} must be labels of classes, not continuous numbers"
-            raise invalid(rule, f"{labels[row]:.8g} at row {row}", "pass integers or strings")
-
-
 @dataclass(frozen=True, slots=True)
 class CalibrationSet:
     """What a calibrator was fitted on.
@@ -377,15 +350,23 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
     def _read_set(self, X: object, y: object, sample_weight: object) -> CalibrationSet:
         if isinstance(X, Predictions):
             checks.check_unused("where X is a Predictions", y=y, sample_weight=sample_weight)
-            return self._read_predictions(X)
+            inputs = self._read_inputs(X, reset=True)
+            self.classes_ = X.classes
+            self._warn_of_one_class(X.labels, X.sample_weight)
+            return CalibrationSet(inputs, X.labels, X.sample_weight)
         suspect_index(y=y, X=X, sample_weight=sample_weight)
         labels = check_labels_given(y)
         checks.check_not_swapped(checks.as_array(X, "probs"), labels)
         inputs = self._read_inputs(X, reset=True)
         if inputs.from_logits:
             suspect_logits(checks.as_array(X, "logits"))
-        if self.classes is None:
-            check_not_continuous(labels)
+        if self.classes is None and labels.dtype.kind == "f" and labels.ndim == 1:
+            bad = np.isfinite(labels) & (labels != np.floor(labels))
+            if bad.any():
+                row = int(np.argmax(bad))
+                rule = "y must be labels of classes, not continuous numbers"
+                got = f"{labels[row]:.8g} at row {row}"
+                raise invalid(rule, got, "pass integers or strings")
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":
@@ -394,31 +375,21 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self._warn_of_one_class(codes, weight)
         return CalibrationSet(inputs, codes, weight)
 
-    def _read_predictions(self, predictions: Predictions) -> CalibrationSet:
-        inputs = self._read_inputs(predictions, reset=True)
-        self.classes_ = predictions.classes
-        self._warn_of_one_class(predictions.labels, predictions.sample_weight)
-        return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
-
     def _names(self, X: object, y: AnyArray, m: int) -> object:
         """Return the names of columns that are labels, and otherwise the sorted labels."""
         names = classes_of_table(X, y) if is_table(X) and y.ndim == 1 else None
         if names is not None and set(y.tolist()) <= set(names):
             return names
-        return self._sorted_names(y, m)
-
-    @staticmethod
-    def _sorted_names(y: AnyArray, m: int) -> AnyArray | None:
-        """Return the distinct labels where they name each column, as scikit-learn does.
-
-        Codes 0 to m - 1 and text need no names: `check_labels` knows them.
-        """
-        if y.ndim != 1 or not y.size or y.dtype.kind not in "iuf":
+        # Without a table the sorted labels, where they name each column, as scikit-learn does.
+        if (
+            y.ndim != 1
+            or not y.size
+            or y.dtype.kind not in "iuf"
+            or not (y.min() < 0 or y.max() >= m)
+        ):
             return None
-        if not (y.min() < 0 or y.max() >= m):
-            return None
-        names = np.unique(y)
-        return names if len(names) == m else None
+        distinct = np.unique(y)
+        return distinct if len(distinct) == m else None
 
     def _warn_of_one_class(self, codes: Codes, weight: Floats | None) -> None:
         counted = codes if weight is None else codes[weight > 0]
@@ -440,10 +411,16 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         name = "logits" if from_logits else "probs"
         array = checks.as_array(X, name)
         if not reset:
-            check_columns_of_fit(array, self.n_features_in_, name)
+            if array.ndim == 1 and (m := self.n_features_in_) != 2:
+                rule, got = f"{name} must have {m} columns, as in fit", f"shape {array.shape}"
+                raise invalid(rule, got, "Reshape your data: one row per prediction")
             if array.ndim == 2:
                 _check_n_features(self, array, reset=False)
-        check_columns(array, name)
+        if array.ndim == 2 and (k := array.shape[1]) < 2:
+            # In the words that scikit-learn's own checks look for.
+            got = f"{k} feature(s) (shape={array.shape}) while a minimum of 2 is required"
+            remedy = "pass that of class 1 of two as one dimension, .ravel()"
+            raise invalid(f"{name} must have one column per class", got, remedy)
         values = checks.check_logits(array) if from_logits else checks.check_probs(array)
         _check_n_features(self, values, reset=reset)
         return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,43 +30,11 @@ from caltest.types import AnyArray, Floats, Ints, Order
 PREFIT = "prefit"
 
 
-def check_response(estimator: Any, *, from_logits: bool) -> str:
-    """Find the method of a classifier that predicts probabilities, or logits where they are due."""
-    if not from_logits and hasattr(estimator, "predict_proba"):
-        return "predict_proba"
-    if hasattr(estimator, "decision_function"):
-        return "decision_function"
-    got = f"a {type(estimator).__name__}"
-    if from_logits:
-        rule = "estimator must have decision_function where the calibrator has from_logits=True"
-        raise invalid(rule, got, "pass a calibrator with from_logits=False")
-    rule = "estimator must have predict_proba or decision_function"
-    raise invalid(rule, got, "pass a classifier of scikit-learn")
-
-
-def check_column_per_class(scores: AnyArray, m: int, method: str) -> None:
-    """Check that a classifier predicts one column per class."""
-    if scores.ndim != 2 or scores.shape[1] != m:
-        rule = f"{method} of the estimator must give one column per class"
-        got = f"shape {scores.shape} for {m} classes"
-        raise invalid(rule, got, "pass decision_function_shape='ovr' to an SVC")
-
-
 def check_several_classes(classes: AnyArray) -> None:
     """Check that a classifier has something to tell apart."""
     if len(classes) < 2:
         got = f"one class, {classes.tolist()[0]!r}" if len(classes) else "no labels"
         raise invalid("y must have at least two classes", got, "pass rows of another class too")
-
-
-def check_held_out_once(tests: list[AnyArray], kept: AnyArray) -> AnyArray:
-    """Check that folds hold out each of the rows once, and return the rows in that order."""
-    rows = np.concatenate(tests)
-    if not np.array_equal(np.sort(rows), kept):
-        rule = "cv must hold out each row once where ensemble=False"
-        got = f"{len(rows)} held-out rows, {len(np.unique(rows))} of them different, of {len(kept)}"
-        raise invalid(rule, got, "pass ensemble=True, or a splitter such as KFold")
-    return rows
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -161,10 +130,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = indexable(X, y)
         weight = None if sample_weight is None else checks.check_weights(sample_weight, len(y))
         estimator = self._estimator()
-        calibrator = checks.check_calibrator(self._calibrator(), Calibrator)
-        ensemble = checks.check_flag(self.ensemble, "ensemble")
+        inner = TemperatureScaling() if self.calibrator is None else self.calibrator
+        calibrator = checks.check_calibrator(inner, Calibrator)
+        checks.check_flag(self.ensemble, "ensemble")
         routed = self._routed(estimator, sample_weight, fit_params)
-        prefit = isinstance(estimator, FrozenEstimator) or self._is_prefit()
+        prefit = isinstance(estimator, FrozenEstimator) or (
+            isinstance(self.cv, str) and checks.check_choice(self.cv, (PREFIT,), "cv") == PREFIT
+        )
         if prefit:
             check_is_fitted(estimator)
         classes = estimator.classes_ if prefit else np.unique(y)
@@ -174,11 +146,17 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if prefit:
             scores = _scores(estimator, X, self.classes_, from_logits=calibrator.from_logits)
             self.estimators_, sets = [estimator], [CalibrationSet(scores, codes, weight)]
-        elif ensemble:
-            self.estimators_, sets = self._pairs(estimator, calibrator, data, routed)
         else:
-            self.estimators_, sets = self._single(estimator, calibrator, data, routed)
-        self.calibrators_ = [self._fit_map(calibrator, own) for own in sets]
+            self.estimators_, sets = self._fit_folds(
+                estimator, data, routed, from_logits=calibrator.from_logits
+            )
+        self.calibrators_ = []
+        for given in sets:
+            one: Calibrator = clone(calibrator)
+            if given.inputs.m > 2 and not get_tags(one).classifier_tags.multi_class:
+                one = OneVsRest(one)
+            one.set_params(from_logits=given.inputs.from_logits, classes=None)
+            self.calibrators_.append(one.fit_set(given, self.classes_))
         notes = Counter(text for own in self.calibrators_ for text in own.notes())
         for text, count in notes.items():
             of = f"{count} of {len(sets)} maps: " if len(sets) > 1 else ""
@@ -188,83 +166,51 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(self.estimators_[0], name))
         return self
 
-    def _is_prefit(self) -> bool:
-        return isinstance(self.cv, str) and checks.check_choice(self.cv, (PREFIT,), "cv") == PREFIT
-
     def _estimator(self) -> Any:
         if self.estimator is not None:
             return self.estimator
         estimator = LogisticRegression()
         return estimator.set_fit_request(sample_weight=True) if routing_enabled() else estimator
 
-    def _calibrator(self) -> object:
-        return TemperatureScaling() if self.calibrator is None else self.calibrator
-
     def _routed(self, estimator: Any, sample_weight: object, fit_params: dict[str, Any]) -> _Routed:
         """Say what the classifier's `fit` and the splitter get."""
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
-            return _Routed(dict(routed.estimator.fit), dict(routed.splitter.split))
+            return dict(routed.estimator.fit), dict(routed.splitter.split)
         if sample_weight is None:
-            return _Routed(fit_params, {})
+            return fit_params, {}
         if has_fit_parameter(estimator, "sample_weight"):
-            return _Routed(fit_params | {"sample_weight": sample_weight}, {})
+            return fit_params | {"sample_weight": sample_weight}, {}
         name = type(estimator).__name__
         text = f"{name}.fit takes no sample_weight: the weights are those of the map alone"
         warnings.warn(text, UserWarning, stacklevel=3)
-        return _Routed(fit_params, {})
-
-    def _pairs(
-        self, estimator: Any, calibrator: Calibrator, data: _Data, routed: _Routed
-    ) -> tuple[list[Any], list[CalibrationSet]]:
-        """Fit a classifier for each fold."""
-        pairs = self._folds(data, routed)
-        fitted = self._fit_folds(estimator, calibrator, data, routed, pairs)
-        sets = [
-            data.calibration_set(test, scores)
-            for (_, test), (_, scores) in zip(pairs, fitted, strict=True)
-        ]
-        return [own for own, _ in fitted], sets
-
-    def _single(
-        self, estimator: Any, calibrator: Calibrator, data: _Data, routed: _Routed
-    ) -> tuple[list[Any], list[CalibrationSet]]:
-        """Fit a classifier to all rows, and predict each row without it."""
-        pairs = self._folds(data, routed)
-        kept = np.arange(len(data.y)) if data.weight is None else np.flatnonzero(data.weight > 0)
-        rows = check_held_out_once([test for _, test in pairs], kept)
-        fitted = self._fit_folds(estimator, calibrator, data, routed, pairs)
-        values = np.concatenate([scores.values for _, scores in fitted])
-        scores = Inputs(values, from_logits=fitted[0][1].from_logits)
-        own = _fit_classifier(clone(estimator), data, routed.fit, kept)
-        return [own], [data.calibration_set(rows, scores)]
-
-    def _folds(self, data: _Data, routed: _Routed) -> list[Fold]:
-        return folds(data.X, data.codes, data.weight, self.cv, self.random_state, **routed.split)
+        return fit_params, {}
 
     def _fit_folds(
-        self,
-        estimator: Any,
-        calibrator: Calibrator,
-        data: _Data,
-        routed: _Routed,
-        pairs: list[Fold],
-    ) -> list[tuple[Any, Inputs]]:
-        parallel = Parallel(n_jobs=checks.check_jobs(self.n_jobs))
-        fitted: list[tuple[Any, Inputs]] = parallel(
-            delayed(_fit_fold)(
-                clone(estimator), data, routed.fit, pair, from_logits=calibrator.from_logits
-            )
+        self, estimator: Any, data: _Data, routed: _Routed, *, from_logits: bool
+    ) -> tuple[list[Any], list[CalibrationSet]]:
+        """Fit a classifier for each fold, or one to all rows, and predict each row without it."""
+        to_fit, to_split = routed
+        pairs = folds(data.X, data.codes, data.weight, self.cv, self.random_state, **to_split)
+        kept = np.arange(len(data.y)) if data.weight is None else np.flatnonzero(data.weight > 0)
+        rows = np.concatenate([test for _, test in pairs])
+        if not self.ensemble and not np.array_equal(np.sort(rows), kept):
+            rule = "cv must hold out each row once where ensemble=False"
+            got = f"{len(rows)} held-out rows, {len(np.unique(rows))} of them different"
+            remedy = "pass ensemble=True, or a splitter such as KFold"
+            raise invalid(rule, f"{got}, of {len(kept)}", remedy)
+        fitted: list[tuple[Any, Inputs]] = Parallel(n_jobs=checks.check_jobs(self.n_jobs))(
+            delayed(_fit_fold)(clone(estimator), data, to_fit, pair, from_logits=from_logits)
             for pair in pairs
         )
-        return fitted
-
-    def _fit_map(self, calibrator: Calibrator, data: CalibrationSet) -> Calibrator:
-        own: Calibrator = clone(calibrator)
-        if data.inputs.m > 2 and not get_tags(own).classifier_tags.multi_class:
-            own = OneVsRest(own)
-        own.set_params(from_logits=data.inputs.from_logits, classes=None)
-        return own.fit_set(data, self.classes_)
+        if not self.ensemble:
+            values = np.concatenate([scores.values for _, scores in fitted])
+            scores = Inputs(values, from_logits=fitted[0][1].from_logits)
+            own = _fit_classifier(clone(estimator), data, to_fit, kept)
+            return [own], [data.calibration_set(rows, scores)]
+        held_out = zip(pairs, fitted, strict=True)
+        sets = [data.calibration_set(test, scores) for (_, test), (_, scores) in held_out]
+        return [own for own, _ in fitted], sets
 
     def predict_proba(self, X: Any) -> Floats:
         """Return calibrated probabilities.
@@ -327,12 +273,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-@dataclass(frozen=True, slots=True)
-class _Routed:
-    """What the classifier's `fit` and the splitter's `split` get."""
-
-    fit: dict[str, Any]
-    split: dict[str, Any]
+_Routed = tuple[dict[str, Any], dict[str, Any]]  # what `fit` of the classifier and `split` get
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,17 +310,27 @@ def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> 
 
     A map that was fitted to logits must get them again; else probabilities go first.
     """
-    method = check_response(estimator, from_logits=from_logits)
+    method = "decision_function"
+    if not from_logits and hasattr(estimator, "predict_proba"):
+        method = "predict_proba"
+    elif not hasattr(estimator, "decision_function"):
+        rule = "estimator must have predict_proba or decision_function"
+        remedy = "pass a classifier of scikit-learn"
+        if from_logits:
+            rule = "estimator must have decision_function where the calibrator has from_logits=True"
+            remedy = "pass a calibrator with from_logits=False"
+        raise invalid(rule, f"a {type(estimator).__name__}", remedy)
     from_logits = method == "decision_function"
     values = np.asarray(getattr(estimator, method)(X))
     if from_logits and values.ndim == 1:
         values = checks.check_logits(values, name=method)
     column = {name: k for k, name in enumerate(classes.tolist())}
     own = [column[name] for name in estimator.classes_.tolist()]
-    check_column_per_class(values, len(own), method)
+    if values.ndim != 2 or values.shape[1] != len(own):
+        rule = f"{method} of the estimator must give one column per class"
+        got = f"shape {values.shape} for {len(own)} classes"
+        raise invalid(rule, got, "pass decision_function_shape='ovr' to an SVC")
     scores = np.full((len(values), len(classes)), -np.inf if from_logits else 0.0)
     scores[:, own] = values
-    checked = (
-        checks.check_logits(scores) if from_logits else checks.check_probs(scores, classes=classes)
-    )
-    return Inputs(checked, from_logits=from_logits)
+    check = checks.check_logits if from_logits else partial(checks.check_probs, classes=classes)
+    return Inputs(check(scores), from_logits=from_logits)

@@ -16,14 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks import check_jobs, check_random_state, listing
-from caltest.checks.options import (
-    check_choice,
-    check_integer,
-    check_rows,
-)
+from caltest.checks.options import check_choice, check_integer, check_rows
 from caltest.errors import invalid, shown
 from caltest.numerics.loops import map_threads
-from caltest.types import AnyArray, Flags, Floats, Ints, Order
+from caltest.types import AnyArray, Floats, Ints, Order
 
 Fold = tuple[Order, Order]
 Setting = Mapping[str, Any]
@@ -40,19 +36,6 @@ def check_folds(cv: object) -> Any:
         rule = "cv must give the pair (training rows, held-out rows) of each fold"
         raise invalid(rule, shown(pairs), "pass a number of folds, or a splitter of scikit-learn")
     return check_integer(cv, "cv", 2)
-
-
-def check_fold(pair: Any, weight: Floats) -> tuple[AnyArray, AnyArray]:
-    """Check the rows of a fold and leave out those of weight 0; some must remain on both sides."""
-    rows = []
-    for values, side in zip(pair, ("training", "held-out"), strict=True):
-        name = f"{side} rows of cv"
-        checked = check_rows(values, len(weight), name)
-        kept = checked[weight[checked] > 0]
-        if not len(kept):
-            raise invalid(f"{name} must not all have weight 0", "such a fold", "pass other folds")
-        rows.append(kept)
-    return rows[0], rows[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +95,18 @@ def folds(
         return [(kept[train], kept[test]) for train, test in _split(codes[kept], splitter, seed)]
     if not isinstance(splitter, list):
         splitter = splitter.split(values, codes, **options)
-    return [check_fold(pair, weight) for pair in splitter]
+    checked: list[Fold] = []
+    for pair in splitter:
+        rows = []
+        for given, side in zip(pair, ("training", "held-out"), strict=True):
+            name = f"{side} rows of cv"
+            own = check_rows(given, len(weight), name)
+            rows.append(own[weight[own] > 0])
+            if not len(rows[-1]):
+                rule = f"{name} must not all have weight 0"
+                raise invalid(rule, "such a fold", "pass other folds")
+        checked.append((rows[0], rows[1]))
+    return checked
 
 
 def _split(codes: Ints, k: int, random_state: int | None) -> Iterable[Fold]:
@@ -166,36 +160,23 @@ def choose(
     Choice
         The setting with the least mean of the folds' losses.
     """
+
+    def fit_fold(train: Order, test: Order) -> tuple[list[float], list[Calibrator]]:
+        own, held_out = data.rows(train), data.rows(test)
+        models: list[Calibrator]
+        if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
+            models = [clone(calibrator).set_params(**s).fit_set(own, classes) for s in grid]
+        else:
+            models = clone(calibrator)._fit_path(own, grid)  # noqa: SLF001, ours
+            for model in models:
+                model.classes_, model.n_features_in_ = classes, own.inputs.m
+        return [held_out_loss(model, held_out) for model in models], models
+
     pairs = folds(data.inputs.values, data.codes, data.weight, cv, random_state)
-    tasks = [(calibrator, data, classes, grid, pair) for pair in pairs]
-    results = list(map_threads(_fit_fold, tasks, n_jobs))
+    results = list(map_threads(fit_fold, pairs, n_jobs))
     losses = np.array([losses for losses, _ in results])
     best = int(losses.mean(axis=0).argmin())
     return Choice(best, losses, [models[best] for _, models in results])
-
-
-def _fit_fold(
-    calibrator: Calibrator,
-    data: CalibrationSet,
-    classes: AnyArray,
-    grid: Sequence[Setting],
-    fold: Fold,
-) -> tuple[list[float], list[Calibrator]]:
-    train, test = (data.rows(rows) for rows in fold)
-    models = _fit_grid(calibrator, train, classes, grid)
-    return [held_out_loss(model, test) for model in models], models
-
-
-def _fit_grid(
-    calibrator: Calibrator, data: CalibrationSet, classes: AnyArray, grid: Sequence[Setting]
-) -> list[Calibrator]:
-    if len(grid) == 1 or not hasattr(calibrator, "_fit_path"):
-        models = [clone(calibrator).set_params(**setting) for setting in grid]
-        return [model.fit_set(data, classes) for model in models]
-    path: list[Calibrator] = clone(calibrator)._fit_path(data, grid)  # noqa: SLF001, ours
-    for model in path:
-        model.classes_, model.n_features_in_ = classes, data.inputs.m
-    return path
 
 
 def observed(model: Calibrator, data: CalibrationSet) -> Floats:
@@ -214,26 +195,24 @@ def held_out_loss(model: Calibrator, data: CalibrationSet) -> float:
 
 def check_param_grid(grid: object, options: Collection[str]) -> list[dict[str, list[Any]]]:
     """Check a grid of options: a dict of values to compare, or a list of dicts; None is one."""
-    grids = [{}] if grid is None else grid
-    grids = [grids] if isinstance(grids, Mapping) else grids
+    given = {} if grid is None else grid
+    grids: Any = [given] if isinstance(given, Mapping) else given
     rule = "param_grid must be a dict of options and their values, or a list of such dicts"
     remedy = "pass {'lam': [0.01, 0.1]}, for example"
-    if not isinstance(grids, list | tuple) or not grids:
+    is_list = isinstance(grids, list | tuple) and len(grids) > 0
+    if not is_list or not all(isinstance(part, Mapping) for part in grids):
         raise invalid(rule, shown(grid), remedy)
-    if not all(isinstance(part, Mapping) for part in grids):
-        raise invalid(rule, shown(grid), remedy)
-    return [_checked_grid(part, options) for part in grids]
-
-
-def _checked_grid(grid: Mapping[Any, Any], options: Collection[str]) -> dict[str, list[Any]]:
-    checked = {}
-    for name, values in grid.items():
-        check_choice(name, options, "a name in param_grid")
-        array = isinstance(values, np.ndarray) and values.ndim == 1
-        if not (array or isinstance(values, list | tuple)) or not len(values):
-            rule = f"param_grid[{name!r}] must be a list of at least one value"
-            raise invalid(rule, shown(values), "put it into brackets")
-        checked[name] = values.tolist() if array else list(values)
+    checked = []
+    for part in grids:
+        own = {}
+        for name, values in part.items():
+            check_choice(name, options, "a name in param_grid")
+            array = isinstance(values, np.ndarray) and values.ndim == 1
+            if not (array or isinstance(values, list | tuple)) or not len(values):
+                rule = f"param_grid[{name!r}] must be a list of at least one value"
+                raise invalid(rule, shown(values), "put it into brackets")
+            own[name] = values.tolist() if array else list(values)
+        checked.append(own)
     return checked
 
 
@@ -346,14 +325,10 @@ def _table(settings: list[dict[str, Any]], choice: Choice) -> dict[str, Any]:
         **{f"param_{name}": [setting.get(name) for setting in settings] for name in names},
         "mean_log_loss": means,
         "std_log_loss": choice.losses.std(axis=0),
-        "rank": _ranks(means),
+        # From 1; equal values share the smallest rank.
+        "rank": np.searchsorted(np.sort(means), means).astype(np.int64) + 1,
         **{f"fold{f}_log_loss": losses for f, losses in enumerate(choice.losses)},
     }
-
-
-def _ranks(values: Floats) -> Ints:
-    """Rank from 1; equal values share the smallest rank."""
-    return np.searchsorted(np.sort(values), values).astype(np.int64) + 1
 
 
 # ---- Maps of two classes for more of them, Zadrozny, Elkan 2002 ---------------------------------
@@ -423,27 +398,26 @@ class OneVsRest(Calibrator):
             for text in calibrator.notes():
                 self._note(text)
             return
-        columns = range(data.inputs.m)
-        told = _told(data)
-        self._warn(told)
-        _prepare(data.inputs)
-        tasks = [(calibrator, data, k) for k in columns if told[k]]
-        fitted = map_threads(_fit_against_rest, tasks, n_jobs)
-        maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
-        self.calibrators_ = [maps.get(k) for k in columns]
-        self._pass_on_notes(maps)
-
-    def _warn(self, told: Flags) -> None:
+        # The classes that some rows have and some have not.
+        codes = data.codes if data.weight is None else data.codes[data.weight > 0]
+        counts = np.bincount(codes, minlength=data.inputs.m)
+        told = (counts > 0) & (counts < len(codes))
         if told.any() and not told.all():  # where one class is all there is, `fit` has warned
             names = listing(self.classes_[~told].tolist())
-            text = f"no label is {names}: such a class keeps its probability"
-            self._note(text)
+            self._note(f"no label is {names}: such a class keeps its probability")
+        _prepare(data.inputs)
 
-    def _pass_on_notes(self, maps: Mapping[int, Calibrator]) -> None:
-        """Say once what several maps noted, with the names of their classes."""
+        def fit(k: int) -> Calibrator:
+            own: Calibrator = clone(calibrator)
+            return own.fit_set(data.against_rest(k), AGAINST_REST)
+
+        fitted = map_threads(fit, [(k,) for k in np.flatnonzero(told).tolist()], n_jobs)
+        maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
+        self.calibrators_ = [maps.get(k) for k in range(data.inputs.m)]
+        # What several maps noted is said once, with the names of their classes.
         columns: dict[str, list[int]] = {}
-        for k, calibrator in maps.items():
-            for text in calibrator.notes():
+        for k, one in maps.items():
+            for text in one.notes():
                 columns.setdefault(text, []).append(k)
         for text, found in columns.items():
             self._note(f"map of {listing(self.classes_[found].tolist())}: {text}")
@@ -469,18 +443,19 @@ class OneVsRest(Calibrator):
             both: Floats = self.calibrators_[0].calibrate(inputs)
             return both
         _prepare(inputs)
+
+        def mapped(k: int) -> Floats:
+            own = self.calibrators_[k]
+            event: Floats = (
+                own.calibrate(inputs.against_rest(k))[:, 1] if own else inputs.probs[:, k]
+            )
+            return event
+
         maps = np.empty((inputs.n, inputs.m))
-        tasks = [(k, inputs) for k in range(inputs.m)]
-        for k, event in enumerate(map_threads(self._mapped, tasks, check_jobs(self.n_jobs))):
+        tasks = [(k,) for k in range(inputs.m)]
+        for k, event in enumerate(map_threads(mapped, tasks, check_jobs(self.n_jobs))):
             maps[:, k] = event
         return maps
-
-    def _mapped(self, k: int, inputs: Inputs) -> Floats:
-        calibrator = self.calibrators_[k]
-        if calibrator is None:
-            return inputs.probs[:, k]
-        event: Floats = calibrator.calibrate(inputs.against_rest(k))[:, 1]
-        return event
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         maps = self._maps(inputs)
@@ -509,18 +484,6 @@ class OneVsRest(Calibrator):
             for name, calibrator in zip(names, self.calibrators_, strict=True)
             for each in (calibrator.coefficients() if calibrator else ())
         )
-
-
-def _fit_against_rest(calibrator: Calibrator, data: CalibrationSet, k: int) -> Calibrator:
-    own: Calibrator = clone(calibrator)
-    return own.fit_set(data.against_rest(k), AGAINST_REST)
-
-
-def _told(data: CalibrationSet) -> Flags:
-    """Tell the classes that some rows have and some have not."""
-    codes = data.codes if data.weight is None else data.codes[data.weight > 0]
-    counts = np.bincount(codes, minlength=data.inputs.m)
-    return (counts > 0) & (counts < len(codes))
 
 
 def _prepare(inputs: Inputs) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 Facts = list[tuple[str, str]]
+Row = tuple[str, ...]
 LEVEL = 0.95
 CLOSE = 1e-6  # to 1, the sum of the probabilities of a map that was read
 MOST_ROWS = 40  # of coefficients that are printed
@@ -83,16 +84,34 @@ class Output(BaseEstimator):
             It prints as text, Markdown, HTML and LaTeX.
         """
         check_is_fitted(self)
-        held_out = None if X is None else self._read_held_out(X, y)
-        data = getattr(self, "_calibration_set", None) if held_out is None else held_out
-        return summary_of(
-            self,
-            data,
-            held_out=held_out is not None,
-            n_resamples=n_resamples,
-            rng=rng,
-            n_jobs=n_jobs,
+        calibrator: Any = self
+        held_out = X is not None
+        data = self._read_held_out(X, y) if held_out else getattr(self, "_calibration_set", None)
+        names = calibrator.classes_.tolist()
+        facts = [("calibrator", " ".join(repr(self).split()))]
+        facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
+        if data is not None:
+            source = "held out" if held_out else "those of the fit"
+            facts += [("observations (n)", f"{data.inputs.n}, {source}")]
+            options = {"n_resamples": n_resamples, "rng": check_seed(rng), "n_jobs": n_jobs}
+            facts += _before_and_after(calibrator, data, options, held_out=held_out)
+        coefficients = calibrator.coefficients()
+        if len(coefficients) > MOST_ROWS:
+            facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
+            coefficients = ()
+        header, rows = _table(coefficients)
+        # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
+        text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
+        notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
+        sheet = Sheet(
+            title=calibrator.title,
+            facts=tuple(facts),
+            header=header,
+            rows=rows,
+            closing=tuple(notes if data is not None and not held_out else ()),
+            listing=True,
         )
+        return Summary(sheet)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the fitted map.
@@ -129,13 +148,8 @@ class Output(BaseEstimator):
             What `from_dict` takes. The calibration set is not in it.
         """
         check_is_fitted(self)
-        names = _schema_of(self.key)["properties"]
-        state = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return {
-            "calibrator": self.key,
-            "options": {k: encode(v) for k, v in self.get_params(deep=False).items()},
-            "state": {name: encode(value) for name, value in state.items()},
-        }
+        values: dict[str, Any] = encode(self)
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -167,7 +181,20 @@ class Output(BaseEstimator):
             got = f"a {type(calibrator).__name__}"
             remedy = "call from_dict of that class, or of caltest.calibrators"
             raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
-        _check_state(calibrator)
+        # The parts of a fitted map must belong together: it gives probabilities.
+        try:
+            m = len(calibrator.classes_)
+            with np.errstate(all="ignore"):
+                out = calibrator.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
+            total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
+            apart = np.abs(total - 1).max() < CLOSE
+            reason = "" if apart else f"probabilities that sum to {total[0]}"
+            if calibrator.n_features_in_ != m:
+                reason = f"{m} classes for {calibrator.n_features_in_} columns"
+        except Exception as error:  # noqa: BLE001, values of any type may stand where others belong
+            reason = f"{type(error).__name__}: {error}"
+        if reason:
+            raise invalid("state must be that of a fitted map", reason, "fit the map again")
         return calibrator
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -210,9 +237,16 @@ class Output(BaseEstimator):
 def encode(value: object) -> Any:
     """Turn a value into plain ones; arrays keep their type and shape, floats every digit."""
     if isinstance(value, Output):
-        return value.to_dict() if hasattr(value, "classes_") else _options(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return _encode_array(value)
+        options = {name: encode(item) for name, item in value.get_params(deep=False).items()}
+        # The schema names the parts of a fitted map.
+        parts = load_schema(SCHEMA)["$defs"][check_choice(value.key, REGISTRY, "key")]["properties"]
+        kept = [name for name in parts if hasattr(value, "classes_") and hasattr(value, name)]
+        state = {name: encode(getattr(value, name)) for name in kept}
+        return {"calibrator": value.key, "options": options, "state": state}
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.ndarray):
+        items = [encode(item) for item in value.ravel().tolist()]
+        return {"dtype": value.dtype.str, "shape": list(value.shape), "items": items}
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     if isinstance(value, Mapping):
@@ -223,13 +257,6 @@ def encode(value: object) -> Any:
         return value
     remedy = "use numbers, text and calibrators, or pickle the calibrator"
     raise invalid("an option that is saved must be a plain value", shown(value), remedy)
-
-
-def _encode_array(value: np.ndarray[Any, Any] | np.generic) -> Any:
-    if isinstance(value, np.generic):
-        return encode(value.item())
-    items = [encode(item) for item in value.ravel().tolist()]
-    return {"dtype": value.dtype.str, "shape": list(value.shape), "items": items}
 
 
 def decode(value: Any) -> Any:
@@ -260,12 +287,6 @@ def _array(items: list[Any], dtype: object) -> np.ndarray[Any, Any]:
     return np.array(items, dtype=str(dtype))
 
 
-def _options(calibrator: Any) -> dict[str, Any]:
-    """Return an estimator that is not fitted, such as the one inside of `OneVsRest`."""
-    options = {name: encode(value) for name, value in calibrator.get_params(deep=False).items()}
-    return {"calibrator": calibrator.key, "options": options, "state": {}}
-
-
 def _calibrator(values: Mapping[str, Any]) -> Any:
     if not {"options", "state"} <= values.keys():
         raise _not_saved(values)
@@ -282,68 +303,9 @@ def _calibrator(values: Mapping[str, Any]) -> Any:
     return calibrator
 
 
-def _schema_of(key: str) -> dict[str, Any]:
-    """Return the schema of the state of a calibrator, which names its parts."""
-    found: dict[str, Any] = load_schema(SCHEMA)["$defs"][check_choice(key, REGISTRY, "key")]
-    return found
-
-
-def _check_state(calibrator: Any) -> None:
-    """Check that the parts of a fitted map belong together: it gives probabilities."""
-    try:
-        m = len(calibrator.classes_)
-        with np.errstate(all="ignore"):
-            out = calibrator.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
-        total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
-        reason = "" if np.abs(total - 1).max() < CLOSE else f"probabilities that sum to {total[0]}"
-        if calibrator.n_features_in_ != m:
-            reason = f"{m} classes for {calibrator.n_features_in_} columns"
-    except Exception as error:  # noqa: BLE001, values of any type may stand where others belong
-        reason = f"{type(error).__name__}: {error}"
-    if reason:
-        raise invalid("state must be that of a fitted map", reason, "fit the map again")
-
-
 def _not_saved(values: Mapping[str, Any]) -> Exception:
     got = f"the keys {shown(sorted(map(str, values)))}"
     return invalid("values must be those of to_dict", got, "pass what to_dict or to_json gave")
-
-
-def summary_of(
-    calibrator: Calibrator,
-    data: CalibrationSet | None,
-    *,
-    held_out: bool,
-    n_resamples: int = 999,
-    rng: object = None,
-    n_jobs: int | None = None,
-) -> Summary:
-    """Return the printable summary; without data it shows the parameters alone."""
-    names = calibrator.classes_.tolist()
-    facts = [("calibrator", " ".join(repr(calibrator).split()))]
-    facts += [("classes (m)", f"{len(names)}: {listing(names)}")]
-    if data is not None:
-        source = "held out" if held_out else "those of the fit"
-        facts += [("observations (n)", f"{data.inputs.n}, {source}")]
-        options = {"n_resamples": n_resamples, "rng": check_seed(rng), "n_jobs": n_jobs}
-        facts += _before_and_after(calibrator, data, options, held_out=held_out)
-    coefficients = calibrator.coefficients()
-    if len(coefficients) > MOST_ROWS:
-        facts += [("parameters", f"{len(coefficients)}, see the attributes that end with _")]
-        coefficients = ()
-    # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
-    text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
-    notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
-    return Summary(
-        Sheet(
-            title=calibrator.title,
-            facts=tuple(facts),
-            header=_header(coefficients),
-            rows=tuple(_row(coefficient, coefficients) for coefficient in coefficients),
-            closing=tuple(notes if data is not None and not held_out else ()),
-            listing=True,
-        )
-    )
 
 
 def _before_and_after(
@@ -370,34 +332,25 @@ def _before_and_after(
     return [*told, test, ("p-value", ", ".join(f"{value} {when}" for value, when in values))]
 
 
-def _header(coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
+def _table(coefficients: Sequence[Coefficient]) -> tuple[Row, tuple[Row, ...]]:
     """The columns of statsmodels, where the likelihood gives standard errors.
 
     H0 is the value of the map that changes nothing: a temperature or slope of 1, not 0.
     """
     fitted = [coefficient for coefficient in coefficients if coefficient.stderr is not None]
-    if not fitted:
-        return ("", "coef")
     tested = any(coefficient.neutral is not None for coefficient in fitted)
     low, high = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    test = ("H0", "z", "P>|z|") if tested else ()
-    return ("", "coef", "std err", *test, f"[{low:g}", f"{high:g}]")
-
-
-def _row(coefficient: Coefficient, coefficients: Sequence[Coefficient]) -> tuple[str, ...]:
-    first = (coefficient.name, number(coefficient.value))
-    error, header = coefficient.stderr, _header(coefficients)
-    if error is None:
-        return first + ("",) * (len(header) - 2)
-    ends = coefficient.interval(LEVEL) or (math.nan, math.nan)
-    bounds = (number(ends[0]), number(ends[1]))
-    test = _z_test(coefficient, error) if "H0" in header else ()
-    return (*first, number(error), *test, *bounds)
-
-
-def _z_test(coefficient: Coefficient, error: float) -> tuple[str, ...]:
-    """The neutral value, z and its p-value; blank where the parameter has none."""
-    if coefficient.neutral is None or error == 0:
-        return ("", "", "")
-    z = (coefficient.value - coefficient.neutral) / error
-    return (number(coefficient.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))
+    tests: Row = ("H0", "z", "P>|z|") if tested else ()
+    more: Row = ("std err", *tests, f"[{low:g}", f"{high:g}]") if fitted else ()
+    rows = []
+    for one in coefficients:
+        cells: Row = ("",) * len(more)
+        if one.stderr is not None:
+            test: Row = ("",) * len(tests)  # blank where the parameter has no neutral value
+            if one.neutral is not None and one.stderr != 0:
+                z = (one.value - one.neutral) / one.stderr
+                test = (number(one.neutral), number(z), pvalue(float(2 * ndtr(-abs(z)))))
+            ends = one.interval(LEVEL) or (math.nan, math.nan)
+            cells = (number(one.stderr), *test, number(ends[0]), number(ends[1]))
+        rows.append((one.name, number(one.value), *cells))
+    return ("", "coef", *more), tuple(rows)

@@ -293,9 +293,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise invalid(
-                "y must have at least two classes", "one class", "pass labels of two or more"
-            )
+            rule, remedy = "y must have at least two classes", "pass labels of two or more"
+            raise invalid(rule, "one class", remedy)
         start = time.perf_counter()
         # n_jobs gives the threads: those of BLAS wait for each other on a busy machine.
         with one_blas_thread():
@@ -428,16 +427,14 @@ class GPClassifier(KernelClassifier):
         tail = (1 - checks.check_confidence(confidence)) / 2
         values = self._features(X)
         with one_blas_thread():
-            return self._quantiles(values, np.array([tail, 1 - tail]))
+            mean, variance = self._latent(values)
+            points, levels = self._points(), np.array([tail, 1 - tail])
+            deviation = np.sqrt(variance)
+            return quantiles(self._of_latent, mean, deviation, points, levels, self.n_jobs)
 
     def _probabilities(self, X: Floats) -> Floats:
         mean, variance = self._latent(X)
         return softmax_means(mean, np.sqrt(variance), self._points(), self.n_jobs)
-
-    def _quantiles(self, X: Floats, levels: Floats) -> Floats:
-        mean, variance = self._latent(X)
-        points, deviation = self._points(), np.sqrt(variance)
-        return quantiles(self._of_latent, mean, deviation, points, levels, self.n_jobs)
 
     def _of_latent(self, f: Floats) -> Floats:
         """Return the probabilities that go with latent values, (..., K)."""
@@ -492,15 +489,8 @@ class GPClassifier(KernelClassifier):
 
         bounds = [(x - REACH, x + REACH) for x in (start if middle is None else middle)]
         limits = {"maxiter": self.max_iter, "ftol": precision, "gtol": precision}
-        done = minimize(
-            negative,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options=limits,
-            callback=report,
-        )
+        how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "bounds": bounds}
+        done = minimize(negative, start, options=limits, callback=report, **how)
         converged = bool(done.success) or done.nit < self.max_iter
         return Maximum(done.x, float(-done.fun * n), int(done.nit), converged)
 

@@ -100,6 +100,9 @@ CHUNK = 2**20  # entries of k(X, Z) in a block
 KEPT = 2**24  # entries of k(X, Z) up to which it and A are kept between two passes over the rows
 
 
+Kernel = tuple[Floats, float, Floats]  # inducing points, variance, length scales
+
+
 @dataclass(frozen=True)
 class RowsByClass:
     """Features in the order of the classes.
@@ -192,6 +195,7 @@ class _Sums:
     L: Floats
     linear: Floats
     grams: Floats
+    total: Floats
     blocks: list[_Block]
 
 
@@ -229,8 +233,7 @@ def posterior(
     n_jobs: int | None = None,
 ) -> tuple[float, Posterior]:
     """Return the bound of the log marginal likelihood, summed over classes, and the posteriors."""
-    groups = 1 if targets.same_noise else len(rows.counts)
-    sums = _class_sums(rows, groups, Z, variance, scales, keep=False, n_jobs=n_jobs)
+    sums = _class_sums(rows, targets, (Z, variance, scales), keep=False, n_jobs=n_jobs)
     found = _class_bounds(sums, targets, variance, n_jobs)
     return sum(one.value for one in found), _posterior(sums, targets, found)
 
@@ -246,26 +249,32 @@ def bound_and_gradient(
 ) -> CollapsedBound:
     """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
     keep = len(rows.X) * len(Z) <= KEPT
-    groups = 1 if targets.same_noise else len(rows.counts)
-    sums = _class_sums(rows, groups, Z, variance, scales, keep=keep, n_jobs=n_jobs)
+    kernel = Z, variance, scales
+    sums = _class_sums(rows, targets, kernel, keep=keep, n_jobs=n_jobs)
     bounds = _class_bounds(sums, targets, variance, n_jobs)
     found = _posterior(sums, targets, bounds)
-    by_gram = np.array(list(map_threads(_by_gram, _gram_tasks(found, targets), n_jobs)))
+    each = [(found, k) for k in range(len(found.roots))]
+    by_gram = np.array(list(map_threads(_by_gram, each, n_jobs)))
     gradient = no_gradient(*Z.shape)
-    kernel = Z, variance, scales
     slopes, pull = _slopes(found, targets, by_gram, n_jobs)
     blocks = sums.blocks if keep else rows.chunks(len(Z))
-    tasks = [(block, slopes, pull, found.L, *kernel) for block in blocks]
+    tasks = [(block, slopes, pull, found.L, kernel) for block in blocks]
     for part in map_threads(_by_rows, tasks, n_jobs):
         gradient.merge(part)
     low, high = 1 / targets.noise_off, 1 / targets.noise_on
     # S_k depends on k(Z, Z) through L.
-    S = (low * (len(bounds) - 1) + high) * sums.grams.sum(axis=0)  # summed over classes
-    by_inner = _unwhiten(by_gram.sum(axis=0) - 0.5 * S, found.L)
+    S = (low * (len(bounds) - 1) + high) * sums.total  # summed over classes
+    half = _unwhiten_left(by_gram.sum(axis=0) - 0.5 * S, found.L)
+    by_inner = _unwhiten_left(half.T, found.L)  # L^-T (...) L^-1
     gradient.add_inner(by_inner * rbf(Z, Z, variance, scales), Z, scales)
     n, rest = rows.counts, len(rows.X) - rows.counts
     gradient.log_variance -= 0.5 * variance * float((high * n + low * rest).sum())
-    log_noise = _log_noise(sums, targets, bounds, by_gram)
+    # The derivative by the logarithm of a factor of the noise.
+    traces = low * float(np.vdot(by_gram.sum(axis=0), sums.total))
+    for part, gram in zip(by_gram, sums.grams, strict=True):
+        traces += (high - low) * float(np.vdot(part, gram))
+    scaled = sum(one.scaled for one in bounds)
+    log_noise = -traces - scaled - 0.5 * len(bounds) * len(rows.X)
     return CollapsedBound(sum(one.value for one in bounds), gradient, log_noise)
 
 
@@ -282,81 +291,53 @@ def _slopes(
     return slopes, _unwhiten_left(pull, found.L)
 
 
-def _log_noise(sums: _Sums, targets: Targets, bounds: list[_ClassBound], by_gram: Floats) -> float:
-    """Return the derivative by the logarithm of a factor of the noise."""
-    low, high = 1 / targets.noise_off, 1 / targets.noise_on
-    traces = low * float(np.vdot(by_gram.sum(axis=0), sums.grams.sum(axis=0)))
-    for part, gram in zip(by_gram, sums.grams, strict=True):
-        traces += (high - low) * float(np.vdot(part, gram))
-    scaled = sum(one.scaled for one in bounds)
-    return -traces - scaled - 0.5 * len(bounds) * len(sums.rows.X)
-
-
 def _class_sums(
-    rows: RowsByClass,
-    groups: int,
-    Z: Floats,
-    variance: float,
-    scales: Floats,
-    *,
-    keep: bool,
-    n_jobs: int | None,
+    rows: RowsByClass, targets: Targets, kernel: Kernel, *, keep: bool, n_jobs: int | None
 ) -> _Sums:
-    K, M = len(rows.counts), len(Z)
+    K, M = len(rows.counts), len(kernel[0])
+    groups = 1 if targets.same_noise else K
     linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))
-    L = root_of_kernel(Z, variance, scales)
+    L = root_of_kernel(*kernel)
+
+    def gram_of(c: int, X: Floats) -> tuple[_Block, Floats]:
+        block = _block(c, X, L, kernel)
+        return block, block.whitened.T @ block.whitened
+
     blocks = []
-    tasks = [(part, L, Z, variance, scales) for part in rows.chunks(M)]
-    for block, gram in map_threads(_gram, tasks, n_jobs):
+    for block, gram in map_threads(gram_of, rows.chunks(M), n_jobs):
         linear[block.c] += block.whitened.sum(axis=0)
         grams[block.c % groups] += gram
         if keep:
             blocks.append(block)
-    return _Sums(rows, L, linear, grams, blocks)
+    return _Sums(rows, L, linear, grams, grams.sum(axis=0), blocks)
 
 
-def _block(
-    part: tuple[int, Floats], L: Floats, Z: Floats, variance: float, scales: Floats
-) -> _Block:
-    c, X = part
-    kernel = rbf(X, Z, variance, scales)
-    whitened = solve_triangular(L, kernel.T, lower=True, check_finite=False).T
-    return _Block(c, X, kernel, whitened)
-
-
-def _gram(
-    part: tuple[int, Floats], L: Floats, Z: Floats, variance: float, scales: Floats
-) -> tuple[_Block, Floats]:
-    block = _block(part, L, Z, variance, scales)
-    return block, block.whitened.T @ block.whitened
+def _block(c: int, X: Floats, L: Floats, kernel: Kernel) -> _Block:
+    values = rbf(X, *kernel)
+    whitened = solve_triangular(L, values.T, lower=True, check_finite=False).T
+    return _Block(c, X, values, whitened)
 
 
 def _class_bounds(
     sums: _Sums, targets: Targets, variance: float, n_jobs: int | None
 ) -> list[_ClassBound]:
-    K, total = len(sums.rows.counts), sums.grams.sum(axis=0)
+    tasks = [(sums, targets, variance, k) for k in range(len(sums.rows.counts))]
     if not targets.same_noise:
-        tasks = [(sums, targets, variance, k, total) for k in range(K)]
         return list(map_threads(_class_bound, tasks, n_jobs))
-    B = np.eye(len(total)) + total / targets.noise_on
+    B = np.eye(len(sums.total)) + sums.total / targets.noise_on
     root = cholesky(B, lower=True, check_finite=False)
-    return [_class_bound(sums, targets, variance, k, total, root) for k in range(K)]
+    return [_class_bound(*task, root) for task in tasks]
 
 
 def _class_bound(
-    sums: _Sums,
-    targets: Targets,
-    variance: float,
-    k: int,
-    total: Floats,
-    root: Floats | None = None,
+    sums: _Sums, targets: Targets, variance: float, k: int, root: Floats | None = None
 ) -> _ClassBound:
     low, high = 1 / targets.noise_off, 1 / targets.noise_on
     own, others = int(sums.rows.counts[k]), len(sums.rows.X) - int(sums.rows.counts[k])
     r = low * targets.off[k] * sums.linear.sum(axis=0)
     r = r + (high * targets.on[k] - low * targets.off[k]) * sums.linear[k]
     if root is None:
-        B = low * total + (high - low) * sums.grams[k]
+        B = low * sums.total + (high - low) * sums.grams[k]
         B[np.diag_indices_from(B)] += 1
         root = cholesky(B, lower=True, check_finite=False)
     half = solve_triangular(root, r, lower=True, check_finite=False)
@@ -365,7 +346,7 @@ def _class_bound(
     constants += others * np.log(2 * np.pi * targets.noise_off)
     squares = high * own * targets.on[k] ** 2 + low * others * targets.off[k] ** 2
     squares += variance * (high * own + low * others)
-    trace = low * np.trace(total)
+    trace = low * np.trace(sums.total)
     if high != low:
         trace += (high - low) * np.trace(sums.grams[k])
     value = -0.5 * (constants + squares - trace - half @ half) - np.log(np.diag(root)).sum()
@@ -377,34 +358,24 @@ def _posterior(sums: _Sums, targets: Targets, bounds: list[_ClassBound]) -> Post
     return Posterior(sums.L, np.array(roots), np.array([one.mean for one in bounds]).T)
 
 
-def _gram_tasks(found: Posterior, targets: Targets) -> list[tuple[Floats, Floats]]:
-    if targets.same_noise:
-        return [(found.roots[0], found.means)]
-    return [(root, found.means[:, [k]]) for k, root in enumerate(found.roots)]
-
-
-def _by_gram(root: Floats, means: Floats) -> Floats:
+def _by_gram(found: Posterior, k: int) -> Floats:
     """Return the derivative by S_k, whitened; summed over classes where they share it."""
-    inverse = dpotri(root, lower=1)[0]
+    means = found.means if len(found.roots) == 1 else found.means[:, [k]]
+    inverse = dpotri(found.roots[k], lower=1)[0]
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    by_gram: Floats = 0.5 * (means.shape[1] * (np.eye(len(root)) - inverse) - means @ means.T)
+    by_gram: Floats = 0.5 * (means.shape[1] * (np.eye(len(inverse)) - inverse) - means @ means.T)
     return by_gram
 
 
 def _by_rows(
-    rows: _Block | tuple[int, Floats],
-    slopes: list[Floats],
-    pull: Floats,
-    L: Floats,
-    Z: Floats,
-    variance: float,
-    scales: Floats,
+    rows: _Block | tuple[int, Floats], slopes: list[Floats], pull: Floats, L: Floats, kernel: Kernel
 ) -> KernelGradient:
     """Return the derivatives through k(X, Z); `slopes` and `pull` are multiplied by L^-T."""
-    block = rows if isinstance(rows, _Block) else _block(rows, L, Z, variance, scales)
+    block = rows if isinstance(rows, _Block) else _block(*rows, L, kernel)
     weights = block.whitened @ slopes[block.c % len(slopes)].T
     weights += pull[:, block.c]
     weights *= block.kernel
+    Z, _, scales = kernel
     gradient = no_gradient(*Z.shape)
     gradient.add(weights, block.X, Z, scales)
     return gradient
@@ -414,8 +385,3 @@ def _unwhiten_left(matrix: Floats, L: Floats) -> Floats:
     """Return L^-T matrix."""
     found: Floats = solve_triangular(L, matrix, lower=True, trans="T", check_finite=False)
     return found
-
-
-def _unwhiten(matrix: Floats, L: Floats) -> Floats:
-    """Return L^-T matrix L^-1 for a symmetric matrix."""
-    return _unwhiten_left(_unwhiten_left(matrix, L).T, L)

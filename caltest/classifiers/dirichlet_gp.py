@@ -13,7 +13,7 @@ import numpy as np
 from caltest.checks import check_choice
 from caltest.classifiers.base import Maximum, grid_of, kernel_of, softmax_means
 from caltest.classifiers.collapsed_bound import Targets, pseudo_targets
-from caltest.classifiers.regressions import Latent, Regressions, RegressionsClassifier
+from caltest.classifiers.regressions import Latent, RegressionsClassifier
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats
 
@@ -140,9 +140,24 @@ class DirichletGPClassifier(RegressionsClassifier):
         alphas = _alphas(self.alpha)
         bound_to = self._regressions(X, codes, rng)
 
+        counts = np.bincount(codes)
+
         @cache
         def fit(alpha: float) -> _Fit:
-            return self._fit_alpha(bound_to, X, codes, alpha, chosen=len(alphas) > 1)
+            targets = pseudo_targets(alpha, counts, zero=self.prior_mean == "zero")
+
+            def objective(theta: Floats) -> tuple[float, Floats]:
+                found = bound_to.evidence(targets, float(np.exp(theta[0])), np.exp(theta[1:]))
+                return found.value, self._slope(found.kernel)
+
+            start = self._start(X, _variance_of(targets, counts))
+            found = self._maximise(objective, start, len(X))
+            if len(alphas) == 1:
+                return _Fit(alpha, targets, found, np.nan)
+            latent = bound_to.posterior(targets, *kernel_of(found.theta))
+            loss = self._loss(latent, targets, X, codes)
+            self._print_progress(f"alpha {alpha:g}, log loss by {self.criterion} {loss:.6g}")
+            return _Fit(alpha, targets, found, loss)
 
         best = fit(_best(alphas, lambda alpha: fit(alpha).loss, walk=isinstance(self.alpha, str)))
         self.alpha_, self.bound_ = best.alpha, best.found.value
@@ -151,27 +166,8 @@ class DirichletGPClassifier(RegressionsClassifier):
         self._end(best.found)
         self._centre = best.targets.centre
         self._posterior = bound_to.posterior(best.targets, *kernel_of(best.found.theta))
-        shares = np.bincount(codes) / len(X)
+        shares = counts / len(X)
         _warn_at_end(best, alphas, float(-shares @ np.log(shares)), self.criterion)
-
-    def _fit_alpha(
-        self, bound_to: Regressions, X: Floats, codes: Codes, alpha: float, *, chosen: bool
-    ) -> _Fit:
-        counts = np.bincount(codes)
-        targets = pseudo_targets(alpha, counts, zero=self.prior_mean == "zero")
-
-        def objective(theta: Floats) -> tuple[float, Floats]:
-            found = bound_to.evidence(targets, float(np.exp(theta[0])), np.exp(theta[1:]))
-            return found.value, self._slope(found.kernel)
-
-        start = self._start(X, _variance_of(targets, counts))
-        found = self._maximise(objective, start, len(X))
-        if not chosen:
-            return _Fit(alpha, targets, found, np.nan)
-        latent = bound_to.posterior(targets, *kernel_of(found.theta))
-        loss = self._loss(latent, targets, X, codes)
-        self._print_progress(f"alpha {alpha:g}, log loss by {self.criterion} {loss:.6g}")
-        return _Fit(alpha, targets, found, loss)
 
     def _loss(self, latent: Latent, targets: Targets, X: Floats, codes: Codes) -> float:
         """Return the log loss of the labels, each given the other rows or all of them."""

@@ -193,10 +193,6 @@ def _held_out(codes: Codes, share: float, rng: np.random.RandomState) -> np.ndar
         size = min(int(share * count + 0.5), count - 1)
         held[rng.permutation(np.flatnonzero(codes == code))[:size]] = True
     if not held.any():
-        warnings.warn(
-            "no row is held out, since the classes have too few; Platt scaling is fitted to the "
-            "rows of the regression",
-            DegenerateDataWarning,
-            stacklevel=4,
-        )
+        text = "no row is held out, since the classes have too few; Platt scaling is fitted to the "
+        warnings.warn(f"{text}rows of the regression", DegenerateDataWarning, stacklevel=4)
     return held

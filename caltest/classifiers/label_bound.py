@@ -109,28 +109,25 @@ def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
 
 def ascend(data: Labelled, known: Prior, q: Inducing) -> tuple[float, Inducing]:
     """Return the bound at its best q for a kernel, and that q."""
-    step = _step(data, known, q)
+    step, slack = _step(data, known, q), GAIN * len(data.X) / 2
     for _ in range(MOST_STEPS):
-        new = _improved(data, known, step)
+        new = _step(data, known, Inducing(step.q.m + step.change, step.roots))
+        share = 1.0
+        while new.value < step.value - slack and share > SMALLEST_SHARE:  # a point on the way there
+            share /= 2
+            eye = np.eye(q.m.shape[1])
+            here = np.array(
+                [cho_solve((C, True), eye) - eye for C in step.q.C]
+            )  # precisions, less I
+            between = here + share * (step.precision - here)
+            C = np.array([inverse_root(H) for H in between])
+            new = _step(data, known, Inducing(step.q.m + share * step.change, C))
         gain = new.value - step.value
         if gain > 0:
             step = new
         if gain < GAIN * len(data.X):
             break
     return step.value, step.q
-
-
-def _improved(data: Labelled, known: Prior, step: _Step) -> _Step:
-    """Return the step's end or, where the bound falls, a point on the way there."""
-    slack = GAIN * len(data.X) / 2
-    new = _step(data, known, Inducing(step.q.m + step.change, step.roots))
-    share = 1.0
-    while new.value < step.value - slack and share > SMALLEST_SHARE:
-        share /= 2
-        here = _precisions(step.q)
-        C = _roots(here + share * (step.precision - here))
-        new = _step(data, known, Inducing(step.q.m + share * step.change, C))
-    return new
 
 
 def bound(data: Labelled, known: Prior, q: Inducing) -> float:
@@ -140,9 +137,24 @@ def bound(data: Labelled, known: Prior, q: Inducing) -> float:
 
 def gradient(data: Labelled, known: Prior, q: Inducing) -> KernelGradient:
     """Return the partial derivatives of the bound by the kernel, for fixed whitened m and C."""
-    tasks = [(data, known, q, b, rows) for b, rows in enumerate(data.blocks())]
+
+    def block(b: int, rows: slice) -> tuple[KernelGradient, Floats]:
+        X, A = data.X[rows], _projection(data, known, b, rows)
+        latent = moments(A, known.variance, q)
+        _, by_mean, by_variance = data.expectation(*latent, data.codes[rows])
+        by_A = q.m.T @ by_mean
+        by_A -= 2 * by_variance.sum(axis=0) * A
+        for C, slope in zip(q.C, by_variance, strict=True):
+            by_A += 2 * slope * _triangular(C, _triangular(C, A, back=True), back=False)
+        by_L, by_B = whiten_back(known.L, A, by_A)
+        found = no_gradient(*data.Z.shape)
+        B = rbf(X, data.Z, known.variance, known.scales)
+        found.add(by_B.T * B, X, data.Z, known.scales)
+        found.log_variance += known.variance * float(by_variance.sum())
+        return found, by_L
+
     total, by_L = no_gradient(*data.Z.shape), np.zeros_like(known.L)
-    for part, by_root in map_threads(_gradient_block, tasks, data.n_jobs):
+    for part, by_root in map_threads(block, enumerate(data.blocks()), data.n_jobs):
         total.merge(part)
         by_L += by_root
     by_inner = cholesky_back(known.L, by_L)
@@ -178,10 +190,26 @@ def _triangular(C: Floats, A: Floats, *, back: bool) -> Floats:
 
 
 def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
-    tasks = [(data, known, q, b, rows) for b, rows in enumerate(data.blocks())]
-    value, slope = -_divergence(q), -q.m
+    """Return the bound at q, and the step from there."""
+
+    def block(b: int, rows: slice) -> tuple[float, Floats, Floats, Floats]:
+        """Return sums over rows, E log p, A g, A D A', and W of the rows."""
+        A, codes = _projection(data, known, b, rows), data.codes[rows]
+        value, by_mean, by_variance = data.expectation(*moments(A, known.variance, q), codes)
+        grams, half = np.empty_like(q.C), np.empty_like(A)
+        # Of points, D may be less than 0 by rounding or chance.
+        for gram, weight in zip(grams, np.maximum(-2 * by_variance, 0), strict=True):
+            np.multiply(A, np.sqrt(weight), out=half)
+            np.matmul(half, half.T, out=gram)
+        shares = (codes == np.arange(len(q.m))[:, None]) - by_mean
+        return value, by_mean @ A.T, grams, np.maximum(shares, 0)
+
+    logs = np.log(np.diagonal(q.C, axis1=1, axis2=2)).sum()
+    # KL(q || p), summed over latent functions.
+    value = -float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
+    slope = -q.m
     precision, weights = np.zeros_like(q.C), np.empty((len(q.m), len(data.X)))
-    blocks = map_threads(_step_block, tasks, data.n_jobs)
+    blocks = map_threads(block, enumerate(data.blocks()), data.n_jobs)
     for rows, (part, by_m, by_precision, W) in zip(data.blocks(), blocks, strict=True):
         value += part
         slope += by_m
@@ -195,35 +223,26 @@ def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
     return _Step(q, value, precision, roots, change - (q.m + change).mean(axis=0))
 
 
-def _divergence(q: Inducing) -> float:
-    """Return KL(q || p), summed over latent functions."""
-    logs = np.log(np.diagonal(q.C, axis1=1, axis2=2)).sum()
-    return float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
-
-
-def _step_block(
-    data: Labelled, known: Prior, q: Inducing, b: int, rows: slice
-) -> tuple[float, Floats, Floats, Floats]:
-    """Return sums over rows, E log p, A g, A D A', and W of the rows."""
-    A, codes = _projection(data, known, b, rows), data.codes[rows]
-    value, by_mean, by_variance = data.expectation(*moments(A, known.variance, q), codes)
-    # Of points, D may be less than 0 by rounding or chance.
-    precision = _grams(A, np.maximum(-2 * by_variance, 0))
-    shares = (codes == np.arange(len(q.m))[:, None]) - by_mean
-    return value, by_mean @ A.T, precision, np.maximum(shares, 0)
-
-
 def _newton_step(
     data: Labelled, known: Prior, weights: Floats, roots: Floats, slope: Floats
 ) -> Floats:
     """Solve (I + A (diag(W) - W W') A') change = slope by conjugate gradients."""
+
+    def block(m: Floats, b: int, rows: slice) -> Floats:
+        A, own = _projection(data, known, b, rows), weights[:, rows]
+        pulls = own * (m @ A)
+        pulls -= own * pulls.sum(axis=0)
+        product: Floats = pulls @ A.T
+        return product
+
     change, residue = np.zeros_like(slope), slope
     ahead = direction = _solved(roots, slope)
     size = first = np.vdot(residue, ahead)
     for _ in range(MOST_PRODUCTS):
         if size <= RESIDUE**2 * first:
             break
-        product = _times_curvature(data, known, weights, direction)
+        tasks = [(direction, b, rows) for b, rows in enumerate(data.blocks())]
+        product = direction + sum(map_threads(block, tasks, data.n_jobs))
         share = size / np.vdot(direction, product)
         change = change + share * direction
         residue = residue - share * product
@@ -236,59 +255,6 @@ def _newton_step(
 def _solved(roots: Floats, slope: Floats) -> Floats:
     """Return C C' slope for each latent function."""
     return np.array([root @ (root.T @ s) for root, s in zip(roots, slope, strict=True)])
-
-
-def _times_curvature(data: Labelled, known: Prior, weights: Floats, m: Floats) -> Floats:
-    """Return (I + A (diag(W) - W W') A') m."""
-    tasks = [(data, known, weights[:, rows], m, b, rows) for b, rows in enumerate(data.blocks())]
-    return m + sum(map_threads(_times_block, tasks, data.n_jobs))
-
-
-def _times_block(
-    data: Labelled, known: Prior, weights: Floats, m: Floats, b: int, rows: slice
-) -> Floats:
-    A = _projection(data, known, b, rows)
-    pulls = weights * (m @ A)
-    pulls -= weights * pulls.sum(axis=0)
-    product: Floats = pulls @ A.T
-    return product
-
-
-def _grams(A: Floats, weights: Floats) -> Floats:
-    """Return A diag(w_l) A' for each l."""
-    found, half = np.empty((len(weights), len(A), len(A))), np.empty_like(A)
-    for gram, weight in zip(found, weights, strict=True):
-        np.multiply(A, np.sqrt(weight), out=half)
-        np.matmul(half, half.T, out=gram)
-    return found
-
-
-def _roots(precisions: Floats) -> Floats:
-    return np.array([inverse_root(H) for H in precisions])
-
-
-def _precisions(q: Inducing) -> Floats:
-    """Return the precisions, less I."""
-    eye = np.eye(q.m.shape[1])
-    return np.array([cho_solve((C, True), eye) - eye for C in q.C])
-
-
-def _gradient_block(
-    data: Labelled, known: Prior, q: Inducing, b: int, rows: slice
-) -> tuple[KernelGradient, Floats]:
-    X, A = data.X[rows], _projection(data, known, b, rows)
-    latent = moments(A, known.variance, q)
-    _, by_mean, by_variance = data.expectation(*latent, data.codes[rows])
-    by_A = q.m.T @ by_mean
-    by_A -= 2 * by_variance.sum(axis=0) * A
-    for C, slope in zip(q.C, by_variance, strict=True):
-        by_A += 2 * slope * _triangular(C, _triangular(C, A, back=True), back=False)
-    by_L, by_B = whiten_back(known.L, A, by_A)
-    found = no_gradient(*data.Z.shape)
-    B = rbf(X, data.Z, known.variance, known.scales)
-    found.add(by_B.T * B, X, data.Z, known.scales)
-    found.log_variance += known.variance * float(by_variance.sum())
-    return found, by_L
 
 
 def hermite(size: int) -> tuple[Floats, Floats]:

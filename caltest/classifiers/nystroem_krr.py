@@ -113,7 +113,8 @@ class NystroemKRRClassifier(KernelClassifier):
         # Distances, of which the kernel is made, keep their digits about the mean.
         self._mean = X.mean(axis=0)
         X = X - self._mean
-        gammas = _default_gammas(X) if self.gammas is None else grid_of(self.gammas, "gammas")
+        usual = [1 / (2 * (spread * scale_of(X)) ** 2) for spread in SPREADS]
+        gammas = usual if self.gammas is None else grid_of(self.gammas, "gammas")
         n_splits = min(check_integer(self.n_splits, "n_splits", minimum=2), len(X))
         folds = rng.permutation(len(X)) % n_splits
         self._share = np.bincount(codes) / len(codes)
@@ -139,10 +140,9 @@ class NystroemKRRClassifier(KernelClassifier):
             sums.add(found.transform(X[block]), targets[block], folds[block])
         errors = [sums.error(penalty) / len(X) for penalty in penalties]
         best = int(np.argmin(errors))
-        self._print_progress(
-            f"gamma {gamma:.4g}, alpha {penalties[best]:.4g}: error {errors[best]:.6g}"
-        )
-        return _Choice(gamma, penalties[best], errors[best], found, sums)
+        penalty, error = penalties[best], errors[best]
+        self._print_progress(f"gamma {gamma:.4g}, alpha {penalty:.4g}: error {error:.6g}")
+        return _Choice(gamma, penalty, error, found, sums)
 
     def _scores_across(self, X: Floats, folds: Ints, best: _Choice) -> Floats:
         """Return the score of each row in the regression on the other folds."""
@@ -165,9 +165,8 @@ class NystroemKRRClassifier(KernelClassifier):
         X = X - self._mean
         parts = [self._map.transform(X[block]) @ self._weights for block in self._blocks(X)]
         scores = np.concatenate(parts) + self._share
-        return (
-            normalised(np.maximum(scores, 0)) if self._sigmoids is None else self._sigmoids(scores)
-        )
+        sigmoids = self._sigmoids
+        return normalised(np.maximum(scores, 0)) if sigmoids is None else sigmoids(scores)
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -178,11 +177,6 @@ class NystroemKRRClassifier(KernelClassifier):
             "Platt scaling": "across folds" if self.platt else "no",
             "error across folds": self.error_,
         }
-
-
-def _default_gammas(X: Floats) -> list[float]:
-    scale = scale_of(X)
-    return [1 / (2 * (spread * scale) ** 2) for spread in SPREADS]
 
 
 @dataclass

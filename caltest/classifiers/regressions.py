@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -29,28 +29,6 @@ INDUCING = 500
 HELD = 2**24  # entries of the K matrices that a posterior holds; both are less for many classes
 LEAST_REST = 1e-12  # of 1 - a' B^-1 a / d; rounding may leave less
 Target = Callable[[int], tuple[Floats, Floats]]
-
-
-class Latent(Protocol):
-    """The posterior of the latent functions."""
-
-    def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
-        """Return mean and variance, each (n, K), before the prior mean is added."""
-
-    def without_own(
-        self, X: Floats, codes: Ints, targets: Targets, n_jobs: int | None
-    ) -> tuple[Floats, Floats]:
-        """Return mean and variance at each row of the fit given the other rows, each (n, K)."""
-
-
-class Regressions(Protocol):
-    """Regressions bound to data; what remains are the targets and the kernel."""
-
-    def evidence(self, targets: Targets, variance: float, scales: Floats) -> CollapsedBound:
-        """Return the log marginal likelihood, or its bound, and the gradient."""
-
-    def posterior(self, targets: Targets, variance: float, scales: Floats) -> Latent:
-        """Return the posterior."""
 
 
 def regressions(
@@ -163,33 +141,19 @@ class ExactRegressions:
 
     def evidence(self, targets: Targets, variance: float, scales: Floats) -> CollapsedBound:
         """Return the log marginal likelihood and its gradient."""
-        return evidence_and_gradient(
-            self.X,
-            len(targets.on),
-            lambda k: targets.of(k, self.codes),
-            variance,
-            scales,
-            same_noise=targets.same_noise,
-            n_jobs=self.n_jobs,
-        )
+        task = self.X, len(targets.on), partial(targets.of, codes=self.codes), variance, scales
+        return evidence_and_gradient(*task, same_noise=targets.same_noise, n_jobs=self.n_jobs)
 
     def posterior(self, targets: Targets, variance: float, scales: Floats) -> Latent:
         """Return the posterior."""
-        _, found = exact_posterior(
-            self.X,
-            len(targets.on),
-            lambda k: targets.of(k, self.codes),
-            variance,
-            scales,
-            same_noise=targets.same_noise,
-            n_jobs=self.n_jobs,
-        )
-        return ExactLatent(self.X, variance, scales, found.roots, found.weights)
+        task = self.X, len(targets.on), partial(targets.of, codes=self.codes), variance, scales
+        own = exact_posterior(*task, same_noise=targets.same_noise, n_jobs=self.n_jobs)
+        return ExactLatent(self.X, variance, scales, *own[1:])
 
 
 @dataclass(frozen=True)
 class ExactLatent:
-    """Posterior through all n rows; see `numerics.exact_gp.ExactPosterior`."""
+    """Posterior through all n rows; see `exact_posterior`."""
 
     X: Floats
     variance: float
@@ -211,7 +175,9 @@ class ExactLatent:
         (k(X, X) + D)^-1 and w the weights (Rasmussen and Williams 2006, equation 5.12).
         """
         values, noise = targets.of_all(codes)
-        diagonals = map_threads(_inverse_diagonal, [(root,) for root in self.roots], n_jobs)
+        roots = [(root,) for root in self.roots]
+        # The diagonal of the inverse of root root'.
+        diagonals = map_threads(lambda r: np.diag(dpotri(r, lower=1)[0]).copy(), roots, n_jobs)
         precision = np.array(list(diagonals)).T
         variance = np.maximum(1 / precision - noise, 0)
         return values - self.weights / precision, variance
@@ -225,6 +191,10 @@ class ExactLatent:
         return kernel.T @ self.weights, np.maximum(variance, 0)
 
 
+Latent = SparseLatent | ExactLatent  # the posterior of the latent functions
+Regressions = SparseRegressions | ExactRegressions  # bound to data; targets and kernel remain
+
+
 def in_parts(
     latent: Callable[[Floats], tuple[Floats, ...]], X: Floats, M: int, n_jobs: int | None
 ) -> tuple[Floats, ...]:
@@ -233,22 +203,6 @@ def in_parts(
     tasks = [(X[start : start + size],) for start in range(0, len(X), size)]
     parts = list(map_threads(latent, tasks, n_jobs))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
-
-
-@dataclass(frozen=True)
-class ExactPosterior:
-    """The K posteriors.
-
-    Attributes
-    ----------
-    roots : (K, n, n) or (1, n, n) array
-        Lower triangle of the root of k(X, X) + D_k; one where the noise of all is the same.
-    weights : (n, K) array
-        (k(X, X) + D_k)^-1 y_k.
-    """
-
-    roots: Floats
-    weights: Floats
 
 
 def exact_posterior(
@@ -260,7 +214,7 @@ def exact_posterior(
     *,
     same_noise: bool = False,
     n_jobs: int | None = None,
-) -> tuple[float, ExactPosterior]:
+) -> tuple[float, Floats, Floats]:
     """Return the log marginal likelihood, summed over classes, and the posteriors.
 
     Parameters
@@ -279,18 +233,31 @@ def exact_posterior(
         Whether D_k is the same for all classes.
     n_jobs : int, optional
         Threads.
+
+    Returns
+    -------
+    value : float
+        The log marginal likelihood.
+    roots : (K, n, n) or (1, n, n) array
+        Lower triangle of the root of k(X, X) + D_k; one where the noise of all is the same.
+    weights : (n, K) array
+        (k(X, X) + D_k)^-1 y_k.
     """
     kernel = rbf(X, X, variance, scales)
     np.fill_diagonal(kernel, variance)
-    noises = [target(k)[1] for k in range(1 if same_noise else K)]
-    roots = list(map_threads(_root, [(kernel, noise) for noise in noises], n_jobs))
+
+    def root_of(k: int) -> Floats:
+        root: Floats = cholesky(kernel + np.diag(target(k)[1]), lower=True, check_finite=False)
+        return root
+
+    roots = list(map_threads(root_of, [(k,) for k in range(1 if same_noise else K)], n_jobs))
     weights, value = np.empty((len(X), K)), 0.0
     for k in range(K):
         root = roots[k % len(roots)]
         half = solve_triangular(root, target(k)[0], lower=True, check_finite=False)
         weights[:, k] = solve_triangular(root, half, lower=True, trans="T", check_finite=False)
         value -= 0.5 * (half @ half + len(X) * np.log(2 * np.pi)) + np.log(np.diag(root)).sum()
-    return float(value), ExactPosterior(np.array(roots), weights)
+    return float(value), np.array(roots), weights
 
 
 def evidence_and_gradient(
@@ -307,37 +274,22 @@ def evidence_and_gradient(
 
     That by Z is the one by X as the second argument alone, and of no use.
     """
-    value, found = exact_posterior(
-        X, K, target, variance, scales, same_noise=same_noise, n_jobs=n_jobs
-    )
-    shared = len(found.roots) == 1
-    tasks = [
-        (root, found.weights if shared else found.weights[:, [k]], target(k)[1])
-        for k, root in enumerate(found.roots)
-    ]
+    task = X, K, target, variance, scales
+    value, roots, weights = exact_posterior(*task, same_noise=same_noise, n_jobs=n_jobs)
+
+    def by_covariance(k: int) -> tuple[Floats, float]:
+        """Return the derivatives by k(X, X) + D and by a factor of D, of classes that share it."""
+        own = weights if len(roots) == 1 else weights[:, [k]]
+        inverse = dpotri(roots[k], lower=1)[0]
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        G = 0.5 * (own @ own.T - own.shape[1] * inverse)
+        return G, float(np.diag(G) @ target(k)[1])
+
     by_kernel, log_noise = np.zeros((len(X), len(X))), 0.0
-    for part, by_noise in map_threads(_by_covariance, tasks, n_jobs):
+    tasks = [(k,) for k in range(len(roots))]
+    for part, by_noise in map_threads(by_covariance, tasks, n_jobs):
         by_kernel += part
         log_noise += by_noise
     gradient = no_gradient(*X.shape)
     gradient.add(by_kernel * rbf(X, X, variance, scales), X, X, scales)
     return CollapsedBound(value, gradient, log_noise)
-
-
-def _root(kernel: Floats, noise: Floats) -> Floats:
-    root: Floats = cholesky(kernel + np.diag(noise), lower=True, check_finite=False)
-    return root
-
-
-def _inverse_diagonal(root: Floats) -> Floats:
-    """Return the diagonal of the inverse of root root'."""
-    found: Floats = np.diag(dpotri(root, lower=1)[0]).copy()
-    return found
-
-
-def _by_covariance(root: Floats, weights: Floats, noise: Floats) -> tuple[Floats, float]:
-    """Return the derivatives by k(X, X) + D and by a factor of D, of the classes that share it."""
-    inverse = dpotri(root, lower=1)[0]
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    G = 0.5 * (weights @ weights.T - weights.shape[1] * inverse)
-    return G, float(np.diag(G) @ noise)

@@ -115,7 +115,10 @@ class VariationalGPClassifier(GPClassifier):
         middle = theta = self._start(X, 1.0)
         q = label_bound.start(1 if K == 2 else K, len(Z))
         precision = PRECISION if K == 2 else label_bound.GAIN  # to which the best q is found
-        for rows in _samples(len(X), rng):
+        # Samples where there are many rows, whose kernels are close; all.
+        order, sizes = rng.permutation(len(X)), [len(X) // share for share in SHARES]
+        samples: list[slice | Codes] = [np.sort(order[:s]) for s in sizes if s >= ROWS_FOR_SHARE]
+        for rows in [*samples, slice(None)]:
             data = label_bound.Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
             ridge = _Ridge(data, label_bound.prior(data, *kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
@@ -148,16 +151,9 @@ class VariationalGPClassifier(GPClassifier):
 
     def _part(self, X: Floats) -> tuple[Floats, Floats]:
         kernel = rbf(self.inducing_points_, X, self.variance_, self.length_scale_)
-        mean, variance = label_bound.moments(
-            whiten(self._root, kernel), self.variance_, self._inducing
-        )
+        A = whiten(self._root, kernel)
+        mean, variance = label_bound.moments(A, self.variance_, self._inducing)
         return mean.T, variance.T
-
-
-def _samples(n: int, rng: np.random.RandomState) -> list[slice | Codes]:
-    """Return the rows of each fit: samples where there are many, whose kernels are close; all."""
-    order, sizes = rng.permutation(n), [n // share for share in SHARES]
-    return [*(np.sort(order[:size]) for size in sizes if size >= ROWS_FOR_SHARE), slice(None)]
 
 
 @dataclass
@@ -172,8 +168,7 @@ class _Ridge:
         """Move to another kernel and return the bound there."""
         self.known = replace(self.known, projections=None)  # before those of the new kernel
         new = label_bound.prior(self.data, variance, scales)
-        value, self.q = label_bound.ascend(
-            self.data, new, label_bound.carried(self.q, self.known, new)
-        )
+        carried = label_bound.carried(self.q, self.known, new)
+        value, self.q = label_bound.ascend(self.data, new, carried)
         self.known = new
         return value

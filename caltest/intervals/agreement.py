@@ -85,23 +85,15 @@ def agreeing(
     """
     if value is None:
         return ends
-    if measure.is_error:
-        ends = _above_noise(ends, exact, noise, level=level)
-    above, below = ends.low > value, ends.high < value and not measure.is_one_sided
     rejected = exact.pvalue <= 1.0 - level
+    if measure.is_error and ends.low > 0.0 and rejected:
+        # What is left beyond the noise of calibration; None where all label vectors were listed.
+        drawn = noise() if exact.distribution is None else exact.distribution
+        most = float(np.quantile(drawn[np.isfinite(drawn)], 0.5 + level / 2.0))
+        ends = replace(ends, low=max(0.0, min(ends.low, exact.statistic - most)))
+    above, below = ends.low > value, ends.high < value and not measure.is_one_sided
     if rejected == (above or below):
         return ends
     text = (REJECTED if rejected else REACHES).format(p=exact.pvalue, value=value)
     low, high = (value if above else ends.low), (value if below else ends.high)
     return replace(ends, low=low, high=high, notes=(*ends.notes, text))
-
-
-def _above_noise(ends: Ends, exact: Exact, noise: Callable[[], Floats], *, level: float) -> Ends:
-    """Lower the lower end of an error to what is left of it beyond the noise of calibration."""
-    if ends.low <= 0.0 or exact.pvalue > 1.0 - level:
-        return ends
-    # None where all label vectors were listed.
-    drawn = noise() if exact.distribution is None else exact.distribution
-    drawn = drawn[np.isfinite(drawn)]
-    beyond = exact.statistic - float(np.quantile(drawn, 0.5 + level / 2.0))
-    return replace(ends, low=max(0.0, min(ends.low, beyond)))

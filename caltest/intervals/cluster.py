@@ -56,11 +56,7 @@ def compute(measure: Measure, predictions: Predictions, level: float, draws: Dra
 
 
 def cluster_tolerance_test(
-    measure: Measure,
-    predictions: Predictions,
-    *,
-    tolerance: Tolerance,
-    **resamples: Any,
+    measure: Measure, predictions: Predictions, *, tolerance: Tolerance, **resamples: Any
 ) -> Outcome:
     r"""Test a tolerance where rows depend on each other: the interval above, inverted.
 

@@ -71,7 +71,13 @@ def line_bandwidth(
         above = np.cumsum(v[::-1])[::-1]  # no difference, which would round a small weight to 0
         total = float(np.diff(x) @ (below[1:] * above[1:]))
         return total / positive, _mean_of_positive(WORDS[WEIGHTED])
-    return _line_median(x, v, below, half), WORDS[WEIGHTED]
+    # Bisect for the smallest distance beyond which the weight is at most a half.
+    low, high = NEGLIGIBLE, float(x[-1] - x[0])
+    while high > low * BRACKET:
+        middle = low * math.sqrt(high / low)
+        beyond = weight_beyond(x, v, below, middle)
+        low, high = (middle, high) if beyond > half else (low, middle)
+    return float(next_distance(x, low)), WORDS[WEIGHTED]
 
 
 def cell_bandwidth(
@@ -110,18 +116,6 @@ def cell_bandwidth(
     return found[0], found[1].replace(WORDS[WEIGHTED], rule)
 
 
-def _line_median(x: Floats, v: Floats, below: Floats, half: float) -> float:
-    """Bisect for the smallest distance beyond which the weight is at most `half`."""
-    low, high = NEGLIGIBLE, float(x[-1] - x[0])
-    while high > low * BRACKET:
-        middle = low * math.sqrt(high / low)
-        if weight_beyond(x, v, below, middle) > half:
-            low = middle
-        else:
-            high = middle
-    return float(next_distance(x, low))
-
-
 @njit()
 def weight_beyond(x: Floats, v: Floats, below: Floats, d: float) -> float:
     """Sum v_i v_j over the pairs j < i of sorted points that are farther apart than d."""
@@ -143,12 +137,6 @@ def next_distance(x: Floats, d: float) -> float:
         if j > 0:
             smallest = min(smallest, x[i] - x[j - 1])
     return smallest
-
-
-def sampled_rows(n: int) -> Ints:
-    """Draw `ROWS_ON_LINE` different rows, the same for every call with this n."""
-    rng = np.random.default_rng(SEED)
-    return np.asarray(rng.choice(n, ROWS_ON_LINE, replace=False, shuffle=False))
 
 
 def sampled_pairs(n: int) -> tuple[Ints, Ints]:
@@ -212,9 +200,9 @@ def _median(values: Floats) -> float:
     return float((values[:half].max() + upper) / 2)
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean())
-
-
 # Pairs that were drawn by variance have equal weights.
-RULES: dict[str, Callable[[Floats], float]] = {"median": _median, "mean": _mean, WEIGHTED: _median}
+RULES: dict[str, Callable[[Floats], float]] = {
+    "median": _median,
+    "mean": lambda values: float(values.mean()),
+    WEIGHTED: _median,
+}

@@ -12,6 +12,7 @@ from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels.bandwidth import (
     ALL_PAIRS_UP_TO,
     ROWS_ON_LINE,
+    SEED,
     WEIGHTED,
     WORDS,
     bandwidth_by_rule,
@@ -21,7 +22,6 @@ from caltest.kernels.bandwidth import (
     residual_variances,
     rule_for,
     sampled_pairs,
-    sampled_rows,
 )
 from caltest.kernels.matrix import MatrixKernel
 from caltest.kernels.scalar import ScalarKernel
@@ -70,9 +70,8 @@ class FittedScalar:
     ) -> None:
         self.kernel = kernel
         if size is not None and callable(kernel.metric):
-            raise NotApplicable(
-                "a callable metric takes rows, and there are cells of them", "use metric='tv'"
-            )
+            what = "a callable metric takes rows, and there are cells of them"
+            raise NotApplicable(what, "use metric='tv'")
         self.coordinates, self.unit = _coordinates(kernel, probs)
         self._is_line = probs.shape[1] == 2 and not callable(kernel.metric)
         self._size = size
@@ -102,20 +101,16 @@ class FittedScalar:
         n, total = variance.size, np.cumsum(variance)
         places = (np.arange(PROBED) + 0.5) / PROBED * total[-1]
         rows = np.minimum(np.searchsorted(total, places), n - 1)
-        if self._size is not None:
-            return self._neighbours_of_cells(rows, self._size)
+        if self._size is not None:  # of the rows of some cells, but themselves
+            upto = np.cumsum(self._size)
+            others = np.linspace(0, upto[-1] - 1, int(min(upto[-1], BESIDE))).astype(np.int64)
+            beside = np.searchsorted(upto, others, side="right")
+            left, right = np.repeat(rows, beside.size), np.tile(beside, rows.size)
+            return float(self.pairs(left, right).mean() * upto[-1] - 1.0)
         beside = np.unique(np.linspace(0, n - 1, min(n, BESIDE)).astype(np.int64))
         left, right = np.repeat(rows, beside.size), np.tile(beside, rows.size)
         differ = left != right
         return float(self.pairs(left[differ], right[differ]).sum() / left.size * n)
-
-    def _neighbours_of_cells(self, cells: Ints, size: Floats) -> float:
-        """Return the mean number of neighbours of the rows of some cells, but themselves."""
-        upto = np.cumsum(size)
-        rows = np.linspace(0, upto[-1] - 1, int(min(upto[-1], BESIDE)))
-        beside = np.searchsorted(upto, rows.astype(np.int64), side="right")
-        left, right = np.repeat(cells, beside.size), np.tile(beside, cells.size)
-        return float(self.pairs(left, right).mean() * upto[-1] - 1.0)
 
     def cross(self, points: Floats, rows: slice) -> Floats:
         """Return kappa between some rows and other `points` of the simplex."""
@@ -138,9 +133,15 @@ class FittedScalar:
         """Return the lower triangle of all distances where it is small or the metric a callable."""
         n = len(self.coordinates)
         if callable(self.kernel.metric):
-            _check_small(n)
+            if n > CALLABLE_UP_TO:
+                what = "a callable metric keeps all n x n distances and takes n up to "
+                what += f"{CALLABLE_UP_TO:,}; n is {n:,}"
+                raise NotApplicable(what, "use metric='tv' or 'euclidean', or a sample")
             return _distances(self.kernel, self.coordinates, self.coordinates)
-        if n > ALL_PAIRS_UP_TO or not self._needs_pairs(m):
+        bandwidth = self.kernel.bandwidth
+        if n > ALL_PAIRS_UP_TO or not isinstance(bandwidth, str):
+            return None
+        if self._is_line and rule_for(bandwidth, m) == WEIGHTED:
             return None
         out = np.zeros((n, n))
 
@@ -152,12 +153,6 @@ class FittedScalar:
         for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1]), n_jobs):
             pass
         return np.multiply(out, self.unit, out=out)
-
-    def _needs_pairs(self, m: int) -> bool:
-        bandwidth = self.kernel.bandwidth
-        if not isinstance(bandwidth, str):
-            return False
-        return not (self._is_line and rule_for(bandwidth, m) == WEIGHTED)
 
     def _fitted_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float | None, str]:
         if not isinstance(self.kernel.bandwidth, str):
@@ -181,7 +176,9 @@ class FittedScalar:
         n, points = len(probs), self.coordinates[:, 0]
         if n <= ROWS_ON_LINE:
             return line_bandwidth(points, residual_variances(probs, weight), self.unit)
-        rows = sampled_rows(n)
+        # Different rows, the same for every call with this n.
+        rng = np.random.default_rng(SEED)
+        rows = np.asarray(rng.choice(n, ROWS_ON_LINE, replace=False, shuffle=False))
         variance = residual_variances(probs[rows], None if weight is None else weight[rows])
         found = line_bandwidth(points[rows], variance, self.unit)
         return found and (found[0], f"{found[1]} of {rows.size:,} sampled rows")
@@ -318,16 +315,11 @@ class FittedKernel:
             "valid all the same, but the error need not vanish only for calibrated models"
             for name in doubtful
         )
-        return (*psd, *self._narrow())
-
-    def _narrow(self) -> Iterator[str]:
-        """Say where a bandwidth hides errors: fewer than 2 neighbours, or a tenth of few rows."""
-        n = self._n
-        if n < 2 or not self._variance.any():
-            return
-        for scalar in self.scalars:
-            if scalar.neighbours(self._variance) < min(NEIGHBOURS, (n - 1) / 10):
-                yield NARROW
+        # Errors hide where rows have fewer than 2 neighbours, or a tenth of few rows.
+        enough = min(NEIGHBOURS, (self._n - 1) / 10)
+        known = self._n >= 2 and self._variance.any()
+        few = known and any(s.neighbours(self._variance) < enough for s in self.scalars)
+        return (*psd, *((NARROW,) if few else ()))
 
     @property
     def degenerate(self) -> tuple[str, ...]:
@@ -354,25 +346,20 @@ def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
 
     The rows are read-only whatever their origin: numba compiles the distances for each kind.
     """
-    rows, unit = _rows_and_unit(kernel, probs)
+    rows, unit = probs, 1.0
+    if not callable(kernel.metric) and probs.shape[1] == 2:
+        rows = event_coordinates(kernel, np.ascontiguousarray(probs[:, 1:]))
+        unit = 2.0**0.5 if kernel.metric == "euclidean" else 1.0
+    elif kernel.metric == "logit":
+        raise NotApplicable(
+            f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}",
+            "take a one-dimensional lens such as 'confidence', or metric='tv'",
+        )
+    elif kernel.metric == "tv":
+        unit = 0.5
     rows = rows.view()
     rows.flags.writeable = False
     return rows, unit
-
-
-def _rows_and_unit(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
-    if callable(kernel.metric):
-        return probs, 1.0
-    if probs.shape[1] != 2:
-        if kernel.metric == "logit":
-            raise NotApplicable(
-                f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}",
-                "take a one-dimensional lens such as 'confidence', or metric='tv'",
-            )
-        return probs, 0.5 if kernel.metric == "tv" else 1.0
-    event = np.ascontiguousarray(probs[:, 1:])
-    unit = 2.0**0.5 if kernel.metric == "euclidean" else 1.0
-    return event_coordinates(kernel, event), unit
 
 
 def event_coordinates(kernel: ScalarKernel, event: Floats) -> Floats:
@@ -395,19 +382,14 @@ def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: 
     return kernel.profile(out)
 
 
-def _check_small(n: int) -> None:
-    if n > CALLABLE_UP_TO:
-        raise NotApplicable(
-            f"a callable metric keeps all n x n distances and takes n up to {CALLABLE_UP_TO:,}; "
-            f"n is {n:,}",
-            "use metric='tv' or 'euclidean', or a sample",
-        )
-
-
 def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
     """Return the distances between coordinates, but for the unit."""
+    if kernel.metric == "euclidean":
+        found = np.empty((len(left), len(right)))
+        l2_tile(left, right, found)
+        return found
     if not callable(kernel.metric):
-        return (l2_distances if kernel.metric == "euclidean" else l1_distances)(left, right)
+        return l1_distances(left, right)
     from scipy.spatial.distance import cdist
 
     out = cdist(left, right, metric=kernel.metric)
@@ -426,13 +408,6 @@ def l1_distances(left: Floats, right: Floats) -> Floats:
     for k in range(1, left.shape[1]):
         out += np.abs(left[:, k : k + 1] - right[:, k])
     return np.asarray(out)
-
-
-def l2_distances(left: Floats, right: Floats) -> Floats:
-    """Return the Euclidean distance of every row of `left` to every row of `right`."""
-    out = np.empty((len(left), len(right)))
-    l2_tile(left, right, out)
-    return out
 
 
 @njit()

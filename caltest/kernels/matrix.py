@@ -84,7 +84,10 @@ class Scaled(MatrixKernel):
     def terms(self, m: int) -> tuple[Term, ...]:
         if self.matrix is None:
             return (Term((self.kernel,), identity(m)),)
-        check_order(self.matrix, m, "matrix")
+        if len(self.matrix) != m:
+            rule = f"matrix must be ({m}, {m}), as the predictions have {m} classes under this lens"
+            got = f"shape {self.matrix.shape}"
+            raise invalid(rule, got, "pass one row and column per class")
         return (Term((self.kernel,), self.matrix),)
 
     def __str__(self) -> str:
@@ -115,12 +118,12 @@ class Diagonal(MatrixKernel):
         self.kernels = check_instances(kernels, ScalarKernel, "kernels")
 
     def terms(self, m: int) -> tuple[Term, ...]:
-        check_count(self.kernels, m, "kernels")
+        if len(self.kernels) != m:
+            rule = f"kernels must be {m}, one for each class under this lens"
+            raise invalid(rule, f"{len(self.kernels)}", "pass one scalar kernel per class")
         check_memory(m**3, f"a kernel with a matrix for each of {m} classes")
-        units = np.eye(m)
-        return tuple(
-            Term((kernel,), np.diag(unit)) for kernel, unit in zip(self.kernels, units, strict=True)
-        )
+        each = zip(self.kernels, np.eye(m), strict=True)
+        return tuple(Term((kernel,), np.diag(unit)) for kernel, unit in each)
 
     def __str__(self) -> str:
         return "diagonal of " + _listed(self.kernels)
@@ -177,7 +180,11 @@ class Product(MatrixKernel):
         matrices = [kernel.terms(m) for kernel in self.kernels if isinstance(kernel, MatrixKernel)]
         if not matrices:
             return (Term(scalars, identity(m)),)
-        return tuple(_schur(scalars, chosen) for chosen in product(*matrices))
+        found = []
+        for chosen in product(*matrices):
+            factors = scalars + tuple(factor for term in chosen for factor in term.factors)
+            found.append(Term(factors, reduce(operator.mul, (term.matrix for term in chosen))))
+        return tuple(found)
 
     def __str__(self) -> str:
         return "product of " + _listed(self.kernels)
@@ -220,11 +227,6 @@ def as_matrix_kernel(kernel: Kernel | None) -> MatrixKernel:
     return checks.check_instance(kernel, MatrixKernel, "kernel")
 
 
-def _schur(scalars: tuple[ScalarKernel, ...], terms: tuple[Term, ...]) -> Term:
-    factors = scalars + tuple(factor for term in terms for factor in term.factors)
-    return Term(factors, reduce(operator.mul, (term.matrix for term in terms)))
-
-
 def _listed(kernels: Sequence[object]) -> str:
     return "(" + "; ".join(map(str, kernels)) + ")"
 
@@ -253,20 +255,6 @@ def check_psd(matrix: object, name: str) -> Floats:
         rule = f"{name} must be positive semi-definite"
         raise invalid(rule, f"smallest eigenvalue {smallest:.3g}", "pass B @ B.T for some B")
     return read_only(values)
-
-
-def check_order(matrix: Floats, m: int, name: str) -> None:
-    """Check that a kernel matrix is as large as the number of classes under the lens."""
-    if len(matrix) != m:
-        rule = f"{name} must be ({m}, {m}), as the predictions have {m} classes under this lens"
-        raise invalid(rule, f"shape {matrix.shape}", "pass one row and column per class")
-
-
-def check_count(kernels: Sequence[object], m: int, name: str) -> None:
-    """Check that there is one kernel for each class under the lens."""
-    if len(kernels) != m:
-        rule = f"{name} must be {m}, one for each class under this lens"
-        raise invalid(rule, f"{len(kernels)}", "pass one scalar kernel per class")
 
 
 ORDERS = (1.0, 2.0, math.inf)

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from caltest import checks
-from caltest.checks.options import check_choice, check_positive
 from caltest.types import Floats
 
 Metric = str | Callable[[Floats, Floats], float]
@@ -70,7 +69,10 @@ class ScalarKernel(Kernel):
     psd_over_tv: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_bandwidth(self.bandwidth)
+        if isinstance(self.bandwidth, str):
+            checks.check_choice(self.bandwidth, RULES, "bandwidth")
+        else:
+            checks.check_positive(self.bandwidth, "bandwidth")
         if not callable(self.metric):
             checks.check_choice(self.metric, METRICS, "metric")
 
@@ -205,10 +207,3 @@ class RationalQuadratic(ScalarKernel):
 
     def __str__(self) -> str:
         return f"{super().__str__()}, alpha = {self.alpha:g}"
-
-
-def check_bandwidth(bandwidth: object) -> str | float:
-    """Check a rule or a positive number."""
-    if isinstance(bandwidth, str):
-        return check_choice(bandwidth, RULES, "bandwidth")
-    return check_positive(bandwidth, "bandwidth")

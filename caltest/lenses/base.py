@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from caltest.checks.options import not_a_choice
-from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
@@ -84,11 +84,12 @@ class Lens(ABC):
         NotApplicable
             If the lens leaves no single event, or needs the rows.
         """
-        keys = ", ".join(repr(key) for key, kind in lenses_of_columns().items() if key != "strong")
-        raise NotApplicable(
-            f"the lens {str(self)!r} needs the rows",
-            f"use engine='rows', or one of the lenses {keys}",
-        )
+        from caltest.lenses import REGISTRY
+
+        having = [k for k, kind in REGISTRY.items() if kind.of_columns is not Lens.of_columns]
+        keys = ", ".join(repr(key) for key in having if key != "strong")
+        remedy = f"use engine='rows', or one of the lenses {keys}"
+        raise NotApplicable(f"the lens {str(self)!r} needs the rows", remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +185,6 @@ def departure(probs: Floats, labels: AnyArray) -> str:
     return " and ".join(found)
 
 
-def lenses_of_columns() -> dict[str, type[Lens]]:
-    """Return the lenses that expressions of columns stand for, by their keys."""
-    from caltest.lenses import REGISTRY
-
-    return {key: kind for key, kind in REGISTRY.items() if kind.of_columns is not Lens.of_columns}
-
-
 @dataclass(frozen=True)
 class Strong(Lens):
     """All the probabilities as they are: P(Y = k | p) = p_k for every class k.
@@ -280,15 +274,11 @@ def resolve_lens(lens: object) -> Lens:
         found = None if kind is None else kind.read(rank, classes)
         if found is not None:
             return found
-    raise _no_lens(lens, REGISTRY)
-
-
-def _no_lens(lens: object, known: Mapping[str, type[Lens]]) -> InvalidInput:
     rule = "lens must be a key or an object of caltest.lenses"
     if isinstance(lens, type) and issubclass(lens, Lens):
-        return invalid(rule, f"the class {lens.__name__}", "add parentheses and options")
+        raise invalid(rule, f"the class {lens.__name__}", "add parentheses and options")
     if callable(lens):
-        return invalid(rule, "a function", "wrap it, caltest.lenses.Custom(f)")
-    if isinstance(lens, str) and lens in known:
-        return invalid(rule, shown(lens), "fill it in, as in 'top-2' or 'grouped[cat+dog|bird]'")
-    return not_a_choice(lens, known, "lens")
+        raise invalid(rule, "a function", "wrap it, caltest.lenses.Custom(f)")
+    if isinstance(lens, str) and lens in REGISTRY:
+        raise invalid(rule, shown(lens), "fill it in, as in 'top-2' or 'grouped[cat+dog|bird]'")
+    raise not_a_choice(lens, REGISTRY, "lens")

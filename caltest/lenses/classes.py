@@ -250,7 +250,8 @@ class Custom(Lens):
     null = "the predictions that {name} induces are calibrated"
 
     def __post_init__(self) -> None:
-        check_callable(self.f, "f")
+        if not callable(self.f):
+            raise invalid("f must be a function", shown(self.f), "pass one, without calling it")
         name = self.name or getattr(self.f, "__name__", type(self.f).__name__)
         object.__setattr__(self, "name", name)
 
@@ -268,11 +269,7 @@ class Custom(Lens):
             return predictions.redrawing.relabelled(table, induced.m)
 
         return Predictions.trusted(
-            induced.probs,
-            induced.labels,
-            induced.classes,
-            like=predictions,
-            redrawing=redrawing,
+            induced.probs, induced.labels, induced.classes, like=predictions, redrawing=redrawing
         )
 
     def _labels(self, predictions: Predictions, labels: Codes, induced: Predictions) -> Codes:
@@ -285,7 +282,18 @@ class Custom(Lens):
 
     def _induced(self, predictions: Predictions, labels: Codes) -> Predictions:
         """Return what the function makes of the labels, checked."""
-        return Predictions(*check_induced(self.f(predictions.probs, labels), predictions.n))
+        pair = self.f(predictions.probs, labels)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            rule = "f must return the pair (probs, labels)"
+            raise invalid(rule, f"type {type(pair).__name__}", "return both, for each row")
+        shape = as_array(pair[0], "probs").shape
+        if shape[:1] not in ((), (predictions.n,)):  # a number is refused as probabilities
+            rule, got = (
+                "f must return one row per row that it takes",
+                f"{shape[0]} for {predictions.n} rows",
+            )
+            raise invalid(rule, got, "use Predictions.subset to drop rows")
+        return Predictions(*pair)
 
 
 def _predicted(columns: ClassColumns) -> tuple[Any, Any, Any]:
@@ -309,39 +317,18 @@ def _plus(group: Iterable[object]) -> str:
     return "+".join(map(str, group))
 
 
-def check_callable(f: object, name: str) -> None:
-    """Check that `f` can be called."""
-    if not callable(f):
-        raise invalid(f"{name} must be a function", shown(f), "pass one, without calling it")
-
-
-def check_induced(pair: object, n: int) -> tuple[object, object]:
-    """Check that a function used as a lens returns probabilities and labels of n rows."""
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        rule = "f must return the pair (probs, labels)"
-        raise invalid(rule, f"type {type(pair).__name__}", "return both, for each row")
-    shape = as_array(pair[0], "probs").shape
-    if shape[:1] not in ((), (n,)):  # a number is refused as probabilities
-        rule = "f must return one row per row that it takes"
-        raise invalid(rule, f"{shape[0]} for {n} rows", "use Predictions.subset to drop rows")
-    return pair
-
-
 def check_classes_of_groups(groups: object) -> tuple[tuple[object, ...], ...]:
     """Check a list of groups of classes; a class by itself is a group of one."""
     rule = "groups must be a list of lists of classes"
     if not isinstance(groups, (list, tuple)) or not groups:
         raise invalid(rule, shown(groups), "pass [['cat', 'dog'], ['bird']]")
-    found = tuple(_as_group(group) for group in groups)
+    found = tuple(
+        tuple(group) if isinstance(group, Iterable) and not isinstance(group, str) else (group,)
+        for group in groups
+    )
     if not all(found):
         raise invalid(rule, "an empty group", "leave it out")
     return found
-
-
-def _as_group(group: object) -> tuple[object, ...]:
-    if isinstance(group, Iterable) and not isinstance(group, str):
-        return tuple(group)
-    return (group,)
 
 
 def check_grouping(groups: tuple[tuple[object, ...], ...], classes: AnyArray) -> Codes:
@@ -487,8 +474,7 @@ def _rank(predictions: Predictions) -> Codes:
 
 def _ordered(predictions: Predictions) -> Codes:
     """Sort the classes of each row by falling probability, equals by their order."""
-    codes: Codes = np.argsort(-predictions.probs, axis=1, kind="stable")
-    return codes
+    return np.argsort(-predictions.probs, axis=1, kind="stable")
 
 
 def _ranks(predictions: Predictions) -> Codes:

@@ -156,7 +156,14 @@ def power(
     >>> [row.n for row in curve], bool(curve.power[0] < curve.power[1])
     ([100, 400], True)
     """
-    sizes = _check_sizes(n)
+    values = checks.as_array(n, "n")
+    if values.ndim == 0:
+        sizes = [checks.check_integer(n, "n")]
+    elif values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
+        rule = "n must be an integer of at least 1, or a list of such"
+        raise invalid(rule, shown(n), "pass [100, 200, 500]")
+    else:
+        sizes = sorted(set(values.tolist()))
     simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
     planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
     total, done, rows = n_datasets * len(sizes), 0, list[list[PowerRow]]()
@@ -199,7 +206,12 @@ def plan_study(
     checks.check_not_family(lens.is_family, lens)
     seed = checks.check_seed(rng)
     measures, note = resolve_tests(asked["test"], own, null=null, tolerance=bound)
-    tests = _with_nulls(measures, null, tolerance)
+    if null is not None:
+        checks.check_choice(null, NULLS, "null")
+    how = null if tolerance is None else "tolerance"
+    tests = [StudyTest(key, measure, how or measure.nulls[0]) for key, measure in measures]
+    for test in tests if tolerance is None else ():
+        check_applicable(test.measure, test.null)
     distribution = as_distribution(given)
     study = Study(
         distribution=distribution,
@@ -231,19 +243,6 @@ def plan_study(
         notes=notes,
     )
     return study, setting
-
-
-def _with_nulls(
-    measures: list[tuple[str, Measure]], null: str | None, tolerance: Tolerance | None
-) -> list[StudyTest]:
-    if null is not None:
-        checks.check_choice(null, NULLS, "null")
-    if tolerance is not None:
-        return [StudyTest(key, measure, "tolerance") for key, measure in measures]
-    tests = [StudyTest(key, measure, null or measure.nulls[0]) for key, measure in measures]
-    for test in tests:
-        check_applicable(test.measure, test.null)
-    return tests
 
 
 def _of_dependence(given: ModelData) -> str:
@@ -278,7 +277,9 @@ def _notes(study: Study, resampled: list[Measure]) -> list[str]:
     for measure in resampled:
         sides = 2 if measure.alternative == "two-sided" else 1
         most = most_extreme(level, B, sides)
-        _check_resolution(most, level, B, sides)
+        if most < 0:
+            rule = f"n_resamples must allow a p-value of at most the level, {level:g}"
+            raise invalid(rule, str(B), f"pass {math.ceil(sides / level) - 1} or more")
         size = sides * (1 + most) / (1 + B)
         if size < level * (1 - 1e-9):
             notes.append(
@@ -294,24 +295,3 @@ def with_pool_note(setting: Setting, study: Study, n: int) -> Setting:
         return setting
     note = f"data sets of more than {counted(len(pool))} draw predictions several times each"
     return replace(setting, notes=(*setting.notes, note))
-
-
-# ---- checks -------------------------------------------------------------------------------------
-
-
-def _check_sizes(n: object) -> list[int]:
-    """Check one or several numbers of rows and return them in ascending order, each once."""
-    values = checks.as_array(n, "n")
-    if values.ndim == 0:
-        return [checks.check_integer(n, "n")]
-    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
-        rule = "n must be an integer of at least 1, or a list of such"
-        raise invalid(rule, shown(n), "pass [100, 200, 500]")
-    return sorted(set(values.tolist()))
-
-
-def _check_resolution(most_extreme: int, level: float, n_resamples: int, sides: int) -> None:
-    """Check that a test with so many resamples can reject at all."""
-    if most_extreme < 0:
-        rule = f"n_resamples must allow a p-value of at most the level, {level:g}"
-        raise invalid(rule, str(n_resamples), f"pass {math.ceil(sides / level) - 1} or more")

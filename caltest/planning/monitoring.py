@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -93,31 +93,32 @@ def plan_monitoring(
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)
-    daily = _check_not_negative(checks_per_day, "checks_per_day")
+    daily = checks.check_finite(checks_per_day, "checks_per_day")
+    if daily < 0:
+        raise invalid("checks_per_day must not be negative", shown(daily), "pass 0 for none")
     streams = checks.check_integer(n_streams, "n_streams", 2)
     seed = checks.check_seed(rng)
     distribution = truths.as_distribution(ModelData(model, data, **columns))
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []
-    drifts = {"temperature": temperature, "slope": slope, "intercept": intercept}
-    for place, truth in enumerate(_drifts(drifts, distribution.m)):
+    stated = {"temperature": temperature, "slope": slope, "intercept": intercept}
+    named = {name: values for name, values in stated.items() if values is not None}
+    drifts = [
+        truths.StatedTruth(**{name: value}).for_classes(distribution.m)
+        for name, values in (named or {"temperature": TEMPERATURES}).items()
+        for value in np.atleast_1d(checks.as_numbers(values, name)).tolist()
+    ]
+    for place, truth in enumerate(drifts):
         after = [
             _delay(distribution, truth, level, np.random.default_rng([seed, place, stream]))
             for stream in range(streams)
         ]
         middle, most = (float(np.quantile(after, q, method="higher")) for q in (0.5, 0.9))
         error = truths.effect_of(distribution, truth, np.random.default_rng(seed)).error
-        rows.append(
-            DriftDelay(
-                drift=truth.text,
-                error=error,
-                rows=middle,
-                rows_90=most,
-                days=middle / per_day,
-                days_90=most / per_day,
-            )
-        )
+        own: dict[str, Any] = {"rows": middle, "rows_90": most, "days": middle / per_day}
+        own["days_90"] = most / per_day
+        rows.append(DriftDelay(drift=truth.text, error=error, **own))
     return MonitoringPlan(
         library=distribution.template.library,
         rows=tuple(rows),
@@ -153,28 +154,8 @@ def _delay(
     return float("inf")
 
 
-def _drifts(
-    stated: Mapping[str, Sequence[float] | float | None], m: int
-) -> Iterator[truths.LabelDistribution]:
-    """Yield what is true after each of the drifts."""
-    named = {name: values for name, values in stated.items() if values is not None}
-    for name, values in (named or {"temperature": TEMPERATURES}).items():
-        for value in np.atleast_1d(checks.as_numbers(values, name)).tolist():
-            yield truths.StatedTruth(**{name: value}).for_classes(m)
-
-
-def _check_not_negative(value: object, name: str) -> float:
-    number = checks.check_finite(value, name)
-    if number < 0:
-        raise invalid(f"{name} must not be negative", shown(value), "pass 0 for none")
-    return number
-
-
 def _check_budget(level: float) -> float:
     if not LEAST_LEVEL <= level < 1.0:
-        raise invalid(
-            f"the budget of false alarms must give a level from {LEAST_LEVEL:g} to 1",
-            f"{level:.3g}",
-            "allow more or fewer false alarms a year",
-        )
+        rule = f"the budget of false alarms must give a level from {LEAST_LEVEL:g} to 1"
+        raise invalid(rule, f"{level:.3g}", "allow more or fewer false alarms a year")
     return level

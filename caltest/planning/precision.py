@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
+from functools import partial
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
-from caltest.planning import results, truths
+from caltest.planning import truths
 from caltest.planning.simulation import EFFECT
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
+from caltest.render.sheet import Sheet, number
 from caltest.results.printable import Table
 from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from caltest.render import Sheet
-
 
 DRAWS = 200_000
 STEPS = 100
@@ -92,7 +90,31 @@ class PrecisionSize(Table[PrecisionRow]):
         return round(self.n * self.event_rate)
 
     def _sheet(self) -> Sheet:
-        return results.sheet_of_precision(self)
+        rows = (
+            (
+                row.measure,
+                number(row.value),
+                number(row.width),
+                number(row.standard_error),
+                str(row.n),
+            )
+            for row in self.rows
+        )
+        note = ("note", "the standard error of E/O is that of its logarithm")
+        return Sheet(
+            title="Number of rows for confidence intervals of given widths",
+            facts=(
+                ("n", f"{self.n}, with {self.events} events to be expected"),
+                ("predictions", self.predictions),
+                ("truth", self.truth),
+                ("event rate", number(self.event_rate)),
+                ("confidence", f"{100 * self.confidence:g} percent"),
+            ),
+            header=("", "value", "width", "standard error", "n"),
+            rows=tuple(rows),
+            closing=(note,) if any(row.measure == "E/O" for row in self.rows) else (),
+            listing=True,
+        )
 
 
 def sample_size_for_precision(
@@ -170,16 +192,23 @@ def sample_size_for_precision(
     """
     check_names(study, PlannedData, sample_size_for_precision)
     columns, stated, _ = parted(study, ColumnOptions, Truth)
-    widths = _check_widths(
-        ratio_width=ratio_width, slope_width=slope_width, intercept_width=intercept_width
-    )
+    asked = dict(zip(CRITERIA, (ratio_width, slope_width, intercept_width), strict=True))
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not given:
+        raise invalid(f"one of {', '.join(asked)} must be given", "none", "pass ratio_width=0.2")
+    widths = {name: checks.check_positive(value, name) for name, value in given.items()}
     confidence = checks.check_level(confidence, "confidence", percent=95)
     seed = checks.check_seed(rng)
     distribution = truths.as_distribution(ModelData(model, data, y, **columns))
     remedy = "pass the probabilities of one class, (n,)"
     truths.check_two_classes(distribution.m, "the width of an interval", remedy)
     true = truths.StatedTruth(**stated).for_classes(distribution.m)
-    risks = _risks(distribution, true, seed)
+    p = distribution.pool  # the risks of all rows, or of many draws
+    if p is None:
+        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
+        p = distribution.draw(np.random.default_rng(child), DRAWS)
+    weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
+    risks = Risks(p[:, 1], true.of(p)[:, 1], weights)
     z = -float(scipy.special.ndtri((1 - confidence) / 2))
     rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
     source, pool = distribution.template.source, distribution.pool
@@ -206,41 +235,28 @@ class Risks(NamedTuple):
         return float(np.average(values, weights=self.weights))
 
 
-def _risks(
-    distribution: truths.PredictionDistribution, true: truths.LabelDistribution, seed: int
-) -> Risks:
-    """Return the risks of all rows, or of many draws."""
-    p = distribution.pool
-    if p is None:
-        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
-        p = distribution.draw(np.random.default_rng(child), DRAWS)
-    weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
-    return Risks(p[:, 1], true.of(p)[:, 1], weights)
-
-
 def _ratio(risks: Risks, width: float, z: float) -> PrecisionRow:
     rate = risks.mean(risks.q)
-    _check_events(rate)
+    if not 0 < rate < 1:
+        what = f"E/O needs a true event rate between 0 and 1; got {rate:g}"
+        raise NotApplicable(what, "state another truth")
     ratio = risks.mean(risks.p) / rate
     error = math.asinh(width / (2 * ratio)) / z
     n = _rows_for((1 - rate) / rate, error, width)
     return PrecisionRow(measure="E/O", value=ratio, width=width, standard_error=error, n=n)
 
 
-def _slope(risks: Risks, width: float, z: float) -> PrecisionRow:
-    x = _log_odds(risks.p)
-    fit = _last_coefficient(np.column_stack([np.ones(x.size), x]), np.zeros(x.size), risks)
-    return _row_of_coefficient("calibration slope", fit, width, z)
-
-
-def _intercept(risks: Risks, width: float, z: float) -> PrecisionRow:
-    x = _log_odds(risks.p)
-    fit = _last_coefficient(np.ones((x.size, 1)), x, risks)
-    return _row_of_coefficient("calibration in the large", fit, width, z)
-
-
-def _last_coefficient(X: Floats, offset: Floats, risks: Risks) -> tuple[float, float]:
-    """Return the value of a coefficient and n times its variance."""
+def _recalibration(risks: Risks, width: float, z: float, *, slope: bool) -> PrecisionRow:
+    """The row of the slope of a recalibration, or of its intercept where the slope is 1."""
+    p = risks.p
+    bad = (p <= 0) | (p >= 1)
+    if bad.any():
+        row = int(bad.argmax())
+        needed = "calibration slope and intercept need risks between 0 and 1"
+        remedy = "clip the risks, or ask for the width of E/O only"
+        raise NotApplicable(f"{needed}, and row {row} has {p[row]:g}", remedy)
+    x, ones = scipy.special.logit(p), np.ones(p.size)
+    X, offset = (np.column_stack([ones, x]), 0 * ones) if slope else (ones[:, None], x)
     try:
         beta, covariance = recalibration_variance(X, offset, risks.q, risks.weights)
     except np.linalg.LinAlgError as error:
@@ -248,16 +264,11 @@ def _last_coefficient(X: Floats, offset: Floats, risks: Risks) -> tuple[float, f
             "the recalibration has no finite limit for these predictions and this truth",
             "it needs predictions of several values, and events and non-events",
         ) from error
-    return float(beta[-1]), float(covariance[-1, -1])
-
-
-def _row_of_coefficient(
-    measure: str, fit: tuple[float, float], width: float, z: float
-) -> PrecisionRow:
-    value, variance = fit
-    error = width / (2 * z)
-    n = _rows_for(variance, error, width)
-    return PrecisionRow(measure=measure, value=value, width=width, standard_error=error, n=n)
+    wanted = width / (2 * z)
+    n = _rows_for(float(covariance[-1, -1]), wanted, width)
+    name = "calibration slope" if slope else "calibration in the large"
+    own = {"value": float(beta[-1]), "width": width, "standard_error": wanted}
+    return PrecisionRow(measure=name, **own, n=n)
 
 
 def _rows_for(variance: float, error: float, width: float) -> int:
@@ -268,47 +279,11 @@ def _rows_for(variance: float, error: float, width: float) -> int:
     return math.ceil(n)
 
 
-def _log_odds(p: Floats) -> Floats:
-    _check_log_odds(p)
-    return np.asarray(scipy.special.logit(p))
-
-
 CRITERIA: dict[str, Callable[[Risks, float, float], PrecisionRow]] = {
     "ratio_width": _ratio,
-    "slope_width": _slope,
-    "intercept_width": _intercept,
+    "slope_width": partial(_recalibration, slope=True),
+    "intercept_width": partial(_recalibration, slope=False),
 }
-
-
-# ---- checks -------------------------------------------------------------------------------------
-
-
-def _check_widths(**widths: object) -> dict[str, float]:
-    """Check the widths of confidence intervals and return those that are given, at least one."""
-    given = {name: value for name, value in widths.items() if value is not None}
-    if not given:
-        raise invalid(f"one of {', '.join(widths)} must be given", "none", "pass ratio_width=0.2")
-    return {name: checks.check_positive(value, name) for name, value in given.items()}
-
-
-def _check_events(rate: float) -> None:
-    """Check that events and non-events happen, so that the number of events has an error."""
-    if not 0 < rate < 1:
-        raise NotApplicable(
-            f"E/O needs a true event rate between 0 and 1; got {rate:g}", "state another truth"
-        )
-
-
-def _check_log_odds(p: Floats) -> None:
-    """Check that risks have finite log odds."""
-    bad = (p <= 0) | (p >= 1)
-    if bad.any():
-        row = int(bad.argmax())
-        raise NotApplicable(
-            f"calibration slope and intercept need risks between 0 and 1, and row {row} has "
-            f"{p[row]:g}",
-            "clip the risks, or ask for the width of E/O only",
-        )
 
 
 def recalibration_variance(

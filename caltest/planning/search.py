@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.errors import InvalidInput, NotApplicable, invalid, shown
+from caltest.errors import NotApplicable, invalid, shown
 from caltest.planning.curve import PlannedStudy, plan_study, with_pool_note
 from caltest.planning.rates import crossing, probit_line
 from caltest.planning.results import Power, PowerRow, SampleSize
@@ -106,11 +106,21 @@ def sample_size(
     """
     simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
     planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
-    _check_one_test(planned)
-    target = _check_target(power, planned.level)
+    if len(planned.tests) != 1:
+        rule = "test must be a single test where a number of rows is asked for"
+        raise invalid(rule, f"{len(planned.tests)} tests", "call sample_size once for each")
+    target = checks.check_level(power, "power", percent=80)
+    if target <= planned.level:
+        rule = f"power must be above the level, {planned.level:g}"
+        raise invalid(rule, shown(power), "pass 0.8 for 80 %")
     if setting.kind == "size":
-        raise _no_truth()
-    n_min, n_max = _check_range(n_min, n_max)
+        rule = "sample_size must have a truth that differs from the predictions"
+        remedy = "pass temperature=, slope=, intercept=, ratio=, noise= or truth="
+        raise invalid(rule, "calibrated predictions", remedy)
+    n_min = checks.check_integer(n_min, "n_min", minimum=2)
+    n_max = checks.check_integer(n_max, "n_max", minimum=2)
+    if n_min >= n_max:
+        raise invalid("n_max must be above n_min", f"{n_max} and {n_min}", "widen the range")
     search = Search(planned, target, n_min, n_max, n_datasets, progress)
     n, low, high = search.run()
     rows = simulate(planned, n, range(n_datasets))
@@ -238,9 +248,8 @@ class Search:
 
     def _cross(self, centre: int) -> tuple[float, float, float]:
         """Fit Phi(a + b sqrt(n)) near a size; return the crossing and its interval, in rows."""
-        near = [
-            row for row in self.rows() if centre / LOCAL_FACTOR <= row.n <= centre * LOCAL_FACTOR
-        ]
+        least, most = centre / LOCAL_FACTOR, centre * LOCAL_FACTOR
+        near = [row for row in self.rows() if least <= row.n <= most]
         local = _crossing_of(near, self.target) if len(near) > 1 else None
         if local is None or not math.isfinite(local[1] + local[2]):
             return _crossing_of(self.rows(), self.target)
@@ -273,51 +282,13 @@ def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
     """Join what was found in different data sets of one size."""
     parts = [row for row in (first, second) if not math.isnan(row.estimate)]
     finite = [row.n_datasets - row.not_applicable - row.infinite for row in parts]
+    estimates = [row.estimate for row in parts]
     return replace(
         first,
         n_datasets=first.n_datasets + second.n_datasets,
         rejections=first.rejections + second.rejections,
-        estimate=float(np.average([row.estimate for row in parts], weights=finite))
-        if parts
-        else math.nan,
+        estimate=float(np.average(estimates, weights=finite)) if parts else math.nan,
         infinite=first.infinite + second.infinite,
         not_applicable=first.not_applicable + second.not_applicable,
         reason=first.reason or second.reason,
-    )
-
-
-# ---- checks -------------------------------------------------------------------------------------
-
-
-def _check_one_test(study: Study) -> None:
-    """Check that a number of rows is asked for one test."""
-    if len(study.tests) != 1:
-        rule = "test must be a single test where a number of rows is asked for"
-        raise invalid(rule, f"{len(study.tests)} tests", "call sample_size once for each")
-
-
-def _check_target(power: object, level: float) -> float:
-    """Check a power that is asked for: above the level, below 1."""
-    target = checks.check_level(power, "power", percent=80)
-    if target <= level:
-        rule = f"power must be above the level, {level:g}"
-        raise invalid(rule, shown(power), "pass 0.8 for 80 %")
-    return target
-
-
-def _check_range(n_min: object, n_max: object) -> tuple[int, int]:
-    """Check the range of sizes that are searched."""
-    low = checks.check_integer(n_min, "n_min", minimum=2)
-    high = checks.check_integer(n_max, "n_max", minimum=2)
-    if low >= high:
-        raise invalid("n_max must be above n_min", f"{high} and {low}", "widen the range")
-    return low, high
-
-
-def _no_truth() -> InvalidInput:
-    """Word the error for a number of rows without a deviation to be detected."""
-    return invalid(
-        "sample_size must have a truth that differs from the predictions",
-        "calibrated predictions",
-        "pass temperature=, slope=, intercept=, ratio=, noise= or truth=",
     )

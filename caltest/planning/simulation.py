@@ -119,12 +119,25 @@ def simulate(
     NotApplicable
         If a test is not defined for any of the data sets; found out before any is simulated.
     """
-    _check_defined(study, n, sets, stage)
-    blocks = [(sets[i : i + BLOCK],) for i in range(0, len(sets), BLOCK)]
+    for test in study.tests:  # each by itself until a data set has it, mostly the first
+        reason = ""
+        for number in sets:
+            tally = _tested(study, test, *study.data_set(n, (stage, number)))
+            if not tally.not_applicable:
+                break
+            reason = reason or tally.reason
+        else:
+            raise NotApplicable(f"{test.key} is not defined for any data set of n = {n}: {reason}")
 
     def run(numbers: range) -> list[Tally]:
-        return _block(study, n, numbers, stage)
+        tallies = [Tally(0, 0.0, 0, 0, "")] * len(study.tests)
+        for number in numbers:
+            data, seed = study.data_set(n, (stage, number))
+            tested = starmap(_tested, ((study, test, data, seed) for test in study.tests))
+            tallies = [_sum(pair) for pair in zip(tallies, tested, strict=True)]
+        return tallies
 
+    blocks = [(sets[i : i + BLOCK],) for i in range(0, len(sets), BLOCK)]
     done: list[list[Tally]] = []
     for tallies in map_threads(run, blocks, study.n_jobs):
         done.append(tallies)
@@ -132,30 +145,6 @@ def simulate(
             progress(min(len(done) * BLOCK, len(sets)))
     per_test = zip(study.tests, zip(*done, strict=True), strict=True)
     return [_row(test, n, len(sets), tallies) for test, tallies in per_test]
-
-
-def _check_defined(study: Study, n: int, sets: range, stage: int) -> None:
-    """Try each test by itself until a data set has it, mostly the first."""
-    for test in study.tests:
-        reason = ""
-        for number in sets:
-            data, seed = study.data_set(n, (stage, number))
-            tally = _tested(study, test, data, seed)
-            if not tally.not_applicable:
-                break
-            reason = reason or tally.reason
-        else:
-            raise NotApplicable(f"{test.key} is not defined for any data set of n = {n}: {reason}")
-
-
-def _block(study: Study, n: int, numbers: range, stage: int) -> list[Tally]:
-    """Test some data sets, with every test."""
-    tallies = [Tally(0, 0.0, 0, 0, "")] * len(study.tests)
-    for number in numbers:
-        data, seed = study.data_set(n, (stage, number))
-        tested = starmap(_tested, ((study, test, data, seed) for test in study.tests))
-        tallies = [_sum(pair) for pair in zip(tallies, tested, strict=True)]
-    return tallies
 
 
 def _tested(study: Study, test: StudyTest, data: Predictions, seed: int) -> Tally:
@@ -170,14 +159,9 @@ def _tested(study: Study, test: StudyTest, data: Predictions, seed: int) -> Tall
 
 
 def _sum(tallies: Sequence[Tally]) -> Tally:
-    reasons = (tally.reason for tally in tallies if tally.reason)
-    return Tally(
-        sum(tally.rejections for tally in tallies),
-        sum(tally.estimates for tally in tallies),
-        sum(tally.infinite for tally in tallies),
-        sum(tally.not_applicable for tally in tallies),
-        next(reasons, ""),
-    )
+    reason = next((tally.reason for tally in tallies if tally.reason), "")
+    rejections, estimates, infinite, not_applicable = map(sum, list(zip(*tallies, strict=True))[:4])
+    return Tally(rejections, estimates, infinite, not_applicable, reason)
 
 
 def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Tally]) -> PowerRow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +72,10 @@ class StatedTruth:
             "truth": (self.truth, _function),
         }
         stated = {name: pair for name, pair in families.items() if pair[0] is not None}
-        _check_one(list(stated))
+        if len(stated) > 1:
+            what = "temperature, slope and intercept, ratio, noise or truth"
+            rule = f"the truth must be stated once: {what}"
+            raise invalid(rule, " and ".join(stated), "leave out all but one")
         for value, make in stated.values():
             return make(value, m)
         return LabelDistribution(CALIBRATED, lambda p: p)
@@ -80,14 +83,20 @@ class StatedTruth:
 
 def _temperature(value: object, _m: int) -> LabelDistribution:
     T = checks.check_positive(value, "temperature")
-    return LabelDistribution(
-        f"softmax(log p / T), temperature T = {T:g}", lambda p: softmax(_log(p), 1 / T)
-    )
+    text = f"softmax(log p / T), temperature T = {T:g}"
+    return LabelDistribution(text, lambda p: softmax(_log(p), 1 / T))
 
 
 def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
     b = 1.0 if pair[0] is None else checks.check_finite(pair[0], "slope")
-    a = _check_intercept(0.0 if pair[1] is None else pair[1], m)
+    given = 0.0 if pair[1] is None else pair[1]
+    values = checks.as_numbers(given, "intercept").astype(np.float64)
+    wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"
+    remedy = "pass what is added to the log odds" + ("" if m == 2 else " of each class")
+    right = values.shape == () if m == 2 else values.shape == (m,) or not values.any()
+    if not (right and np.isfinite(values).all()):
+        raise invalid(f"intercept must be {wanted}", shown(given), remedy)
+    a = np.array([0.0, float(values)]) if m == 2 else np.broadcast_to(values, m).copy()
     shown_a = f"{a[1]:g}" if m == 2 else f"({', '.join(f'{x:g}' for x in a)})"
     what = "a + b logit(p)" if m == 2 else "a + b log p up to a constant"
     text = f"log odds {what}, slope b = {b:g}, intercept a = {shown_a}"
@@ -99,7 +108,13 @@ def _ratio(value: object, m: int) -> LabelDistribution:
     check_two_classes(m, "ratio", "use intercept=, temperature= or truth=")
 
     def of(p: Floats) -> Floats:
-        event = _check_at_most_one(p[:, 1] / ratio, p[:, 1])
+        event = p[:, 1] / ratio
+        row = int(np.argmax(event))
+        if event[row] > 1 + ABOVE_ONE:
+            rule = "ratio must leave the true risks p / ratio at most 1"
+            got = f"{event[row]:.4g} for p = {p[row, 1]:.4g}"
+            raise invalid(rule, got, "pass a larger ratio, or shift the log odds by intercept=")
+        event = np.minimum(event, 1.0)
         return np.column_stack([1 - event, event])
 
     return LabelDistribution(f"p / r, expected over observed events r = {ratio:g}", of)
@@ -112,11 +127,16 @@ def _noise(value: object, _m: int) -> LabelDistribution:
 
 
 def _function(model: Any, _m: int) -> LabelDistribution:
-    _check_maps(model)
+    if not models.is_model(model):
+        rule = "truth must be a function of the predictions or a fitted calibrator"
+        raise invalid(rule, shown(model), "pass lambda p: ..., or use temperature=, ratio=, ...")
 
     def of(p: Floats) -> Floats:
         values = checks.check_probs(models.predict(model, p)[0], name="true probabilities")
-        return _check_shape(values, p.shape)
+        if values.shape != p.shape:
+            rule = f"truth must return probabilities of shape {p.shape}, as the predictions have"
+            raise invalid(rule, f"shape {values.shape}", "return one row per prediction")
+        return values
 
     return LabelDistribution(models.describe(model), of)
 
@@ -159,6 +179,8 @@ def effect_of(
     distribution: PredictionDistribution, truth: LabelDistribution, rng: np.random.Generator
 ) -> Effect:
     """Compute the size of the deviation, from all rows where rows are resampled."""
+    from scipy.special import rel_entr
+
     p = distribution.draw(rng, DRAWS) if distribution.pool is None else distribution.pool
     q = truth.of(p)
     top = np.ones(len(p), dtype=np.intp) if distribution.m == 2 else p.argmax(axis=1)
@@ -169,17 +191,11 @@ def effect_of(
 
     return Effect(
         error=mean(np.abs(p - q).sum(axis=1) / 2),
-        excess=mean(_divergence(q, p)),
+        excess=mean(np.maximum(rel_entr(q, p).sum(axis=1), 0.0)),
         predicted=mean(p[rows, top]),
         true=mean(q[rows, top]),
         draws=DRAWS if distribution.pool is None else None,
     )
-
-
-def _divergence(q: Floats, p: Floats) -> Floats:
-    from scipy.special import rel_entr
-
-    return np.asarray(np.maximum(rel_entr(q, p).sum(axis=1), 0.0))
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -189,51 +205,6 @@ def check_two_classes(m: int, name: str, remedy: str) -> None:
     """Check that what is about an event has one."""
     if m != 2:
         raise NotApplicable(f"{name} is about the event of two classes, and there are {m}", remedy)
-
-
-def _check_one(stated: Sequence[str]) -> None:
-    """Check that the truth is stated once."""
-    if len(stated) > 1:
-        rule = (
-            "the truth must be stated once: temperature, slope and intercept, ratio, noise or truth"
-        )
-        raise invalid(rule, " and ".join(stated), "leave out all but one")
-
-
-def _check_intercept(value: object, m: int) -> Floats:
-    """Check an intercept and return one for each class: a number for two classes, else (m,)."""
-    values = checks.as_numbers(value, "intercept").astype(np.float64)
-    wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"
-    remedy = "pass what is added to the log odds" + ("" if m == 2 else " of each class")
-    right = values.shape == () if m == 2 else values.shape == (m,) or not values.any()
-    if not (right and np.isfinite(values).all()):
-        raise invalid(f"intercept must be {wanted}", shown(value), remedy)
-    return np.array([0.0, float(values)]) if m == 2 else np.broadcast_to(values, m).copy()
-
-
-def _check_at_most_one(true: Floats, predicted: Floats) -> Floats:
-    """Check that the true risks under a ratio are probabilities."""
-    row = int(np.argmax(true))
-    if true[row] > 1 + ABOVE_ONE:
-        rule = "ratio must leave the true risks p / ratio at most 1"
-        got = f"{true[row]:.4g} for p = {predicted[row]:.4g}"
-        raise invalid(rule, got, "pass a larger ratio, or shift the log odds by intercept=")
-    return np.minimum(true, 1.0)
-
-
-def _check_maps(model: object) -> None:
-    """Check that a truth maps predictions to probabilities."""
-    if not models.is_model(model):
-        rule = "truth must be a function of the predictions or a fitted calibrator"
-        raise invalid(rule, shown(model), "pass lambda p: ..., or use temperature=, ratio=, ...")
-
-
-def _check_shape(values: Floats, shape: tuple[int, ...]) -> Floats:
-    """Check that true probabilities belong to the predictions."""
-    if values.shape != shape:
-        rule = f"truth must return probabilities of shape {shape}, as the predictions have"
-        raise invalid(rule, f"shape {values.shape}", "return one row per prediction")
-    return values
 
 
 # ---- Where the predictions of a planned study come from -----------------------------------------
@@ -305,7 +276,10 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
 def _distribution_of(given: ModelData) -> PredictionDistribution:
     model, data = given.model, given.data
     if model is None:
-        model, data = _check_given(data), None
+        if data is None:
+            remedy = "pass predictions, a model with its features, or a distribution of predictions"
+            raise invalid("data must be given where model is None", "None", remedy)
+        model, data = data, None
     if isinstance(model, Predictions):
         unused = {**given.columns, "data": data, "classes": given.classes}
         checks.check_unused("where predictions are given", **unused)
@@ -319,7 +293,12 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
         return _without_data(model, given)
     if not models.is_model(model):
         checks.check_unused("where model is no model; labels are never needed", data=data)
-    return _of_model(model, data, given)
+    # What a fitted model predicts for the rows of its features.
+    checks.check_unused("where model gives the probabilities", probs=given.probs)
+    predicted, known = models.predict(model, _features(data, given))
+    rows = checks.check_probs(predicted, **given.reading)
+    classes = known if given.classes is None else given.classes
+    return _of_pool(rows, _names(classes, rows.shape[1]), models.describe(model))
 
 
 def distribution_of_table(
@@ -330,25 +309,31 @@ def distribution_of_table(
     taken = [other for other in (given.label, weight) if isinstance(other, str)]
     columns = tables.prob_columns(table.names, given.probs, taken)
     several = len(columns) > 1
-    rows = checks.check_probs(
-        tables.numbers_of_columns(table, columns),
-        classes=columns if several else None,
-        **given.reading,
-    )
+    values, named = tables.numbers_of_columns(table, columns), columns if several else None
+    rows = checks.check_probs(values, classes=named, **given.reading)
     classes = given.classes
     if classes is None and several:
         classes = tables.stems(columns, given.probs)
     weights = None
     if weight is not None:
-        values = tables.column_or_values(table, weight, "sample_weight")
-        weights = checks.check_weights(values, len(rows))
+        own = tables.column_or_values(table, weight, "sample_weight")
+        weights = checks.check_weights(own, len(rows))
     return _of_pool(rows, _names(classes, rows.shape[1]), name, weights)
 
 
 def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
     """Take a distribution of SciPy, a function or the rows of an array."""
     if hasattr(model, "rvs"):
-        _check_frozen(model)
+        # It must have its parameters, one number each.
+        kind = type(model).__name__
+        if kind.endswith("_gen") and getattr(model, "numargs", None) != 0:
+            rule = "model must be a distribution with its parameters"
+            raise invalid(rule, kind, "pass scipy.stats.beta(2, 5), for example")
+        parameters = (*getattr(model, "args", ()), *getattr(model, "kwds", {}).values())
+        if any(np.ndim(value) for value in parameters):
+            rule = "model must be one distribution, with a number for each parameter"
+            remedy = "pass a function (rng, n) -> probabilities for a mixture"
+            raise invalid(rule, shown(parameters), remedy)
 
         def values(rng: np.random.Generator, n: int) -> object:
             return model.rvs(size=n, random_state=rng)
@@ -362,15 +347,6 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
         raise invalid("data must be given where model is a classifier", got, "pass data=X")
     rows = checks.check_probs(model, **given.options)
     return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays")
-
-
-def _of_model(model: object, data: object, given: ModelData) -> PredictionDistribution:
-    """Take what a fitted model predicts for the rows of its features."""
-    checks.check_unused("where model gives the probabilities", probs=given.probs)
-    predicted, known = models.predict(model, _features(data, given))
-    rows = checks.check_probs(predicted, **given.reading)
-    classes = known if given.classes is None else given.classes
-    return _of_pool(rows, _names(classes, rows.shape[1]), models.describe(model))
 
 
 def _features(data: object, given: ModelData) -> object:
@@ -396,15 +372,13 @@ def _of_pool(
         chance = weights / weights.sum()
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
-        drawn = (
-            rng.integers(len(rows), size=n)
-            if chance is None
-            else rng.choice(len(rows), size=n, p=chance)
-        )
+        few = len(rows)
+        even = chance is None
+        drawn = rng.integers(few, size=n) if even else rng.choice(few, size=n, p=chance)
         return np.asarray(checks.read_only(rows[drawn]))
 
     name = f"{source}, {counted(len(rows))} drawn with replacement"
-    template = _template(rows[:1], classes, source)
+    template = Predictions(rows[:1], [classes[0]], classes=classes, source=source)
     return PredictionDistribution(name, draw, template, rows, chance)
 
 
@@ -415,20 +389,21 @@ def _of_function(
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         probs = checks.check_probs(values(rng, n), name=DRAWN, **given.reading)
-        return _check_drawn(probs, n)
+        if len(probs) != n:
+            rule = "a distribution of predictions must draw the n rows that it is asked for"
+            remedy = "return probabilities of shape (n, m) or (n,)"
+            raise invalid(rule, f"{len(probs)} for {n}", remedy)
+        return probs
 
     first = draw(np.random.default_rng(0), 2)  # the number of classes
-    classes = _names(given.classes, first.shape[1])
-    return PredictionDistribution(name, draw, _template(first[:1], classes, name))
+    classes: Any = _names(given.classes, first.shape[1])
+    template = Predictions(first[:1], [classes[0]], classes=classes, source=name)
+    return PredictionDistribution(name, draw, template)
 
 
 def counted(rows: int) -> str:
     """Write a number of rows."""
     return "1 row" if rows == 1 else f"{rows} rows"
-
-
-def _template(row: Floats, classes: Any, source: str) -> Predictions:
-    return Predictions(row, [classes[0]], classes=classes, source=source)
 
 
 def _name_of_scipy(distribution: Any) -> str:
@@ -448,14 +423,6 @@ def _name_of_scipy(distribution: Any) -> str:
 # ---- checks -------------------------------------------------------------------------------------
 
 
-def _check_given(data: object) -> object:
-    """Check that something was given."""
-    if data is None:
-        remedy = "pass predictions, a model with its features, or a distribution of predictions"
-        raise invalid("data must be given where model is None", "None", remedy)
-    return data
-
-
 def _check_draws(function: Callable[..., object]) -> None:
     """Check that a function without data can be called with a generator and n."""
     try:
@@ -466,26 +433,3 @@ def _check_draws(function: Callable[..., object]) -> None:
         rule = "model must be a function (rng, n) -> probabilities where there is no data"
         remedy = "pass data=X for a function of features"
         raise invalid(rule, f"a function that raises: {error}", remedy) from error
-
-
-def _check_frozen(distribution: object) -> None:
-    """Check that a distribution of SciPy has its parameters, one number each."""
-    kind = type(distribution).__name__
-    if kind.endswith("_gen") and getattr(distribution, "numargs", None) != 0:
-        rule = "model must be a distribution with its parameters"
-        raise invalid(rule, kind, "pass scipy.stats.beta(2, 5), for example")
-    keywords = getattr(distribution, "kwds", {})
-    given = (*getattr(distribution, "args", ()), *keywords.values())
-    if any(np.ndim(value) for value in given):
-        rule = "model must be one distribution, with a number for each parameter"
-        remedy = "pass a function (rng, n) -> probabilities for a mixture"
-        raise invalid(rule, shown(given), remedy)
-
-
-def _check_drawn(values: Floats, n: int) -> Floats:
-    """Check that as many rows were drawn as were asked for."""
-    if len(values) != n:
-        rule = "a distribution of predictions must draw the n rows that it is asked for"
-        remedy = "return probabilities of shape (n, m) or (n,)"
-        raise invalid(rule, f"{len(values)} for {n}", remedy)
-    return values

@@ -95,7 +95,8 @@ class ENIR(BinaryCalibrator):
         models, bic = bic_scores(blocks, merges, max(float(mass.sum()), float(len(mass))))
         share = np.exp((bic.min() - bic) / 2)
         # Of equally good models the one nearest to isotonic regression is taken.
-        kept = share > NEGLIGIBLE if averaging else np.arange(len(bic)) == _last_minimum(bic)
+        best = len(bic) - 1 - int(np.argmin(bic[::-1]))
+        kept = share > NEGLIGIBLE if averaging else np.arange(len(bic)) == best
         self.bic_ = bic[kept]
         self.model_weights_ = share[kept] / share[kept].sum()
         self.lambdas_ = np.concatenate([[0.0], merges[0]])[models[kept]]
@@ -110,10 +111,6 @@ class ENIR(BinaryCalibrator):
         from caltest.numerics.ordered import interpolate
 
         return interpolate(inputs.event, self.knots_, self.values_)
-
-
-def _last_minimum(values: Floats) -> int:
-    return len(values) - 1 - int(np.argmin(values[::-1]))
 
 
 @njit()
@@ -216,7 +213,10 @@ def bic_scores(blocks: Blocks, merges: Merges, size: float) -> tuple[Ints, Float
     """
     lambdas, parts, before, after = merges[0], merges[1], merges[2].copy(), merges[3].copy()
     total, count = lambdas.size, (blocks[0].size + 1) // 2
-    head = _first_block(parts, count)
+    head = 0  # the block that has the first score at the end of the path
+    for t in range(total):
+        if parts[t, 0] == head:
+            head = count + t
     bound = _deviance(blocks, after, head, np.nan)
     models, scores = np.empty(total + 1, np.int64), np.empty(total + 1)
     found, best, penalty = 0, np.inf, np.log(size)
@@ -270,25 +270,10 @@ def mean_of_models(
             lam = lambdas[models[k] - 1] if models[k] > 0 else 0.0
             value[c] += weight[k] * _value(blocks, c, lam)
         if birth <= models[0] < death[c]:
-            place[_initial(blocks, c, count)] = c
+            # In the place of the block at lambda = 0 with which block c starts.
+            place[int(np.searchsorted(blocks[4][:count], blocks[4][c]))] = c
     found = place[place >= 0]
     return blocks[4][found], blocks[5][found], value[found]
-
-
-@njit(inline="always")
-def _initial(blocks: Blocks, c: int, count: int) -> int:
-    """Return the block at lambda = 0 with which block c starts."""
-    return int(np.searchsorted(blocks[4][:count], blocks[4][c]))
-
-
-@njit()
-def _first_block(parts: Ints, count: int) -> int:
-    """Return the block that has the first score at the end of the path."""
-    a = 0
-    for t in range(parts.shape[0]):
-        if parts[t, 0] == a:
-            a = count + t
-    return a
 
 
 @njit()

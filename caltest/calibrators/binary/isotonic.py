@@ -91,8 +91,7 @@ class IsotonicCalibrator(BinaryCalibrator):
 
     def _event(self, inputs: Inputs) -> Floats:
         if self.interpolation == "linear":
-            values: Floats = interpolate(inputs.event, self.x_, self.y_)
-            return values
+            return interpolate(inputs.event, self.x_, self.y_)
         place = np.searchsorted(self.x_, inputs.event, side="right") - 1
         return self.y_[np.clip(place, 0, None)]
 
@@ -344,8 +343,14 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
     for i in range(d):
         x[i + 2] = x[i + 1] + mass[i]
         y[i + 2] = y[i + 1] + events[i]
-    corner = _corners_from_the_right(x, y)
-    top = corner.size - 1
+    # The corners of the greatest convex minorant, the last point first.
+    stack, size = np.empty(x.size, np.int64), 0
+    for i in range(x.size):
+        while size > 1 and not _turns_left(x, y, stack[size - 2], stack[size - 1], i):
+            size -= 1
+        stack[size] = i
+        size += 1
+    corner, top = stack[:size][::-1].copy(), size - 1
     rise, run = np.empty(d), np.empty(d)
     for i in range(d):
         low, high = corner[top], corner[top - 1]
@@ -354,7 +359,7 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
             rise[i], run[i] = events[i] + 1.0, mass[i] + 1.0
         # The event moves past score i: P_i is replaced by P_{i+1} - (1, 1).
         x[i + 1], y[i + 1] = x[i] + mass[i], y[i] + events[i]
-        if not _below(x, y, i + 1, low, high):
+        if (y[i + 1] - y[low]) * run[i] >= rise[i] * (x[i + 1] - x[low]):  # not below that side
             continue
         top -= 1
         while top > 0 and not _turns_left(x, y, i + 1, corner[top], corner[top - 1]):
@@ -364,24 +369,6 @@ def _slopes(mass: Floats, events: Floats) -> tuple[Floats, Floats]:
     return rise, run
 
 
-@njit()
-def _corners_from_the_right(x: Floats, y: Floats) -> Ints:
-    """Return the corners of the greatest convex minorant, the last point first."""
-    stack = np.empty(x.size, np.int64)
-    size = 0
-    for i in range(x.size):
-        while size > 1 and not _turns_left(x, y, stack[size - 2], stack[size - 1], i):
-            size -= 1
-        stack[size] = i
-        size += 1
-    return stack[:size][::-1].copy()
-
-
 @njit(inline="always")
 def _turns_left(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
     return bool((y[b] - y[a]) * (x[c] - x[b]) < (y[c] - y[b]) * (x[b] - x[a]))
-
-
-@njit(inline="always")
-def _below(x: Floats, y: Floats, i: int, low: int, high: int) -> bool:
-    return bool((y[i] - y[low]) * (x[high] - x[low]) < (y[high] - y[low]) * (x[i] - x[low]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -105,24 +106,20 @@ class LogOddsModel:
         if self.intercept:
             units[k, :k] = -self.mean / self.scale
         coef = units @ beta
+        stderr = None
+        if not separated:
+            # The information of the total log likelihood, that of the weights as counts. Weights of
+            # very different size leave none, or none that can be inverted.
+            with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
+                variance = np.diag(units @ np.linalg.inv(hessian) @ units.T / self.total)
+                usable = (np.isfinite(variance) & (variance > 0)).all()
+                stderr = np.sqrt(variance) if usable else None
         return LogOddsFit(
             coef=coef[:k],
             intercept=float(coef[k]) if self.intercept else 0.0,
-            stderr=None if separated else _stderr(units, hessian, self.total),
+            stderr=stderr,
             loss=partial(penalised_loss, self.X, targets, self.share, ridge, beta),
         )
-
-
-def _stderr(units: Floats, hessian: Floats, total: float) -> Floats | None:
-    """Invert the information of the total log likelihood, that of the weights as counts."""
-    try:
-        # Weights of very different size leave no information, or none that can be inverted.
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            covariance = units @ np.linalg.inv(hessian) @ units.T / total
-    except np.linalg.LinAlgError:
-        return None
-    variance = np.diag(covariance)
-    return np.sqrt(variance) if (np.isfinite(variance) & (variance > 0)).all() else None
 
 
 def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> LogOddsFit:
@@ -147,11 +144,8 @@ def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> 
     value, stderr = 0.0, None
     if intercept:
         with np.errstate(divide="ignore"):
-            value = float(
-                np.clip(
-                    np.log(rate) - np.log(rest), LOG_SMALLEST_PROBABILITY, -LOG_SMALLEST_PROBABILITY
-                )
-            )
+            log_odds = np.log(rate) - np.log(rest)
+        value = float(np.clip(log_odds, LOG_SMALLEST_PROBABILITY, -LOG_SMALLEST_PROBABILITY))
         information = total * rate * rest
         if 0 < information < np.inf:
             stderr = np.array([1 / np.sqrt(information)])
@@ -212,31 +206,18 @@ def with_weights(weight: Floats | None, *columns: AnyArray) -> tuple[Any, ...]:
 
 def is_increasing(score: Floats, event: Flags, pivot: float | None = None) -> bool:
     """Tell whether no event has a lower score than another row; the pivot lies in between."""
-    return _holds(_increases, score, event, pivot)
-
-
-def is_interval(score: Floats, event: Flags, pivot: float | None = None) -> bool:
-    """Tell whether one class fills an interval of scores; the pivot is one of its ends."""
-    return _holds(_fills_interval, score, event, pivot)
-
-
-def _holds(
-    separated: Callable[[Floats, Flags, float | None], bool],
-    score: Floats,
-    event: Flags,
-    pivot: float | None,
-) -> bool:
-    """Ask a part of the rows first: what does not separate them does not separate all."""
-    return all(separated(score[rows], event[rows], pivot) for rows in (slice(SAMPLE), slice(None)))
-
-
-def _increases(score: Floats, event: Flags, pivot: float | None) -> bool:
+    # A part of the rows first: what does not separate them does not separate all.
+    if score.size > SAMPLE and not is_increasing(score[:SAMPLE], event[:SAMPLE], pivot):
+        return False
     highest = score.max(where=~event, initial=-np.inf)
     lowest = score.min(where=event, initial=np.inf)
     return bool(highest <= lowest if pivot is None else highest <= pivot <= lowest)
 
 
-def _fills_interval(score: Floats, event: Flags, pivot: float | None) -> bool:
+def is_interval(score: Floats, event: Flags, pivot: float | None = None) -> bool:
+    """Tell whether one class fills an interval of scores; the pivot is one of its ends."""
+    if score.size > SAMPLE and not is_interval(score[:SAMPLE], event[:SAMPLE], pivot):
+        return False
     for members in (~event, event):
         ends = [score.min(where=members, initial=np.inf), score.max(where=members, initial=-np.inf)]
         if pivot is not None:

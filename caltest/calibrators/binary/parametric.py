@@ -125,13 +125,11 @@ class PlattScaling(BinaryCalibrator):
         if not model.is_determined:
             self._note("all scores are equal: the slope is set to 0")
             return fit_constant(targets, weight, intercept=True)
-        separated = not self.smooth_targets and (
-            is_increasing(score, event) or is_increasing(score, ~event)
-        )
+        either = is_increasing(score, event) or is_increasing(score, ~event)
+        separated = either and not self.smooth_targets
         if separated:
-            self._note(
-                "the scores separate the classes: the slope is infinite and set to its limit"
-            )
+            text = "the slope is infinite and set to its limit"
+            self._note(f"the scores separate the classes: {text}")
         return model.fit(targets, separated=separated)
 
     def _score(self, inputs: Inputs) -> Floats:
@@ -249,11 +247,8 @@ class BetaCalibrator(BinaryCalibrator):
         check_flag(self.constrained, "constrained")
         logs, event, weight = with_weights(weight, inputs.clipped(self.clip).log_probs, event)
         centre = 0.0 if self._has_intercept else math.log(2)
-        features = {
-            "a": within_reach(logs[:, 1]) + centre,
-            "b": within_reach(-logs[:, 0]) - centre,
-        }
-        features["ab"] = features["a"] + features["b"]
+        a, b = within_reach(logs[:, 1]) + centre, within_reach(-logs[:, 0]) - centre
+        features = {"a": a, "b": b, "ab": a + b}
         face, fit = self._best(features, event, weight)
         values = dict.fromkeys("ab", 0.0)
         for names, value in zip(face, fit.coef.tolist(), strict=True):
@@ -261,7 +256,11 @@ class BetaCalibrator(BinaryCalibrator):
         self.a_, self.b_ = values["a"], values["b"]
         self.c_ = fit.intercept + (self.a_ - self.b_) * centre
         self.m_ = self._midpoint()
-        self.standard_errors_ = self._errors(face, fit)
+        self.standard_errors_: dict[str, float | None] = dict.fromkeys("abc")
+        if fit.stderr is not None:
+            parts = (*face, "c") if self._has_intercept else face
+            for part, error in zip(parts, fit.stderr.tolist(), strict=True):
+                self.standard_errors_ |= dict.fromkeys(part, error)
 
     @property
     def _has_intercept(self) -> bool:
@@ -280,11 +279,12 @@ class BetaCalibrator(BinaryCalibrator):
         if model is None:
             return (), fit_constant(targets, weight, intercept=self._has_intercept)
         score = features["ab"]
-        separated = self._is_separated(face, score, event)
+        separated = self._has_none(face, score, event)
+        if self.constrained:
+            separated = is_increasing(score, event, self._pivot)
         if separated:
-            self._note(
-                "the predictions separate the classes: a and b are infinite and set to their limits"
-            )
+            text = "a and b are infinite and set to their limits"
+            self._note(f"the predictions separate the classes: {text}")
         # A face without a minimum, where there is one, leads to maps that are not admissible.
         if separated or not self._has_none(face, score, event):
             fit = model.fit(targets, separated=separated)
@@ -322,12 +322,6 @@ class BetaCalibrator(BinaryCalibrator):
             self._note("the predictions take too few values to tell a and b apart: a = b")
         return ("ab",), model
 
-    def _is_separated(self, face: Face, score: Floats, event: Flags) -> bool:
-        """Tell whether the likelihood has no maximum under the constraint."""
-        if self.constrained:
-            return is_increasing(score, event, self._pivot)
-        return self._has_none(face, score, event)
-
     def _has_none(self, face: Face, score: Floats, event: Flags) -> bool:
         """Tell whether the likelihood has no maximum without the constraint.
 
@@ -359,14 +353,6 @@ class BetaCalibrator(BinaryCalibrator):
             return 0.0 if log_odds(0) > 0 else 1.0
         return float(expit(brentq(log_odds, -FARTHEST, FARTHEST, xtol=1e-14, rtol=1e-15)))
 
-    def _errors(self, face: Face, fit: LogOddsFit) -> dict[str, float | None]:
-        errors: dict[str, float | None] = dict.fromkeys("abc")
-        if fit.stderr is not None:
-            names = (*face, "c") if self._has_intercept else face
-            for name, error in zip(names, fit.stderr.tolist(), strict=True):
-                errors |= dict.fromkeys(name, error)
-        return errors
-
     def _event(self, inputs: Inputs) -> Floats:
         logs = inputs.clipped(self.clip).log_probs
         with np.errstate(over="ignore"):  # to log odds of inf, the probability 1
@@ -378,13 +364,9 @@ class BetaCalibrator(BinaryCalibrator):
         values = {"a": self.a_, "b": self.b_}
         if self._has_intercept:
             values["c"] = self.c_
+        neutral, scale = {"c": 0.0}, "positive" if self.constrained else ""
+        scales = {"a": scale, "b": scale, "c": ""}
         return [
-            Coefficient(
-                name,
-                v,
-                self.standard_errors_[name],
-                neutral=0.0 if name == "c" else 1.0,
-                scale="positive" if self.constrained and name != "c" else "",
-            )
-            for name, v in values.items()
+            Coefficient(n, v, self.standard_errors_[n], neutral.get(n, 1.0), scale=scales[n])
+            for n, v in values.items()
         ]

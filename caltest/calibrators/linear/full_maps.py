@@ -330,8 +330,7 @@ class MatrixScaling(LinearMap):
 
     def _of_log_probs(self) -> tuple[Floats, Floats]:
         if self.from_logits:
-            text = (
-                "canonical and generative forms must come from a map of probabilities; got one of "
-            )
-            raise AttributeError(text + "logits; fit DirichletCalibrator(from_logits=True)")
+            rule = "canonical and generative forms must come from a map of probabilities"
+            remedy = "fit DirichletCalibrator(from_logits=True)"
+            raise AttributeError(f"{rule}; got one of logits; {remedy}")
         return self.linear_

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby, product
 from typing import Any
 
@@ -19,7 +19,7 @@ from caltest.calibrators.linear import parametrisations, softmax_regression
 from caltest.checks import check_choice, check_flag, check_jobs, check_level
 from caltest.checks.options import check_not_empty
 from caltest.errors import invalid, shown
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
 
@@ -128,13 +128,18 @@ class LinearMap(Calibrator):
         self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
     ) -> Solution:
         X, codes, weight, total = self._design(data)
-        unit = _unit(X)
         m = data.inputs.m
         free, tied, theta = self._constraints(m)
-        _check_enough_rows(len(X), free[:, :m])
-        kappa = self._kappa(1 if tied else m, total, lam)
-        lam, mu = self._penalties(m, total, lam, mu)
-        penalty = np.where(free, self._penalty(m, lam, mu, kappa), 0.0)
+        weights = int(np.count_nonzero(free[:, :m]))
+        if m > MANY_CLASSES and weights > WEIGHTS_PER_ROW * len(X):  # it would take hours
+            rule = f"with {m} classes a row must stand for at most {WEIGHTS_PER_ROW} weights"
+            remedy = "use VectorScaling, which has one for each class"
+            raise invalid(rule, f"{weights} weights and {len(X)} rows", remedy)
+        lam, mu, penalty = self._penalties(lam, mu, free, total, tied=tied)
+        # Units in which large scores have squares: powers of 2, so that no digit is lost.
+        largest, unit = float(np.abs(X).max()), np.ones(m + 1)
+        if largest > LARGEST_SCORE:
+            unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST_SCORE))
         X[:, :m] /= unit[0]
         task = X, codes, weight, penalty / unit**2, theta * unit, free
         # The penalty of the others, and that of "l2", is about 0.
@@ -152,7 +157,11 @@ class LinearMap(Calibrator):
         if not converged:
             self._note(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
         elif separated:
-            self._warn_of_separation(codes, m)
+            missing = m - len(np.unique(codes))
+            why = "1 class does not occur" if missing == 1 else f"{missing} classes do not occur"
+            text = "the log loss has no minimum, and weights are where its gradient vanishes"
+            remedy = "pass larger lam and mu, or diagonal_lam"
+            self._note(f"{why if missing else 'the labels are separated'}: {text}; {remedy}")
         errors = None
         usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
         if usual and theta.size <= softmax_regression.DENSE:
@@ -175,36 +184,39 @@ class LinearMap(Calibrator):
         free[:, m] = check_flag(self.intercept, "intercept")
         start = np.eye(m, m + 1)
         if check_flag(self.reference_class, "reference_class"):
-            check_whole_matrix(diagonal, off)
+            if (diagonal, off) != ("free", "free"):
+                got = f"diagonal={diagonal!r} and off_diagonal={off!r}"
+                rule = 'reference_class must go with diagonal="free" and off_diagonal="free"'
+                raise invalid(rule, got, "leave one of them out")
             start -= start[-1]
             free[-1] = False
         return free, diagonal == "common", start
 
-    def _penalties(self, m: int, total: float, lam: Penalty, mu: Penalty) -> tuple[float, float]:
-        """Return lam and mu as numbers; "auto" are those of normal priors, see the classes."""
+    def _penalties(
+        self, lam: Penalty, mu: Penalty, free: Flags, total: float, *, tied: bool
+    ) -> tuple[float, float, Floats]:
+        """Return lam and mu as numbers, and the second derivatives of the penalty.
+
+        "auto" are those of normal priors, see the classes.
+        """
+        m = len(free)
+        (kappa,) = check_penalties([self.diagonal_lam], "diagonal_lam")
         odir = check_choice(self.reg, ("odir", "l2"), "reg") == "odir"
+        if kappa == "auto":
+            kappa = 0.125 * (1 if tied else m) / total if lam == "auto" and odir else 0.0
+        if kappa and not odir:
+            rule = "diagonal_lam must go with reg='odir'"
+            raise invalid(rule, shown(kappa), "leave it out: 'l2' penalises all weights")
         unit = 0.5 / total  # 1 / (2 n sd^2) with sd = 1
         auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (9 * unit * m, unit)
-        return auto[0] if lam == "auto" else float(lam), auto[1] if mu == "auto" else float(mu)
-
-    def _kappa(self, free: int, total: float, lam: Penalty) -> float:
-        """Return diagonal_lam as a number; "auto" is that of normal priors beside those of lam."""
-        (value,) = check_penalties([self.diagonal_lam], "diagonal_lam")
-        if value == "auto":
-            return 0.125 * free / total if lam == "auto" and self.reg == "odir" else 0.0
-        if value and self.reg == "l2":
-            rule = "diagonal_lam must go with reg='odir'"
-            raise invalid(rule, shown(value), "leave it out: 'l2' penalises all weights")
-        return float(value)
-
-    def _penalty(self, m: int, lam: float, mu: float, kappa: float) -> Floats:
-        """Return the second derivatives of the penalty."""
-        if self.reg == "l2":
-            return np.column_stack([np.full((m, m), 2 * lam), np.full(m, 2 * mu)])
-        penalty = np.full((m, m + 1), 2 * lam / (m * (m - 1)))
-        np.fill_diagonal(penalty, 2 * kappa / m)
-        penalty[:, m] = 2 * mu / m
-        return penalty
+        lam, mu = (
+            a if value == "auto" else float(value) for value, a in zip((lam, mu), auto, strict=True)
+        )
+        penalty = np.full((m, m + 1), 2 * lam / (m * (m - 1)) if odir else 2 * lam)
+        penalty[:, m] = 2 * mu / m if odir else 2 * mu
+        if odir:
+            np.fill_diagonal(penalty, 2 * float(kappa) / m)
+        return lam, mu, np.where(free, penalty, 0.0)
 
     def _gauged(self, theta: Floats, penalty: Floats, free: Flags) -> Floats:
         """Choose, of columns that only matter up to a constant, those with the sum of I and 0."""
@@ -218,14 +230,6 @@ class LinearMap(Calibrator):
         if self.off_diagonal == "dropped":
             gauged[:, :m] *= np.eye(m)
         return gauged
-
-    def _warn_of_separation(self, codes: Codes, m: int) -> None:
-        missing = m - len(np.unique(codes))
-        why = "the labels are separated"
-        if missing:
-            why = "1 class does not occur" if missing == 1 else f"{missing} classes do not occur"
-        text = f"{why}: the log loss has no minimum, and weights are where its gradient vanishes"
-        self._note(f"{text}; pass larger lam and mu, or diagonal_lam")
 
     # ---- the fitted map -------------------------------------------------------------------------
 
@@ -275,24 +279,17 @@ class LinearMap(Calibrator):
 
     def coefficients(self) -> Sequence[Coefficient]:
         names = [str(name) for name in self.classes_.tolist()]
-        labels = [[*(f"W[{i}, {j}]" for j in names), f"b[{i}]"] for i in names]
+        labels = [label for i in names for label in (*(f"W[{i}, {j}]" for j in names), f"b[{i}]")]
         values = np.column_stack(self.linear_)
-        errors = np.full(values.shape, np.nan)
+        errors = [None] * values.size
         if self.standard_errors_ is not None:
-            errors = self.standard_errors_
+            errors = [None if np.isnan(e) else e for e in self.standard_errors_.ravel().tolist()]
         # The columns of W sum to 1 where the likelihood leaves them free, as those of the identity;
         # with a reference class its row is 0, and the identity is not among such (W, b).
-        neutral = np.eye(*values.shape)
-        return [
-            Coefficient(
-                label,
-                float(value),
-                None if np.isnan(error) else float(error),
-                None if self.reference_class else float(identity),
-            )
-            for row in zip(labels, values, errors, neutral, strict=True)
-            for label, value, error, identity in zip(*row, strict=True)
+        neutral = [
+            None if self.reference_class else e for e in np.eye(*values.shape).ravel().tolist()
         ]
+        return list(map(Coefficient, labels, values.ravel().tolist(), errors, neutral))
 
 
 def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
@@ -305,20 +302,9 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
 
 def solve(task: Task, **options: Any) -> softmax_regression.Minimum:
     """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
-    *_, start, _ = task
-    if start.size > softmax_regression.DENSE:
+    small = task[4].size <= softmax_regression.DENSE
+    with one_blas_thread() if small else nullcontext():
         return softmax_regression.minimise(*task, **options)
-    (found,) = map_threads(partial(softmax_regression.minimise, **options), [task], None)
-    return found
-
-
-def _unit(X: Floats) -> Floats:
-    """Return units in which large scores have squares: powers of 2, so that no digit is lost."""
-    largest = float(np.abs(X).max())
-    unit = np.ones(X.shape[1])
-    if largest > LARGEST_SCORE:
-        unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST_SCORE))
-    return unit
 
 
 def _errors(
@@ -340,16 +326,6 @@ def _errors(
     return np.where(free, errors, np.nan)
 
 
-def _check_enough_rows(n: int, free: Flags) -> None:
-    """Refuse a matrix of very many weights that few rows determine, which would take hours."""
-    m = len(free)
-    weights = int(np.count_nonzero(free))
-    if m > MANY_CLASSES and weights > WEIGHTS_PER_ROW * n:
-        rule = f"with {m} classes a row must stand for at most {WEIGHTS_PER_ROW} weights"
-        remedy = "use VectorScaling, which has one for each class"
-        raise invalid(rule, f"{weights} weights and {n} rows", remedy)
-
-
 def check_penalties(value: object, name: str) -> list[float | str]:
     """Check a penalty, a number of at least 0 or "auto", or a sequence of them, as a list."""
     several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
@@ -360,11 +336,3 @@ def check_penalties(value: object, name: str) -> list[float | str]:
             rule = f'{name} must be "auto", a number of at least 0, or a sequence of them'
             raise invalid(rule, shown(item), "pass 0 for no penalty")
     return [item if isinstance(item, str) else float(item) for item in values]
-
-
-def check_whole_matrix(diagonal: str, off_diagonal: str) -> None:
-    """Check that a matrix relative to its last row is fitted as a whole."""
-    if (diagonal, off_diagonal) != ("free", "free"):
-        got = f"diagonal={diagonal!r} and off_diagonal={off_diagonal!r}"
-        rule = 'reference_class must go with diagonal="free" and off_diagonal="free"'
-        raise invalid(rule, got, "leave one of them out")

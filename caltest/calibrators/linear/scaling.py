@@ -14,7 +14,7 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.checks import listing
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.softmax import Point, objective, softmax
 from caltest.numerics.temperature import (
@@ -93,23 +93,20 @@ class TemperatureScaling(Calibrator):
         if inside and curvature > 0:
             information = math.sqrt(curvature) * math.sqrt(rows.total)
             self.temperature_stderr_ = self.temperature_**2 / information
-        elif inside or (rows.logits == rows.logits[:, :1]).all():
+            return
+        if inside or (rows.logits == rows.logits[:, :1]).all():
             self.temperature_ = 1.0
-            self._note(
-                "each row predicts the uniform distribution: any temperature fits, T = 1 is kept"
-            )
-        elif beta == 1 / LARGEST_TEMPERATURE:
-            self.temperature_ = LARGEST_TEMPERATURE
-            self._note(
-                "the labels have lower logits than other classes on average: the log loss is least "
-                f"where predictions are uniform, and T = {LARGEST_TEMPERATURE:g}"
-            )
+            why = "each row predicts the uniform distribution: any temperature fits"
+            self._note(f"{why}, T = 1 is kept")
+            return
+        if beta == 1 / LARGEST_TEMPERATURE:
+            self.temperature_, where = LARGEST_TEMPERATURE, "uniform"
+            why = "the labels have lower logits than other classes on average"
         else:
-            self.temperature_ = SMALLEST_TEMPERATURE
-            self._note(
-                "each label is the most probable class of its row: the log loss is least where "
-                f"predictions are certain, and T = {SMALLEST_TEMPERATURE:g}"
-            )
+            self.temperature_, where = SMALLEST_TEMPERATURE, "certain"
+            why = "each label is the most probable class of its row"
+        least = f"the log loss is least where predictions are {where}"
+        self._note(f"{why}: {least}, and T = {self.temperature_:g}")
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         return softmax(self._logits(inputs), 1 / self.temperature_)
@@ -121,15 +118,8 @@ class TemperatureScaling(Calibrator):
         return np.eye(m) / self.temperature_, np.zeros(m)
 
     def coefficients(self) -> Sequence[Coefficient]:
-        return (
-            Coefficient(
-                "temperature",
-                self.temperature_,
-                self.temperature_stderr_,
-                neutral=1.0,
-                scale="log",
-            ),
-        )
+        value, stderr = self.temperature_, self.temperature_stderr_
+        return (Coefficient("temperature", value, stderr, neutral=1.0, scale="log"),)
 
 
 # ---- Vector scaling, Guo et al. 2017 ------------------------------------------------------------
@@ -169,25 +159,19 @@ def minimise(
     The loss is the negative log likelihood of the classes `y`; `z` (n, m) are finite, `weight`
     (n,) sums to 1. Where there is no minimum, the steps stay long while the loss converges.
     """
-    task = (z, y, weight, start, ridge)
-    (optimum,) = map_threads(_minimise, [task], None)  # for its one thread of BLAS
-    return optimum
-
-
-def _minimise(z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float) -> Optimum:
     m = z.shape[1]
-    scale = np.sqrt(weight @ (z * z))
-    w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters
-    point = objective(z, y, weight, np.concatenate([w, b - b.mean()]), ridge)
-    size = np.concatenate([scale, np.ones(m)])
-    for _ in range(NEWTON_STEPS):
-        step, pivot = newton_step(point)
-        decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
-        moved = _moved(z, y, weight, point, step, ridge)
-        point = point if moved is None else moved
-        if decrement <= DECREMENT or moved is None:
-            break
-    longest = float(np.abs(step * size).max())
+    with one_blas_thread():
+        scale = np.sqrt(weight @ (z * z))
+        w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters
+        point = objective(z, y, weight, np.concatenate([w, b - b.mean()]), ridge)
+        for _ in range(NEWTON_STEPS):
+            step, pivot = newton_step(point)
+            decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
+            moved = _moved(z, y, weight, point, step, ridge)
+            point = point if moved is None else moved
+            if decrement <= DECREMENT or moved is None:
+                break
+    longest = float(np.abs(step * np.concatenate([scale, np.ones(m)])).max())
     return Optimum(point, longest < LARGE_STEP and pivot > SINGULAR)
 
 
@@ -236,14 +220,10 @@ def variances(hessian: Floats) -> Floats:
 
     It is infinite for a weight without influence, whose row is zero.
     """
-    (diagonal,) = map_threads(_variances, [(hessian,)], None)  # for its one thread of BLAS
-    return diagonal
-
-
-def _variances(hessian: Floats) -> Floats:
-    scale, scaled = _scaled(hessian)
-    factor, _ = damped_factor(scaled, SHIFT)
-    inverse = scipy.linalg.cho_solve(factor, np.eye(len(scale))) / scale / scale[:, np.newaxis]
+    with one_blas_thread():
+        scale, scaled = _scaled(hessian)
+        factor, _ = damped_factor(scaled, SHIFT)
+        inverse = scipy.linalg.cho_solve(factor, np.eye(len(scale))) / scale / scale[:, np.newaxis]
     m = len(scale) // 2
     inverse[m:] -= inverse[m:].mean(axis=0)
     inverse[:, m:] -= inverse[:, m:].mean(axis=1, keepdims=True)
@@ -325,31 +305,22 @@ class VectorScaling(Calibrator):
     def _fit(self, data: CalibrationSet) -> None:
         rows = logit_rows(data, self._logits)
         m = data.inputs.m
-        optimum = self._unpenalised(rows)
-        if optimum is None:
-            optimum = minimise(rows.logits, rows.codes, rows.weight, _start(rows), RIDGE)
-            stderr = None
+        task, stderr = (rows.logits, rows.codes, rows.weight, _start(rows)), None
+        absent = np.bincount(rows.codes, minlength=m) == 0
+        optimum = None if absent.any() else minimise(*task)
+        if optimum is None or not optimum.unique:
+            reason = "the labels are separable, or logits are constant or collinear"
+            if absent.any():
+                reason = f"no label is {listing(self.classes_[absent].tolist())}"
+            remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
+            self._note(f"the likelihood has no single maximum, since {reason}: {remedy}")
+            optimum = minimise(*task, RIDGE)
         else:
             stderr = np.sqrt(variances(optimum.point.hessian)) / np.sqrt(rows.total)
         theta = optimum.point.theta
         self.weights_, self.biases_ = theta[:m].copy(), theta[m:] - theta[m:].mean()
         self.weights_stderr_ = None if stderr is None else stderr[:m]
         self.biases_stderr_ = None if stderr is None else stderr[m:]
-
-    def _unpenalised(self, rows: LogitRows) -> Optimum | None:
-        """Return the optimum of the likelihood; warn where there is not exactly one."""
-        absent = np.bincount(rows.codes, minlength=len(self.classes_)) == 0
-        reason = "the labels are separable, or logits are constant or collinear"
-        if absent.any():
-            reason = f"no label is {listing(self.classes_[absent].tolist())}"
-        else:
-            optimum = minimise(rows.logits, rows.codes, rows.weight, _start(rows))
-            if optimum.unique:
-                return optimum
-        remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
-        text = f"the likelihood has no single maximum, since {reason}: {remedy}"
-        self._note(text)
-        return None
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         return softmax(self._logits(inputs), self.weights_, self.biases_)

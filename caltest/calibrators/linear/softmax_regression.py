@@ -44,23 +44,17 @@ def value_and_gradient(
     value = 0.5 * float(np.vdot(gradient, away))
     for rows in row_blocks(len(X), len(theta)):
         z = np.matmul(theta, X[rows].T, out=probs[:, rows])
-        loss, residual = _residual(z, codes[rows], weight[rows])
-        value += loss
+        observed, w = (codes[rows], np.arange(z.shape[1])), weight[rows]
+        z -= z.max(axis=0)
+        score = z[observed]
+        np.exp(z, out=z)
+        total = z.sum(axis=0)
+        z /= total
+        residual = z * w
+        residual[observed] -= w
+        value += float(w @ (np.log(total) - score))
         gradient += residual @ X[rows]
     return value, gradient, probs
-
-
-def _residual(z: Floats, codes: Codes, weight: Floats) -> tuple[float, Floats]:
-    """Turn scores into probabilities in place; return the log loss and w (p - e_y)."""
-    observed = codes, np.arange(len(codes))
-    z -= z.max(axis=0)
-    score = z[observed]
-    np.exp(z, out=z)
-    total = z.sum(axis=0)
-    z /= total
-    residual = z * weight
-    residual[observed] -= weight
-    return float(weight @ (np.log(total) - score)), residual
 
 
 def hessian_product(V: Floats, probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Floats:
@@ -276,7 +270,12 @@ def minimise(
     `start`. On the way to infinity each step of Newton's method changes some scores by about 1 and
     divides the gradient by about e, until it vanishes.
     """
-    at = partial(_point, X, codes, weight, penalty, centre, free, tied)
+    allowed = partial(project, free=free, tied=tied)
+
+    def at(theta: Floats) -> Trial:
+        value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty, centre)
+        return value, allowed(gradient), probs
+
     theta = start
     value, gradient, probs = at(theta)
     size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
@@ -294,14 +293,9 @@ def minimise(
             rows = 8 * rows if used > SLOW else rows
             precondition = _preconditioner(probs, X, weight, penalty, free, rows)
 
-        def solve(V: Floats, inner: Solver = precondition) -> Floats:
-            return project(inner(V), free, tied=tied)
-
-        def product(V: Floats, probs: Floats = probs) -> Floats:
-            return project(hessian_product(V, probs, X, weight, penalty), free, tied=tied)
-
+        product = partial(hessian_product, probs=probs, X=X, weight=weight, penalty=penalty)
         forcing = min(0.1, np.sqrt(norm / max(first, norm)))
-        step, used = _conjugate_gradients(product, solve, gradient, forcing)
+        step, used = _conjugate_gradients(product, precondition, allowed, gradient, forcing)
         if norm <= enough:  # at the start: only to tell a minimum from one at infinity
             return Minimum(theta, norm, _change(X, step) > LARGE_STEP, count, converged=True)
         found = _moved(at, theta, step, value, gradient)
@@ -317,39 +311,25 @@ def minimise(
     return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))
 
 
-def _point(
-    X: Floats,
-    codes: Codes,
-    weight: Floats,
-    penalty: Floats,
-    centre: Floats | float,
-    free: Flags,
-    tied: bool,  # noqa: FBT001 - internal
-    theta: Floats,
-) -> Trial:
-    value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty, centre)
-    return value, project(gradient, free, tied=tied), probs
-
-
 def _conjugate_gradients(
-    product: Solver, solve: Solver, gradient: Floats, forcing: float
+    product: Solver, solve: Solver, allowed: Solver, gradient: Floats, forcing: float
 ) -> tuple[Floats, int]:
     """Solve H step = -gradient to a relative residual; return the step and the products used."""
     step = np.zeros_like(gradient)
     residual = -gradient
-    z = solve(residual)
+    z = allowed(solve(residual))
     direction = z
     rz = float(np.vdot(residual, z))
     enough = forcing**2 * rz
     for used in range(1, PRODUCTS + 1):
-        image = product(direction)
+        image = allowed(product(direction))
         curvature = float(np.vdot(direction, image))
         if curvature <= 0:
             return (step if used > 1 else z), used
         length = rz / curvature
         step += length * direction
         residual -= length * image
-        z = solve(residual)
+        z = allowed(solve(residual))
         before, rz = rz, float(np.vdot(residual, z))
         if rz <= enough:
             break
@@ -366,13 +346,11 @@ def _moved(
     """
     norm = np.linalg.norm(gradient)
 
-    def along(length: float) -> Trial:
-        return at(theta + length * step)
-
     def is_flatter(trial: Trial) -> bool:
         return abs(trial[0] - value) <= 1e-13 * abs(value) and bool(np.linalg.norm(trial[1]) < norm)
 
-    return backtrack(along, value, float(np.vdot(gradient, step)), is_flatter)
+    slope = float(np.vdot(gradient, step))
+    return backtrack(lambda length: at(theta + length * step), value, slope, is_flatter)
 
 
 def _change(X: Floats, step: Floats) -> float:

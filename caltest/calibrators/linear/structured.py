@@ -114,10 +114,8 @@ class StructuredVectorScaling(StructuredScaling):
 
     def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
         m = rows.logits.shape[1]
-        strength = [
-            check_positive(self.diagonal_lam, "diagonal_lam"),
-            check_positive(self.intercept_lam, "intercept_lam"),
-        ]
+        own = check_positive(self.diagonal_lam, "diagonal_lam")
+        strength = [own, check_positive(self.intercept_lam, "intercept_lam")]
         start, ridge = np.repeat([1.0, 0.0], m), unit * np.repeat(strength, m)
         found = scaling.minimise(rows.logits, rows.codes, rows.weight, start, ridge)
         return found.point.theta[:m].copy(), found.point.theta[m:].copy()

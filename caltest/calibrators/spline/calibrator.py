@@ -306,7 +306,17 @@ class SplineCalibrator(Calibrator):
             cumulative_spline.fit_spline(score, happens, data.weight, options)
             for score, happens in _scores(data.inputs.probs, data.codes, kind, r)
         ]
-        self._say_what_is_undetermined(splines, options.knots)
+        constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
+        fewest = min(len(spline.score) for spline in splines)
+        if constant:
+            names = listing(self._spline_names()[constant].tolist())
+            event = f"the event of {names}" if len(splines) > 1 else "the event"
+            self._note(
+                f"{event} never or always happened in the calibration set: its score is kept"
+            )
+        elif fewest < options.knots:
+            what = f"{fewest} distinct scores for {options.knots} knots"
+            self._note(f"{what}: the curve between them is straight")
         self.knots_ = np.linspace(0.0, 1.0, options.knots)
         self.values_ = np.array([spline.values for spline in splines])
         self.scores_ = [spline.score for spline in splines]
@@ -314,29 +324,12 @@ class SplineCalibrator(Calibrator):
         self.cumulative_ = [spline.cumulative for spline in splines]
         self.recalibrated_ = [spline.recalibrated for spline in splines]
 
-    def _say_what_is_undetermined(
-        self, splines: Sequence[cumulative_spline.FittedSpline], knots: int
-    ) -> None:
-        several = len(splines) > 1
-        constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
-        fewest = min(len(spline.score) for spline in splines)
-        if constant:
-            of = f" of {listing(self._spline_names()[constant].tolist())}" if several else ""
-            self._note(
-                f"the event{of} never or always happened in the calibration set: its score is kept"
-            )
-        elif fewest < knots:
-            self._note(
-                f"{fewest} distinct scores for {knots} knots: the curve between them is straight"
-            )
-
     def _options(self) -> cumulative_spline.SplineOptions:
         runout = check_choice(self.runout, cumulative_spline.RUNOUTS, "runout")
         target = check_choice(self.target, cumulative_spline.TARGETS, "target")
         slope = check_choice(self.slope, cumulative_spline.SLOPES, "slope")
-        knots = self.knots
-        if knots is None:
-            knots = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
+        usual = KNOTS_OF_MODE.get(self.mode, DEFAULT_KNOTS)
+        knots = usual if self.knots is None else self.knots
         check_integer(knots, "knots", cumulative_spline.FEWEST_KNOTS[runout])
         constrained = check_flag(self.constrained, "constrained")
         monotone = check_flag(self.monotone, "monotone")
@@ -344,31 +337,23 @@ class SplineCalibrator(Calibrator):
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         kind, r = check_spline_mode(self.mode, inputs.m)
-        if kind == "class-wise":
-            return self._calibrate_classes(inputs.probs)
-        if kind == "all-ranks":
-            return self._calibrate_ranks(inputs.probs)
-        order = largest_classes(inputs.probs, min(r + 1, inputs.m))
-        ranked = np.take_along_axis(inputs.probs, order, axis=1)
-        recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
-        put_back = put_back_rank if kind == "top" else put_back_sum
-        rows: Floats = put_back(
-            np.maximum(inputs.probs, SMALLEST_PROBABILITY), order, r, recalibrated
-        )
-        return rows
-
-    def _calibrate_classes(self, probs: Floats) -> Floats:
-        if probs.shape[1] == 2:
+        probs = inputs.probs
+        if kind == "class-wise" and inputs.m == 2:
             event = self._recalibrate(probs[:, 1], 0)
             return np.column_stack([1 - event, event])
-        return _normalised(self._recalibrate_columns(probs), probs)
-
-    def _calibrate_ranks(self, probs: Floats) -> Floats:
-        order = largest_classes(probs, probs.shape[1])
-        values = np.empty_like(probs)
-        ranked = self._recalibrate_columns(np.take_along_axis(probs, order, axis=1))
-        np.put_along_axis(values, order, ranked, axis=1)
-        return _normalised(values, probs)
+        if kind == "class-wise":
+            return _normalised(self._recalibrate_columns(probs), probs)
+        order = largest_classes(probs, inputs.m if kind == "all-ranks" else min(r + 1, inputs.m))
+        ranked = np.take_along_axis(probs, order, axis=1)
+        if kind == "all-ranks":
+            values = np.empty_like(probs)
+            np.put_along_axis(values, order, self._recalibrate_columns(ranked), axis=1)
+            return _normalised(values, probs)
+        recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
+        put_back = put_back_rank if kind == "top" else put_back_sum
+        positive = np.maximum(probs, SMALLEST_PROBABILITY)
+        rows: Floats = put_back(positive, order, r, recalibrated)
+        return rows
 
     def _recalibrate_columns(self, scores: Floats) -> Floats:
         return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])
@@ -379,8 +364,7 @@ class SplineCalibrator(Calibrator):
         return np.arange(1, len(self.classes_) + 1) if ranks else self.classes_
 
     def _recalibrate(self, score: Floats, k: int) -> Floats:
-        values: Floats = interpolate(score, self.scores_[k], self.recalibrated_[k])
-        return values
+        return interpolate(score, self.scores_[k], self.recalibrated_[k])
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the values of the splines at their knots; they have no likelihood.
@@ -419,15 +403,26 @@ class SplineCalibrator(Calibrator):
             `derivative`.
         """
         check_is_fitted(self)
-        i = check_spline_class(k, self._spline_names(), len(self.scores_))
-        places = np.linspace(0, 1, CURVE_POINTS) if t is None else check_fractiles(t)
-        fitted = cumulative_spline.FittedSpline(
-            self.scores_[i],
-            self.fractiles_[i],
-            self.cumulative_[i],
-            self.recalibrated_[i],
-            self.values_[i],
-        )
+        classes, several = self._spline_names(), len(self.scores_) > 1
+        if several and k is None:
+            rule = "k must name a class where each has its own spline"
+            raise invalid(rule, "None", f"pass one of {listing(classes.tolist())}")
+        if not several and k is not None:
+            raise invalid("k must be None where there is one spline", shown(k), "leave it out")
+        i = 0 if k is None else check_class(k, classes)
+        places = np.linspace(0, 1, CURVE_POINTS)
+        if t is not None:
+            places = np.atleast_1d(as_numbers(t, "t")).astype(np.float64)
+            if places.ndim != 1:
+                got = f"shape {places.shape}"
+                raise invalid("t must have one dimension", got, "pass t.ravel()")
+            bad = ~((places >= 0) & (places <= 1))
+            if bad.any():
+                at = int(np.argmax(bad))
+                got = f"{places[at]:.8g} at position {at}"
+                raise invalid("t must lie in [0, 1]", got, "pass shares of the calibration set")
+        parts = self.scores_, self.fractiles_, self.cumulative_, self.recalibrated_, self.values_
+        fitted = cumulative_spline.FittedSpline(*(part[i] for part in parts))
         return cumulative_spline.curve_of(fitted, self._options(), places)
 
 
@@ -451,8 +446,7 @@ def _scores(probs: Floats, codes: Codes, kind: str, r: int) -> list[tuple[Floats
 def _normalised(values: Floats, probs: Floats) -> Floats:
     """Divide rows by their sums; a row of zeros is that of `probs`."""
     total = values.sum(axis=1, keepdims=True)
-    rows: Floats = np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
-    return rows
+    return np.where(total > 0, values / np.where(total > 0, total, 1.0), probs)
 
 
 def _rank_score(ranked: Floats, kind: str, r: int) -> Floats:
@@ -496,26 +490,3 @@ def check_spline_mode(mode: object, m: int) -> tuple[str, int]:
     kind, r = match[1], int(match[2])
     check_rank(r, m if kind == "top" else m - 1, match[0])
     return kind, r
-
-
-def check_spline_class(k: object, classes: AnyArray, splines: int) -> int:
-    """Check the class whose spline is asked for, and return its position among the splines."""
-    if splines > 1 and k is None:
-        rule = "k must name a class where each has its own spline"
-        raise invalid(rule, "None", f"pass one of {listing(classes.tolist())}")
-    if splines == 1 and k is not None:
-        raise invalid("k must be None where there is one spline", shown(k), "leave it out")
-    return 0 if k is None else check_class(k, classes)
-
-
-def check_fractiles(t: object) -> Floats:
-    """Check fractiles, numbers in [0, 1] in one dimension."""
-    values = np.atleast_1d(as_numbers(t, "t")).astype(np.float64)
-    if values.ndim != 1:
-        raise invalid("t must have one dimension", f"shape {values.shape}", "pass t.ravel()")
-    bad = ~((values >= 0) & (values <= 1))
-    if bad.any():
-        place = int(np.argmax(bad))
-        got = f"{values[place]:.8g} at position {place}"
-        raise invalid("t must lie in [0, 1]", got, "pass shares of the calibration set")
-    return values

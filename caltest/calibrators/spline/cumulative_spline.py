@@ -57,47 +57,7 @@ def normal_equations(t: Floats, h: Floats, K: int, longest: float) -> tuple[Floa
     """
     powers, products = np.zeros((K - 1, 7)), np.zeros((K - 1, 4))
     _add_points(powers, products, t, h, longest)
-    return _in_basis(powers, products)
-
-
-@njit()
-def _add_points(powers: Floats, products: Floats, t: Floats, h: Floats, longest: float) -> None:
-    for i in range(1, t.size):
-        length = t[i] - t[i - 1]
-        parts = 1
-        if length > longest * (1 + 1e-9):
-            parts = math.ceil(length / longest * (1 - 1e-9))
-        for part in range(1, parts + 1):
-            rest = (parts - part) / parts
-            value = h[i] - rest * (h[i] - h[i - 1])
-            _add_point(powers, products, t[i] - rest * length, value, length / parts)
-
-
-@njit(inline="always")
-def _add_point(powers: Floats, products: Floats, t: float, h: float, w: float) -> None:
-    """Add w u^p to the sums of the interval of t, and w h u^p."""
-    K = len(powers) + 1
-    j = min(int(t * (K - 1)), K - 2)
-    u = t * (K - 1) - j
-    u2 = u * u
-    u3 = u2 * u
-    wu, wu2, wu3 = w * u, w * u2, w * u3
-    powers[j, 0] += w
-    powers[j, 1] += wu
-    powers[j, 2] += wu2
-    powers[j, 3] += wu3
-    powers[j, 4] += wu3 * u
-    powers[j, 5] += wu3 * u2
-    powers[j, 6] += wu3 * u3
-    products[j, 0] += w * h
-    products[j, 1] += wu * h
-    products[j, 2] += wu2 * h
-    products[j, 3] += wu3 * h
-
-
-def _in_basis(powers: Floats, products: Floats) -> tuple[Floats, Floats]:
-    """Turn sums over the powers of u into those over the products of basis functions."""
-    K = len(powers) + 1
+    # From sums over the powers of u to those over the products of basis functions.
     P, r = np.zeros((2 * K, 2 * K)), np.zeros(2 * K)
     # Coefficients of 1, u, u^2, u^3 in a, u, a^3 - a and u^3 - u.
     basis = np.array([[1.0, -1, 0, 0], [0, 1.0, 0, 0], [0, -2.0, 3, -1], [0, -1.0, 0, 1]])
@@ -107,6 +67,36 @@ def _in_basis(powers: Floats, products: Floats) -> tuple[Floats, Floats]:
         r[where] += basis @ products[j]
         P[np.ix_(where, where)] += basis @ moments[j] @ basis.T
     return P, r
+
+
+@njit()
+def _add_points(powers: Floats, products: Floats, t: Floats, h: Floats, longest: float) -> None:
+    """Add w u^p to the sums of the interval of each point, and w h u^p."""
+    K = len(powers) + 1
+    for i in range(1, t.size):
+        length = t[i] - t[i - 1]
+        parts = 1
+        if length > longest * (1 + 1e-9):
+            parts = math.ceil(length / longest * (1 - 1e-9))
+        w = length / parts
+        for part in range(1, parts + 1):
+            rest = (parts - part) / parts
+            value = h[i] - rest * (h[i] - h[i - 1])
+            j, u = _place(t[i] - rest * length, K)
+            u2 = u * u
+            u3 = u2 * u
+            wu, wu2, wu3 = w * u, w * u2, w * u3
+            powers[j, 0] += w
+            powers[j, 1] += wu
+            powers[j, 2] += wu2
+            powers[j, 3] += wu3
+            powers[j, 4] += wu3 * u
+            powers[j, 5] += wu3 * u2
+            powers[j, 6] += wu3 * u3
+            products[j, 0] += w * value
+            products[j, 1] += wu * value
+            products[j, 2] += wu2 * value
+            products[j, 3] += wu3 * value
 
 
 @njit()
@@ -208,7 +198,11 @@ def _shortest(B: Floats, e: Floats) -> Floats:
     """Return the shortest z under B z >= e; on the active constraints to the last digits."""
     E = np.vstack([B.T, e])
     target = np.append(np.zeros(B.shape[1]), 1.0)
-    multiplier = _least_squares(E, target)
+    try:  # the x >= 0 with the least |E x - target|
+        multiplier = scipy.optimize.nnls(E, target, maxiter=PASSES * E.shape[1])[0]
+    except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
+        found = scipy.optimize.lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
+        multiplier = np.asarray(found.x, dtype=np.float64)
     residual = target - E @ multiplier
     z: Floats = -residual[:-1] / residual[-1]
     active = multiplier > 0
@@ -216,16 +210,6 @@ def _shortest(B: Floats, e: Floats) -> Floats:
     feasible = np.all(B @ polished - e >= -TOLERANCE)
     near = np.all(np.abs(polished - z) <= np.sqrt(TOLERANCE))
     return polished if feasible and near else z
-
-
-def _least_squares(E: Floats, target: Floats) -> Floats:
-    """Return the x >= 0 with the least |E x - target|."""
-    try:
-        x: Floats = scipy.optimize.nnls(E, target, maxiter=PASSES * E.shape[1])[0]
-    except RuntimeError:  # SciPy 1.12 to 1.15 may cycle among constraints that nearly agree
-        found = scipy.optimize.lsq_linear(E, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
-        x = np.asarray(found.x, dtype=np.float64)
-    return x
 
 
 CutsOf = Callable[[Floats], tuple[Floats, Floats]]
