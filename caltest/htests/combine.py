@@ -144,14 +144,7 @@ def fisher(pvalues: Floats) -> tuple[float, float, str]:
 
 
 def test_of_all(
-    first: HTest,
-    name: str,
-    statistic: float,
-    pvalue: float,
-    text: str,
-    *,
-    groups: int,
-    **more: Any,
+    first: HTest, name: str, statistic: float, pvalue: float, text: str, *, groups: int, **more: Any
 ) -> HTest:
     """Return the test that the predictions are calibrated in all groups, of which one is given.
 

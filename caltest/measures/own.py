@@ -246,10 +246,7 @@ def from_metric(
 
 
 def _of_metric(
-    metric: Callable[..., float],
-    options: dict[str, Any],
-    probs: Floats,
-    labels: Ints,
+    metric: Callable[..., float], options: dict[str, Any], probs: Floats, labels: Ints
 ) -> float:
     m = probs.shape[1]
     every = {"labels": np.arange(m)} if "labels" in parameters_of(metric) else {}

@@ -22,12 +22,7 @@ from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 
-__all__ = [
-    "CalibrationBelt",
-    "CalibrationBeltCurve",
-    "calibration_belt",
-    "calibration_belt_curve",
-]
+__all__ = ["CalibrationBelt", "CalibrationBeltCurve", "calibration_belt", "calibration_belt_curve"]
 
 Intervals = tuple[tuple[float, float], ...]
 
