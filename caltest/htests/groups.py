@@ -130,7 +130,17 @@ class GroupsCall:
         varied = many.variance > 0
         excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
         observed, groups = float(excess.sum()), row_hashes(np.arange(len(many)))
-        redrawn = dispersions(_totals(many), resample_keys(seed, B), groups, self.asked.n_jobs)
+        cells, mean = many.cells, many.cells.mean
+        totals = Totals(
+            start=many.start,
+            n=cells.n,
+            expected=cells.expected,
+            mean=many.expected,
+            variance=many.variance,
+            third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
+            fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
+        )
+        redrawn = dispersions(totals, resample_keys(seed, B), groups, self.asked.n_jobs)
         extreme = np.count_nonzero(redrawn >= observed * (1.0 - TIES))
         return observed, (1 + extreme) / (1 + B)
 
@@ -138,7 +148,7 @@ class GroupsCall:
         asked, lens = self.asked, self.lens
         key, measure = asked.measures[0]
         wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
-        draws: dict[str, Any] = {"n_resamples": wanted, "seed": asked.seed, "n_jobs": asked.n_jobs}
+        draws = {**asked.draws(asked.seed), "n_resamples": wanted}
         bound = measure.bind_groups(many)
         pvalues, values = bound.pvalues(**draws), bound.values(asked.n_jobs)
         notes, nearest = list(_notes(many, bound)), measure.few_rows()
@@ -151,7 +161,7 @@ class GroupsCall:
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
         counted = {"cells": len(many.cells), "error by cells": in_words(bound.error, bound.caution)}
-        n, events, expected = many.n, many.events, many.expected
+        n, kind = many.n, "confidence" if lens.is_confidence else "event"
         row = HTest(
             test=key,
             method=f"Exact test of calibration: {measure.title}",
@@ -171,11 +181,7 @@ class GroupsCall:
             parameters={**bound.parameters, **(counted if many.rows is None else {})},
             seed=asked.seed,
             level=asked.level,
-            size=gap_of_cells(
-                many.cells.between(*many.start[:2].tolist()),
-                "confidence" if lens.is_confidence else "event",
-                many.cells.event,
-            ),
+            size=gap_of_cells(many.cells.between(*many.start[:2].tolist()), kind, many.cells.event),
         )
         found = GroupsTest(
             correction=None if name == "none" else name,
@@ -185,8 +191,8 @@ class GroupsCall:
             by=many.columns,
             values=many.values,
             sizes=n,
-            events=events,
-            predicted=expected / n,
+            events=many.events,
+            predicted=many.expected / n,
             low=low,
             high=high,
             deviation=np.sqrt(many.variance) / n,
@@ -238,19 +244,6 @@ def rows_in_one_pass(predictions: Predictions, keys: Keys, asked: Asked) -> Grou
     if asked.progress is not None:
         asked.progress(len(many), len(many))
     return result
-
-
-def _totals(many: ManyCells) -> Totals:
-    cells, mean = many.cells, many.cells.mean
-    return Totals(
-        start=many.start,
-        n=cells.n,
-        expected=cells.expected,
-        mean=many.expected,
-        variance=many.variance,
-        third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
-        fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
-    )
 
 
 def _notes(many: ManyCells, bound: BoundGroups) -> Iterator[str]:
