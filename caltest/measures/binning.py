@@ -184,7 +184,6 @@ def check_power(p: object, name: str = "p") -> float:
         return p
     value = check_positive(p, name)
     if value < 1:
-        raise invalid(
-            f"{name} must be at least 1", repr(p), "pass 1 for the mean, 2 for its square"
-        )
+        remedy = "pass 1 for the mean, 2 for its square"
+        raise invalid(f"{name} must be at least 1", repr(p), remedy)
     return value

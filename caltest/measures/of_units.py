@@ -9,14 +9,12 @@ import numpy as np
 
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.resampled_sums import times_drawn
 from caltest.sources import Cells, ManyCells
-from caltest.types import Floats, Ints, Labels, Order, SmallInts
-from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
+from caltest.types import Floats, Ints, Labels, Order
+from caltest.units import CellUnits, RowUnits, Statistic, Sums
 from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
 
@@ -150,22 +148,3 @@ class FlippedStatistic(ResidualStatistic):
 def estimate_of(statistic: Statistic, value: float) -> float:
     """Return the calibration error that an observed value stands for."""
     return value if statistic.estimate is None else float(statistic.estimate(value))
-
-
-def gaps_of_rows(units: Units, norm: Norm) -> Gaps:
-    """Return the mean gaps of drawn rows, and the norm of them that a statistic is."""
-    residuals, mass = units.residuals, np.array(units.mass)
-
-    def vector(rows: SmallInts) -> Floats:
-        counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
-        return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
-
-    return Gaps(mass.size, vector, lambda gaps: float(norm.of(gaps[np.newaxis])[0]), norm.power)
-
-
-def mean_gap_table(statistic: Statistic, slope: Floats) -> Floats:
-    """Return what each label of a row (n, 2) adds to the one mean gap that a norm is."""
-    units = cast("RowUnits", statistic.units)
-    p, rows = units.predictions.probs[:, 1], np.zeros(units.predictions.n)
-    rows[slice(None) if units.order is None else units.order] = slope
-    return np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - p[:, np.newaxis]))

@@ -55,11 +55,6 @@ class OwnMeasure(Measure):
     def calibrated_value(self, predictions: Predictions) -> float | None:
         return None
 
-    @property
-    def takes_weights(self) -> bool:
-        """Whether the function has a parameter `sample_weight`."""
-        return "sample_weight" in parameters_of(self.compute)
-
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundOwn:
         return BoundOwn(predictions, self)
 
@@ -71,7 +66,7 @@ class BoundOwn(BoundMeasure):
         super().__init__(predictions)
         self.measure = measure
         weight = predictions.sample_weight
-        if weight is not None and not measure.takes_weights:
+        if weight is not None and "sample_weight" not in parameters_of(measure.compute):
             raise NotApplicable(
                 f"{measure.name} has no parameter sample_weight, and the rows have weights",
                 "give the function one, or leave the weights out",

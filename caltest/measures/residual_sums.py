@@ -36,11 +36,6 @@ def residuals(predictions: Predictions) -> Floats:
     return out if weight is None else out * weight[:, None]
 
 
-def event_residuals(predictions: Predictions) -> Floats:
-    """Return y - p of two classes, (n,), times the sample weights."""
-    return np.ascontiguousarray(residuals(predictions)[:, 1])
-
-
 class ResidualStatistic(ABC):
     """A statistic of the residuals.
 
@@ -122,7 +117,8 @@ class Products(ResidualStatistic):
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         width = self.features.shape[1] * self.gaps.shape[1]
         if count * width > MOST:
-            return row_by_row(clusters, self._length)
+            phi, gaps = self.features.T, self.gaps
+            return row_by_row(clusters, lambda s: np.square(phi @ (s[:, None] * gaps)).sum())
         order = np.argsort(clusters, kind="stable")
         rows = np.split(order, np.cumsum(np.bincount(clusters, minlength=count))[:-1])
         sums = np.stack([(self.features[c].T @ self.gaps[c]).ravel() for c in rows])
@@ -130,9 +126,6 @@ class Products(ResidualStatistic):
             gram = sums @ sums.T
             return lambda signs: np.einsum("bc,bc->b", signs, signs @ gram)
         return lambda signs: np.square(signs @ sums).sum(axis=1)
-
-    def _length(self, sign: Floats) -> float:
-        return float(np.square(self.features.T @ (sign[:, None] * self.gaps)).sum())
 
 
 @dataclass(eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Unpack
@@ -108,21 +107,16 @@ class BoundSplit(BoundMeasure):
         chosen = np.take_along_axis(self.predictions.probs, labels[:, None].astype(np.intp), axis=1)
         if not chosen.all():
             return math.inf
-        logs = np.concatenate([self.log_ratios(*parts, labels) for parts in self._parts()])
+        rng, n, found = np.random.default_rng(SEED), self.predictions.n, list[Floats]()
+        for _ in range(self._splits):
+            rows = self._by_size[rng.permutation(n)]
+            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
+            found += [self.log_ratios(one, other, labels), self.log_ratios(other, one, labels)]
+        logs = np.concatenate(found)
         return float(logsumexp(logs)) - math.log(logs.size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.array([evalue_of(self.log_evalue(row)) for row in labels])
-
-    def _parts(self) -> Iterator[tuple[Order, Order]]:
-        """Yield the rows that are learned from and those that are bet on, twice for each split."""
-        rng = np.random.default_rng(SEED)
-        n = self.predictions.n
-        for _ in range(self._splits):
-            rows = self._by_size[rng.permutation(n)]
-            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
-            yield one, other
-            yield other, one
 
 
 def evalue_of(log_evalue: float) -> float:
@@ -155,9 +149,8 @@ class BoundRatio(BoundSplit):
         base = log_normalised(logs)[own, chosen].sum()
         ratios = []
         for with_offsets in self._alternatives:
-            slope, offsets = recalibration(
-                self._logs[learned], labels[learned], with_offsets=with_offsets
-            )
+            given = self._logs[learned], labels[learned]
+            slope, offsets = recalibration(*given, with_offsets=with_offsets)
             changed = log_normalised(slope * logs + offsets)
             ratios.append(changed[own, chosen].sum() - base)
         return np.array(ratios)

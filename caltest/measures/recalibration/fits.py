@@ -26,7 +26,7 @@ from caltest.measures.residual_sums import (
     ResidualStatistic,
     RobustQuadratic,
     RobustZ,
-    event_residuals,
+    residuals,
 )
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
@@ -346,7 +346,7 @@ def score_statistics(
     check_one_dimension(predictions, measure)
     p, weight = predictions.probs[:, 1], row_weights(predictions)
     inside = np.clip(p, LEAST_PROB, 1.0 - LEAST_PROB)
-    x, gap = np.log(inside) - np.log1p(-inside), event_residuals(predictions)
+    x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(residuals(predictions)[:, 1])
     basis = np.column_stack([np.ones_like(x), x])
     if column == BOTH:
         return [RobustQuadratic(basis * gap[:, None])]
