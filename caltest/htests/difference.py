@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from caltest.htests.combine import test_of_all
 from caltest.measures.gap import Gap, Where, event_rows
 from caltest.measures.gap import Rows as EventRows
 from caltest.nulls.base import Replicates
@@ -266,25 +268,15 @@ def difference_of(
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
     first, name = firsts[0], wording.called(str(firsts[g].group), firsts)
-    return HTest(
+    value, text = float(replicates.values[0]), f"{way} one curve of all groups"
+    about: dict[str, Any] = {"groups": len(firsts), "n": sum(row.n for row in firsts)}
+    about |= {"n_resamples": n_resamples, "seed": seed}
+    return replace(
+        test_of_all(first, "C", value, replicates.pvalue, text, **about),
         test="difference",
         method="Test that all groups have the same error at the same predictions",
-        statistic_name="C",
-        statistic=float(replicates.values[0]),
-        pvalue=replicates.pvalue,
-        estimate_name="C",
-        estimate=float(replicates.values[0]),
         null=wording.COMMON,
-        alternative="greater",
-        null_text=f"{way} one curve of all groups",
-        n=sum(row.n for row in firsts),
-        m=first.m,
-        lens=first.lens,
         claim="at the same predictions the event is as frequent in all groups",
-        data_name=first.data_name,
-        parameters={"groups": len(firsts)},
-        n_resamples=n_resamples,
-        seed=seed,
         null_distribution=replicates.values[1:],
         level=level,
         size=events[e].gap(int(g), name, float(shifts[e, 1, g]), far.size),

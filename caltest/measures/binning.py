@@ -69,8 +69,17 @@ class BinnedMeasure(Measure):
             return uniform_cells(predictions, self.bins)
         if self.binning == "quantile":
             return quantile_cells(predictions, self.bins)
+        probs, weight = predictions.probs, predictions.sample_weight
+        points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
+        counts = np.ones(predictions.n) if weight is None else weight
+        if counts.sum() < self.min_size:
+            raise NotApplicable(
+                f"median-variance bins of at least {self.min_size} observations need as many, and "
+                f"there are {counts.sum():g}",
+                "use a smaller min_size",
+            )
         limit = UNLIMITED if self.max_bins is None else self.max_bins
-        return median_variance_cells(predictions, self.min_size, limit)
+        return median_variance_bins(points, counts, float(self.min_size), limit)
 
 
 def uniform_cells(predictions: Predictions, bins: int) -> Cells:
@@ -99,21 +108,6 @@ def event_cuts(event: Floats, weight: Floats | None, bins: int) -> Floats:
         return quantile_cuts(np.sort(event), None, bins)
     order = np.argsort(event)
     return quantile_cuts(event[order], weight[order], bins)
-
-
-def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int) -> Cells:
-    """Number the bins of repeated splits at the median of the component that varies most."""
-    probs, weight = predictions.probs, predictions.sample_weight
-    points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
-    counts = np.ones(predictions.n) if weight is None else weight
-    if counts.sum() < min_size:
-        raise NotApplicable(
-            f"median-variance bins of at least {min_size} observations need as many, and there "
-            f"are {counts.sum():g}",
-            "use a smaller min_size",
-        )
-    cells: Cells = median_variance_bins(points, counts, float(min_size), max_bins)
-    return cells
 
 
 def median_variance_bins(

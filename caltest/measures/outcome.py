@@ -129,19 +129,29 @@ def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]
     )
 
 
+def one_sided(
+    name: str, value: float, pvalue: float, null_text: str, estimate: float, **described: Any
+) -> Outcome:
+    """Return the outcome of a test of which large values speak against calibration."""
+    return Outcome(
+        statistic_name=name,
+        statistic=value,
+        pvalue=pvalue,
+        estimate=estimate,
+        alternative="greater",
+        null_text=null_text,
+        **described,
+    )
+
+
 def chi2_limit(
     name: str, statistic: float, df: int, estimate: float | None = None, **described: Any
 ) -> Outcome:
     """Return the test of a statistic that is about chi^2, by default its own estimate."""
-    return Outcome(
-        statistic_name=name,
-        statistic=statistic,
-        pvalue=float(scipy.special.chdtrc(df, statistic)),
-        estimate=statistic if estimate is None else estimate,
-        alternative="greater",
-        null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
-        **described,
-    )
+    text = f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom"
+    pvalue = float(scipy.special.chdtrc(df, statistic))
+    size = statistic if estimate is None else estimate
+    return one_sided(name, statistic, pvalue, text, size, **described)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from caltest.types import Floats, Ints, Labels
 
 __all__ = ["from_callable", "from_metric"]
 
+Metric = Callable[..., float]
 ALTERNATIVES = ("greater", "two-sided")
 FEW = 8  # redrawn labels whose statistics say how large a term is, which ties are measured by
 OF_LABELS_FIRST = ("y_true", "y", "labels", "target", "targets")  # names of a first argument
@@ -188,11 +189,7 @@ def from_callable(
 
 
 def from_metric(
-    metric: Callable[..., float],
-    *,
-    name: str | None = None,
-    alternative: str = "two-sided",
-    **options: Any,
+    metric: Metric, *, name: str | None = None, alternative: str = "two-sided", **options: Any
 ) -> OwnMeasure:
     """Make a test of a metric of scikit-learn, with an exact p-value.
 
@@ -240,20 +237,14 @@ def from_metric(
     return OwnMeasure(compute=function, name=name or name_of(metric), sided=alternative)
 
 
-def _of_metric(
-    metric: Callable[..., float], options: dict[str, Any], probs: Floats, labels: Ints
-) -> float:
+def _of_metric(metric: Metric, options: dict[str, Any], probs: Floats, labels: Ints) -> float:
     m = probs.shape[1]
     every = {"labels": np.arange(m)} if "labels" in parameters_of(metric) else {}
     return metric(labels, probs[:, 1] if m == 2 else probs, **{**every, **options})
 
 
 def _of_weighted_metric(
-    metric: Callable[..., float],
-    options: dict[str, Any],
-    probs: Floats,
-    labels: Ints,
-    sample_weight: Floats | None = None,
+    metric: Metric, options: dict[str, Any], probs: Floats, labels: Ints, sample_weight: Any = None
 ) -> float:
     return _of_metric(metric, {"sample_weight": sample_weight, **options}, probs, labels)
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, one_sided
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
@@ -57,17 +57,9 @@ class SplitMeasure(Measure):
         bound = self.bind(predictions, n_jobs)
         log_evalue = bound.log_evalue(bound.observed)
         evalue = evalue_of(log_evalue)
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=evalue,
-            pvalue=math.exp(-max(log_evalue, 0.0)),
-            estimate=evalue,
-            alternative="greater",
-            null_text="Markov's inequality, min(1, 1 / e)",
-            parameters=bound.parameters,
-            degenerate=bound.degenerate,
-            is_bound=True,
-        )
+        pvalue, text = math.exp(-max(log_evalue, 0.0)), "Markov's inequality, min(1, 1 / e)"
+        about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
+        return one_sided(self.symbol, evalue, pvalue, text, evalue, is_bound=True, **about)
 
     @abstractmethod
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSplit:

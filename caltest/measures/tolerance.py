@@ -62,18 +62,16 @@ class ToleranceBootstrap(ABC):
         The estimate of the error.
     n : int
         The number of rows that are resampled.
+    null_text : str
+        The null distribution in words.
     notes : tuple of str
         What the reader of the p-value should know.
     """
 
     value: float
     n: int
+    null_text: str
     notes: tuple[str, ...] = ()
-
-    @property
-    @abstractmethod
-    def null_text(self) -> str:
-        """The null distribution in words."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> Events:
@@ -225,12 +223,7 @@ def _in_errors(distance: float, variance: float) -> float:
 
 
 def deviation_limit(
-    bound: BoundMeasure,
-    deviation: Deviation,
-    tolerance: Tolerance,
-    *,
-    squared: float,
-    estimate: float,
+    bound: BoundMeasure, deviation: Deviation, tolerance: Tolerance, squared: float, estimate: float
 ) -> Outcome:
     """Return the normal limit; `squared` is the tolerance in the units of the deviation."""
     if deviation.variance == 0:

@@ -79,9 +79,8 @@ class ClasswiseECE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
-        return RowStatistic(
-            Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
-        )
+        found = Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
+        return RowStatistic(found)
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None

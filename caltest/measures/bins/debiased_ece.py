@@ -14,7 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import ECE, BinErrors, Binned
-from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Distance
+from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows
 from caltest.measures.outcome import Outcome
 from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.measures.tolerance import (
@@ -108,6 +108,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
 
     key: ClassVar[str] = "debiased-ece"
     title: ClassVar[str] = "debiased squared calibration error"
+    distance: ClassVar[str] = DEBIASED
 
     @property
     def symbol(self) -> str:
@@ -116,10 +117,6 @@ class DebiasedECE(ToleranceTest, BinErrors):
     @property
     def description(self) -> str:
         return f"root of the {self.title}" if self.root else self.title
-
-    @property
-    def distance(self) -> Distance:
-        return DEBIASED
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         return replace(super().mean(mass, squares, mean, first), is_root=self.root)

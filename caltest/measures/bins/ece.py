@@ -177,7 +177,15 @@ class DistanceErrors(BinErrors):
 
     def statistic(self, units: Units) -> Statistic:
         if self.binning == "sweep":
-            return sweep_statistic(self, cast("RowUnits", units).predictions)
+            predictions = cast("RowUnits", units).predictions
+            check_one_dimension(predictions, "binning='sweep'")
+            if predictions.sample_weight is not None:
+                remedy = "use binning='quantile'"
+                raise NotApplicable("binning='sweep' takes no sample weights", remedy)
+            sums = SweepBins(SortedRowUnits(predictions), self)
+            bins = int(sums.counts(sums.units.observed[None])[0])
+            parameters = {"binning": "sweep", "bins": bins, **self.parameters}
+            return Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
         return super().statistic(units)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
@@ -222,17 +230,6 @@ class SweepBins(UnitSums):
         else:
             lengths = of.lengths(y - p)
         return power_means(lengths, size / units.rows, of.power, of.first)
-
-
-def sweep_statistic(measure: DistanceErrors, predictions: Predictions) -> Statistic:
-    """Return the error over bins that depend on the labels."""
-    check_one_dimension(predictions, "binning='sweep'")
-    if predictions.sample_weight is not None:
-        raise NotApplicable("binning='sweep' takes no sample weights", "use binning='quantile'")
-    sums = SweepBins(SortedRowUnits(predictions), measure)
-    bins = int(sums.counts(sums.units.observed[None])[0])
-    parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
-    return Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
 
 
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["TCal", "t_cal"]
 
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more
-SMALLEST_DEVIATION = (
-    1e-9  # deviations below are those of predictions that are certain, but for rounding
-)
+SMALLEST_DEVIATION = 1e-9  # below are those of predictions that are certain, but for rounding
 SCALES_OF_CELLS = 16
 CAUTION = "squares of residuals are those at the mean prediction of each cell"
 NO_PAIR = (

@@ -42,6 +42,7 @@ MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
     "each, under which the number of defaults varies more"
 )
+OF_ROWS = ("exact", "consistency", "convolution", "saddlepoint")  # nulls
 OWN = {"grade-rate": "rates that the test does not reject"}
 LEAST, LARGEST = -50.0, 36.0  # log odds of the rates that are looked at: 2e-22, and 1 - 2e-16
 AS_THEY_ARE = "; null='exact' takes them as they are"
@@ -69,13 +70,7 @@ class GradeMeasure(Measure):
     needs_rows: ClassVar[str] = (
         "test='calibration-in-the-large' tests the number of events of cells"
     )
-    nulls: ClassVar[tuple[str, ...]] = (
-        "closed-form",
-        "exact",
-        "consistency",
-        "convolution",
-        "saddlepoint",
-    )
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form", *OF_ROWS)
 
     @property
     @abstractmethod
@@ -125,18 +120,17 @@ class GradeMeasure(Measure):
         self, d: int, n: int, pd: float, tails: Tails, *, notes: tuple[str, ...], **described: Any
     ) -> Outcome:
         """Return the test of d defaults of n obligors by the tails of a distribution."""
-        given: dict[str, Any] = {
-            "statistic_name": "defaults",
-            "statistic": float(d),
-            "null_text": f"{self.distribution_text}, {self.alternative}",
-        }
+        text = f"{self.distribution_text}, {self.alternative}"
+        given: dict[str, Any] = {"statistic_name": "defaults", "statistic": float(d)}
+        given |= {"null_text": text, **described}
+        told = self.alternative == "greater" and tails[1] <= RARE
         return Outcome(
             pvalue=pvalue_of(tails, self.alternative),
             estimate=d / n,
             alternative=self.alternative,
             parameters=self.settings(pd),
-            notes=(*notes, *other_side(tails, self.alternative)),
-            **(given | described),
+            notes=(*notes, OTHER_SIDE.format(tail=tails[1])) if told else notes,
+            **given,
         )
 
     @property
@@ -203,13 +197,6 @@ def pvalue_of(tails: Tails, alternative: str) -> float:
     """Return the upper tail, or twice the smaller of both."""
     upper, lower = tails
     return upper if alternative == "greater" else min(1.0, 2.0 * min(upper, lower))
-
-
-def other_side(tails: Tails, alternative: str) -> tuple[str, ...]:
-    """Say that the number of defaults is rare on the side that the test does not look for."""
-    if alternative == "two-sided" or tails[1] > RARE:
-        return ()
-    return (OTHER_SIDE.format(tail=tails[1]),)
 
 
 def certain_tails(d: int, n: int, pd: float) -> Tails:
@@ -352,13 +339,7 @@ class Normal(GradeMeasure):
 
     key: ClassVar[str] = "normal"
     title: ClassVar[str] = "number of defaults, normal limit"
-    nulls: ClassVar[tuple[str, ...]] = (
-        "asymptotic",
-        "exact",
-        "consistency",
-        "convolution",
-        "saddlepoint",
-    )
+    nulls: ClassVar[tuple[str, ...]] = ("asymptotic", *OF_ROWS)
 
     distribution_text: ClassVar[str] = "normal limit"
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy
@@ -16,7 +16,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
-from caltest.measures.outcome import Outcome, positive
+from caltest.measures.outcome import Outcome, one_sided, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
@@ -75,17 +75,11 @@ class CalibrationBelt(Measure):
         model = self.model(RowUnits(predictions))
         fit = model.fitted("use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=statistic,
-            pvalue=self.selection.sf(statistic, degree),
-            estimate=statistic,
-            alternative="greater",
-            null_text="likelihood ratio given the selected degree",
-            parameters={"degree": degree, **model.parameters},
-            notes=model.notes,
-            degenerate=model.degenerate,
-        )
+        pvalue = self.selection.sf(statistic, degree)
+        text = "likelihood ratio given the selected degree"
+        about: dict[str, Any] = {"notes": model.notes, "degenerate": model.degenerate}
+        about["parameters"] = {"degree": degree, **model.parameters}
+        return one_sided(self.symbol, statistic, pvalue, text, statistic, **about)
 
 
 def calibration_belt(

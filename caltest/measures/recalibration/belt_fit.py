@@ -107,7 +107,11 @@ class Belt(LogOdds):
     def __init__(self, units: Units, selection: Selection) -> None:
         super().__init__(units)
         self.selection, self.scale = selection, SUPREMUM * self.scale
-        self.degenerate = _left_out(self.outside, units.rows)
+        left_out = (
+            f"{self.outside} of {units.rows} predictions are 0 or 1 and have no log odds; they are "
+            "left out of the fit, and a label that contradicts one makes the statistic infinite"
+        )
+        self.degenerate = (left_out,) if self.outside else ()
         self.parameters = {"sample": "development" if selection.first > 1 else "external"}
         excess = float(units.scale @ (units.observed - units.shift))
         if selection.first == 1 and abs(excess) < FITTED_HERE:
@@ -123,15 +127,12 @@ class Belt(LogOdds):
         nodes = interpolation_nodes(self.z, self._weight)
         self._nodes: Support | None = None
         if nodes is not None:
-            self._nodes = self._support_at(*nodes)
+            self._nodes = support(*nodes, basis_values(nodes[0], self.shift, self.norm).T)
 
     @cached_property
     def _rows(self) -> Support:
         """All rows: many take a while, and are needed only where nodes do not do."""
-        return self._support_at(self.z, self._weight)
-
-    def _support_at(self, z: Floats, weight: Floats) -> Support:
-        return support(z, weight, basis_values(z, self.shift, self.norm).T)
+        return support(self.z, self._weight, basis_values(self.z, self.shift, self.norm).T)
 
     def fitted(self, remedy: str) -> BeltFit:
         """Return the fit to what was observed; NotApplicable where no polynomial is unique."""
@@ -163,24 +164,19 @@ class Belt(LogOdds):
     def fit(self, observed: Observed) -> BeltFit:
         """Select a polynomial for each row of what is observed, (B, U)."""
         if self.z.size:
-            fit = self._select(self.sums(observed))
+            sums = self.sums(observed)
+            fit = self._select_on(self._nodes or self._rows, sums)
+            for b in range(len(sums)):
+                if self._is_steep(fit.gamma[b]):
+                    again = self._select_on(self._rows, sums[b : b + 1])
+                    fit.statistic[b], fit.degree[b] = again.statistic[0], again.degree[0]
+                    fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
         else:
             size = len(observed)
             none = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, 1))
             fit = BeltFit(*none, np.zeros(size, np.bool_))
         if self.certain.size:
             fit.statistic[self.contradicted(observed)] = np.inf
-        return fit
-
-    def _select(self, sums: Floats) -> BeltFit:
-        if self._nodes is None:
-            return self._select_on(self._rows, sums)
-        fit = self._select_on(self._nodes, sums)
-        for b in range(len(sums)):
-            if self._is_steep(fit.gamma[b]):
-                again = self._select_on(self._rows, sums[b : b + 1])
-                fit.statistic[b], fit.degree[b] = again.statistic[0], again.degree[0]
-                fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
         return fit
 
     def _select_on(self, rows: Support, sums: Floats) -> BeltFit:
@@ -190,10 +186,6 @@ class Belt(LogOdds):
     def _is_steep(self, gamma: Floats) -> bool:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
         return self._nodes is not None and largest_rise(gamma, self._nodes) > STEEP
-
-    def _support(self, gamma: Floats) -> Support:
-        """Return the nodes, or all rows where there are none or the polynomial is too steep."""
-        return self._rows if self._nodes is None or self._is_steep(gamma) else self._nodes
 
     def coefficients(self, fit: BeltFit) -> Floats:
         """Return the polynomial of the first row of labels in powers of the log odds."""
@@ -205,20 +197,11 @@ class Belt(LogOdds):
     def bounds(self, fit: BeltFit, at: Floats, drop: float) -> Floats:
         """Return the probabilities (points, 2) between which a fit lies at given log odds."""
         k = int(fit.degree[0]) + 1
-        rows = self._support(fit.gamma[0])
+        rows = self._rows if self._is_steep(fit.gamma[0]) else self._nodes or self._rows
         basis = np.ascontiguousarray(basis_values(at, self.shift[:k], self.norm[:k]))
         sums = self.sums(self.units.observed[np.newaxis])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
-
-
-def _left_out(count: int, rows: int) -> tuple[str, ...]:
-    """Say how many predictions have no log odds."""
-    message = (
-        f"{count} of {rows} predictions are 0 or 1 and have no log odds; they are left out of the "
-        "fit, and a label that contradicts one makes the statistic infinite"
-    )
-    return (message,) if count else ()
 
 
 def check_belt(internal: object, threshold: object, max_degree: object) -> None:
@@ -227,11 +210,9 @@ def check_belt(internal: object, threshold: object, max_degree: object) -> None:
     check_level(threshold, "threshold")
     degree = check_integer(max_degree, "max_degree", least)
     if degree > LARGEST_DEGREE:
-        rule = (
-            f"max_degree must be at most {LARGEST_DEGREE}, up to which the null distribution is "
-            "known"
-        )
-        raise invalid(rule, str(degree), f"pass {least} to {LARGEST_DEGREE}")
+        rule = f"max_degree must be at most {LARGEST_DEGREE}"
+        known = f"{rule}, up to which the null distribution is known"
+        raise invalid(known, str(degree), f"pass {least} to {LARGEST_DEGREE}")
 
 
 def polynomial_sums(

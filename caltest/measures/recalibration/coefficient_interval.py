@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -73,39 +72,16 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
             f"{OUTSIDE}, and there is no other row to estimate the {symbol} from",
             "use the p-value of the exact null",
         )
-    ends = _bounds(_outcomes(fit), fit, symbol, level)
-    if not fit.outside:
-        return ends
-    return replace(ends, notes=(*ends.notes, f"of {inside_rows(fit.units.rows - fit.outside)}"))
-
-
-class Outcomes(NamedTuple):
-    """Log odds, labels of 0 or 1 and weights (k,), and how many rows have each."""
-
-    x: Floats
-    labels: Labels
-    weight: Floats
-    size: Floats
-
-
-def _outcomes(fit: Coefficient) -> Outcomes:
-    """Return the rows without and with the event of each unit that has log odds."""
-    units = fit.units
+    # The rows without and with the event of each unit that has log odds.
+    units, column = fit.units, fit.column
     events = fit.inside(units.observed)
     size = np.stack([fit.inside(units.size) - events, events], axis=1).ravel()
     some = size > 0
     x, weight = (np.repeat(values, 2)[some] for values in (fit.x, fit.inside(units.scale)))
-    labels = np.tile(np.array([0, 1], np.uint8), events.size)[some]
-    return Outcomes(x, labels, weight, size[some])
-
-
-def _bounds(outcomes: Outcomes, fit: Coefficient, symbol: str, level: float) -> Ends:
-    """Return the ends of the likelihood, or those of the other two where they reach farther."""
-    x, labels, weight, size = outcomes
-    column, found = fit.column, fit.estimates
+    labels, size = np.tile(np.array([0, 1], np.uint8), events.size)[some], size[some]
     n, parameters = int(size.sum()), 1 if column == INTERCEPT_ALONE else 2
-    alone, intercept, slope = found
-    estimate = found[column]
+    alone, intercept, slope = fit.estimates
+    estimate = fit.estimates[column]
     undetermined = n <= parameters or math.isnan(estimate)
     if not undetermined and column != INTERCEPT_ALONE:
         undetermined = labels.min() == labels.max() or not fit.has_slope
@@ -116,21 +92,31 @@ def _bounds(outcomes: Outcomes, fit: Coefficient, symbol: str, level: float) -> 
             "use the p-value of the exact null",
         )
     quantile, mass = student_isf((1.0 - level) / 2.0, n - parameters), weight * size
-    low, high = profile_bounds(
-        x, labels, mass * (mass.sum() / (weight * mass).sum()), column, quantile
-    )
+    relative = mass * (mass.sum() / (weight * mass).sum())
+    low, high = profile_bounds(x, labels, relative, column, quantile)
     if column == INTERCEPT_ALONE:
         intercept, slope = alone, 1.0
     else:
         start = (intercept, slope) if math.isfinite(slope) else (0.0, 1.0)
         unseen = unseen_bounds(x, labels, weight, column - INTERCEPT, start, level, size)
         low, high = np.fmin(low, unseen[0]), np.fmax(high, unseen[1])
+    notes = [f"of {inside_rows(units.rows - fit.outside)}"] if fit.outside else []
     if not math.isfinite(estimate):
-        return Ends(float(low), float(high), estimate, TEXT, (ONE_SIDED,))
-    errors = _errors(outcomes, intercept, slope, parameters)
-    reach = quantile * float(errors[1 if column == SLOPE else 0])
-    widest = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
-    return Ends(float(widest[0]), float(widest[1]), estimate, TEXT)
+        notes.insert(0, ONE_SIDED)
+    else:
+        errors = _errors(Outcomes(x, labels, weight, size), intercept, slope, parameters)
+        reach = quantile * float(errors[1 if column == SLOPE else 0])
+        low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
+    return Ends(float(low), float(high), estimate, TEXT, tuple(notes))
+
+
+class Outcomes(NamedTuple):
+    """Log odds, labels of 0 or 1 and weights (k,), and how many rows have each."""
+
+    x: Floats
+    labels: Labels
+    weight: Floats
+    size: Floats
 
 
 def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int) -> Floats:
@@ -204,9 +190,8 @@ def _regular(
         if column == INTERCEPT:
             along = np.array([1.0, -rows.mean / rows.sd])
     with np.errstate(all="ignore"):  # bounds that are not found are not finite
-        low, high = likelihood_bounds(
-            sums[: gamma.size], all_rows(rows), gamma, along[None], reach * reach
-        )[0]
+        given = sums[: gamma.size], all_rows(rows), gamma, along[None]
+        low, high = likelihood_bounds(*given, reach * reach)[0]
     shift = 1.0 if column == SLOPE else 0.0
     return shift + float(low), shift + float(high)
 
@@ -215,25 +200,20 @@ def _one_sided(
     labels: Labels, rows: Rows, infinite: float, supremum: float, column: int, reach: float
 ) -> tuple[float, float]:
     """Return the finite bound of an infinite estimate, and the infinite one."""
-    sign = math.copysign(1.0, infinite)
+    sign, alone = math.copysign(1.0, infinite), column == INTERCEPT_ALONE
 
     def excess(size: float) -> float:
-        gained = _gain_at(labels, rows, sign * size, alone=column == INTERCEPT_ALONE)
-        return 2.0 * (supremum - gained) - reach * reach
+        eta = rows.x + sign * size if alone else sign * size * (rows.x - rows.mean)
+        if not alone:
+            eta = eta + _best_intercept(labels, rows.weight, eta)
+        change = np.where(labels == 1, eta - rows.x, 0.0)
+        terms = change - np.logaddexp(0.0, eta) + np.logaddexp(0.0, rows.x)
+        return 2.0 * (supremum - float(rows.weight @ terms)) - reach * reach
 
-    unit = 1.0 if column == INTERCEPT_ALONE else 1.0 / rows.sd
+    unit = 1.0 if alone else 1.0 / rows.sd
     ends = [unit * FARTHEST * side for side in (-1.0, 1.0)]
     bound = sign * float(scipy.optimize.brentq(excess, *ends, xtol=1e-10 * unit))
     return (bound, math.inf) if sign > 0 else (-math.inf, bound)
-
-
-def _gain_at(labels: Labels, rows: Rows, value: float, *, alone: bool) -> float:
-    """Return the gain of log likelihood at an intercept, or at a slope with its best intercept."""
-    eta = rows.x + value if alone else value * (rows.x - rows.mean)
-    if not alone:
-        eta = eta + _best_intercept(labels, rows.weight, eta)
-    change = np.where(labels == 1, eta - rows.x, 0.0)
-    return float(rows.weight @ (change - np.logaddexp(0.0, eta) + np.logaddexp(0.0, rows.x)))
 
 
 def _best_intercept(labels: Labels, weight: Floats, eta: Floats) -> float:
@@ -296,7 +276,10 @@ def unseen_bounds(
     x, y, size = x[order], labels[order].astype(np.float64), size[order]
     weight = weight[order] / (float(weight @ size) / float(size.sum()))
     p = scipy.special.expit(x)
-    along = _influence(x, size * weight * p * (1.0 - p), column)
+    curvature = size * weight * p * (1.0 - p)
+    total, first, second = (float((curvature * x**k).sum()) for k in range(3))
+    # How far an event of a row moves the coefficient, up to a positive factor.
+    along = total * x - first if column == 1 else second - first * x
     squares = np.square(weight * along * (y - p))
     sizes, rows = _neighbours(x, y, weight, size, squares)
     rare = (p < 0.5).astype(np.float64)
@@ -313,12 +296,6 @@ def unseen_bounds(
         found = _refitted(rows[:2], masses, (x[unseen], rare[unseen], mass), start)
         ends.append(float(np.quantile(found[column], level_of_end)))
     return ends[0], ends[1]
-
-
-def _influence(x: Floats, curvature: Floats, column: int) -> Floats:
-    """Return how far an event of a row moves the coefficient, up to a positive factor."""
-    total, first, second = (float((curvature * x**k).sum()) for k in range(3))
-    return total * x - first if column == 1 else second - first * x
 
 
 def _neighbours(
@@ -343,9 +320,8 @@ def _refitted(
     rows: Floats, masses: Floats, unseen: tuple[Floats, Floats, Floats], start: tuple[float, float]
 ) -> Floats:
     """Return intercepts and slopes (2, B) of rows with masses (B, k) and one more row in each."""
-    x, y = (
-        np.column_stack([np.tile(a, (DRAWS, 1)), b]) for a, b in zip(rows, unseen, strict=False)
-    )
+    pairs = zip(rows, unseen, strict=False)
+    x, y = (np.column_stack([np.tile(a, (DRAWS, 1)), b]) for a, b in pairs)
     mass = np.column_stack([masses, unseen[2]])
     mean, sd = float(rows[0].mean()), float(rows[0].std())
     z = (x - mean) / sd

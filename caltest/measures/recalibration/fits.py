@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import cast
 
@@ -64,7 +63,14 @@ class LogOdds(Fit):
 
     def __init__(self, units: Units) -> None:
         super().__init__(units)
-        self.certain, self._impossible = impossible_labels(units)
+        # Units of which a label has probability 0, and for each label whether; of cells all rows.
+        if isinstance(units, CellUnits):
+            table = np.column_stack([units.least == 1.0, units.most == 0.0])
+            self.certain: Order = np.flatnonzero(table.any(axis=1))
+            self._impossible: Flags = table[self.certain]
+        else:
+            self.certain = rows_below(units.probs, 0.0)
+            self._impossible = units.probs[self.certain] == 0.0
         self.outside = int(units.row_counts[self.certain].sum())
 
     def inside(self, values: Observed, axis: int = 0) -> Observed:
@@ -110,7 +116,17 @@ class Recalibration(LogOdds):
         mass, size = np.ascontiguousarray(self.inside(units.mass)), self.inside(units.size)
         self._rows = standard_rows(self.x, mass, size)
         self._nodes = few_nodes(self._rows)
-        self.degenerate = tuple(self._messages())
+        messages = list(self.undefined)
+        if units.rows > self.outside:
+            if with_slope and not self.has_slope:
+                messages.append(f"{NO_SLOPE}; it is taken as 1")
+            events = self.inside(units.observed)
+            if not events.any() or (events == self._rows.size).all():
+                taken = ", and the slope is taken as 1" if with_slope and self.has_slope else ""
+                messages.append(f"all labels are equal: the intercept is infinite{taken}")
+            elif with_slope and math.isinf(self.estimates[SLOPE]):
+                messages.append("the predictions separate the labels: the slope is infinite")
+        self.degenerate = tuple(messages)
 
     @property
     def has_slope(self) -> bool:
@@ -129,20 +145,6 @@ class Recalibration(LogOdds):
         """The estimates for what was observed."""
         estimates: list[float] = self.recalibrations(self.units.observed[None])[0][0].tolist()
         return estimates
-
-    def _messages(self) -> Iterator[str]:
-        """Say what the data leave undefined."""
-        yield from self.undefined
-        if self.units.rows == self.outside:
-            return
-        if self._with_slope and not self.has_slope:
-            yield f"{NO_SLOPE}; it is taken as 1"
-        events = self.inside(self.units.observed)
-        if not events.any() or (events == self._rows.size).all():
-            taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
-            yield f"all labels are equal: the intercept is infinite{taken}"
-        elif self._with_slope and math.isinf(self.estimates[SLOPE]):
-            yield "the predictions separate the labels: the slope is infinite"
 
 
 class Coefficient(Recalibration):
@@ -189,7 +191,9 @@ class MultinomialRatio(LogOdds):
         self._weight = np.ascontiguousarray(units.scale)
         self._task = make_task(probs, self._weight, reference if slopes == "reference" else -1)
         possible = int((units.probs > 0).any(axis=0).sum())
-        slope_of = varying(np.log(probs) - np.log(probs[:, [reference]]))
+        features = np.log(probs) - np.log(probs[:, [reference]])
+        least = SAME * np.maximum(1.0, np.abs(features.mean(axis=0)))
+        slope_of = features.std(axis=0) > least
         free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
         self.df = possible - 1 + free
         self.parameters = {"slopes": slopes}
@@ -227,24 +231,6 @@ class Excess(Fit):
         return (self.ratio.values(observed) - self.ratio.df) / self.total
 
 
-def impossible_labels(units: Units) -> tuple[Order, Flags]:
-    """Return the units of which a label has probability 0, and for each label whether, (k, m).
-
-    Of cells those of which it has for all rows.
-    """
-    if isinstance(units, CellUnits):
-        table = np.column_stack([units.least == 1.0, units.most == 0.0])
-        certain = np.flatnonzero(table.any(axis=1))
-        return certain, table[certain]
-    certain = rows_below(units.probs, 0.0)
-    return certain, units.probs[certain] == 0.0
-
-
-def has_log_odds(probs: Floats) -> Flags:
-    """Return which predictions of two classes are inside (0, 1)."""
-    return np.asarray((probs > 0.0).all(axis=1))
-
-
 def outside(count: int, rows: int) -> str:
     """Say that predictions of 0 and 1 have no log odds, and which rows are fitted."""
     if not count:
@@ -266,7 +252,7 @@ def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
         return ()
     clipped = extreme
     if predictions.m == 2:
-        clipped = extreme[has_log_odds(probs[extreme])]
+        clipped = extreme[(probs[extreme] > 0.0).all(axis=1)]
     remarks = []
     if clipped.size:
         remarks.append(
@@ -295,13 +281,6 @@ def raised(probs: Floats) -> Floats:
     higher = np.maximum(probs, SMALLEST_PROBABILITY)
     higher /= higher.sum(axis=1, keepdims=True)
     return higher
-
-
-def varying(features: Floats) -> Flags:
-    """Return for each column whether it varies."""
-    mean, sd = features.mean(axis=0), features.std(axis=0)
-    different: Flags = sd > SAME * np.maximum(1.0, np.abs(mean))
-    return different
 
 
 def ratio_of(units: Units, tested: str, slopes: str, reference: object) -> Ratio:
