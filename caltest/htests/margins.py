@@ -37,10 +37,7 @@ def run_segments(
     given: ModelData,
     lens: Any,
     options: Mapping[str, Any],
-    *,
-    n_resamples: Any,
-    rng: object,
-    **settings: Any,
+    settings: Mapping[str, Any],
 ) -> SegmentsTest | GroupsTest:
     """Test segments; where rows are counted in cells, as groups of margins of these.
 
@@ -54,19 +51,16 @@ def run_segments(
         None for the usual one.
     options : Mapping
         Those of `test_segments`.
-    n_resamples : int
-        As for `test_calibration`.
-    rng : None, int, Generator or SeedSequence
-        As for `test_calibration`.
-    **settings
-        As for `test_calibration`: n_jobs, level, on_error and progress.
+    settings : Mapping
+        As for `test_calibration`: n_resamples, rng, n_jobs, level, on_error and progress.
 
     Raises
     ------
     NotApplicable
         If cells are asked for and segments are no columns of the data.
     """
-    names, seed = as_columns(given.by), checks.check_seed(rng)
+    names, own = as_columns(given.by), dict(settings)
+    n_resamples, seed = own.pop("n_resamples"), checks.check_seed(own.pop("rng"))
     asked = Asked(
         given=replace(given, features=None, by=list(names)),
         measures=[(TEST, REGISTRY[TEST]())],
@@ -74,7 +68,7 @@ def run_segments(
         correction="holm",
         n_resamples=1,  # nothing is redrawn
         seed=seed,
-        **settings,
+        **own,
     )
     checks.check_choice(engine, ENGINES, "engine")
     if engine == "cells" and not names:
@@ -89,11 +83,11 @@ def run_segments(
         may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
         with suppress(*[NotApplicable] if may_need_rows else []):
             return test_margins(prepared, asked, **options)
-    settings.pop("on_error")
-    own = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **settings, **options)
+    own.pop("on_error")
+    every = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **own, **options)
     rows = given if source is None else replace(given, model=None, data=source.table())
     with rows_named(None if source is None else source.place):
-        return run_given(replace(rows, by=None), given.by, own)
+        return run_given(replace(rows, by=None), given.by, every)
 
 
 def test_margins(

@@ -204,12 +204,11 @@ def test_calibration(
     if segments is not None:
         own: dict[str, Any] = {"test": test, "by": by, "null": null, "tolerance": tolerance}
         own |= {"equivalence": equivalence, "correction": correction}
-        of_rows = {
-            name: getattr(given, name) for name in ("cluster", "time", "lag", "sample_weight")
-        }
+        names = "cluster", "time", "lag", "sample_weight"
+        of_rows = {name: getattr(given, name) for name in names}
         check_for_segments(lens, options, **own, **of_rows)
         settings |= {"n_resamples": n_resamples, "rng": rng, "level": level}
-        return run_segments(engine, replace(given, by=segments), lens, options, **settings)
+        return run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
     checks.check_choice("none" if correction is None else correction, METHODS, "correction")

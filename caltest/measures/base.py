@@ -22,7 +22,7 @@ from caltest.measures.of_units import (
     RowStatistic,
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells, ManyCells
@@ -245,9 +245,7 @@ class Measure(ABC):
     outcome_of_counts: ClassVar[Callable[..., Outcome]] = declining("outcome_of_counts")
     outcome_of_grades: ClassVar[Callable[..., Outcome]] = declining("outcome_of_grades")
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
             return [FlippedStatistic(self.statistic(RowUnits(predictions)))]

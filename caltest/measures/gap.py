@@ -108,10 +108,8 @@ class Where:
         from caltest.lenses import resolve_lens
 
         if self.segment is not None:
-            raise NotApplicable(
-                f"predictions do not hold the columns of the segment {self.segment!r}",
-                "filter the data by its conditions",
-            )
+            reason = f"predictions do not hold the columns of the segment {self.segment!r}"
+            raise NotApplicable(reason, "filter the data by its conditions")
         out, numbers = np.zeros(predictions.n, np.bool_), np.arange(predictions.n)
         if self.group is not None:
             if predictions.groups is None:

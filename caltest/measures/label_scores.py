@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest.measures.base import Measure
 from caltest.measures.outcome import RowScores, RowTerms
-from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
+from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.predictions import Predictions
 from caltest.types import Floats
 from caltest.units.units import row_weights
@@ -47,9 +47,7 @@ class LabelScore(Measure):
         """Return the scores of each label, times the weights."""
         return RowTerms.of(self.score_table(predictions), predictions)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 

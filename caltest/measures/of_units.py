@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -33,11 +34,11 @@ class RowStatistic(BoundMeasure):
         self.parameters, self.notes = statistic.parameters, statistic.notes
         self.degenerate = statistic.degenerate
 
-    @property
+    @cached_property
     def order(self) -> Order | None:
         return self.units.order
 
-    @property
+    @cached_property
     def observed(self) -> Labels:
         return cast("Labels", self.units.observed)
 

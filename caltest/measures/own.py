@@ -68,10 +68,8 @@ class BoundOwn(BoundMeasure):
         self.measure = measure
         weight = predictions.sample_weight
         if weight is not None and "sample_weight" not in parameters_of(measure.compute):
-            raise NotApplicable(
-                f"{measure.name} has no parameter sample_weight, and the rows have weights",
-                "give the function one, or leave the weights out",
-            )
+            reason = f"{measure.name} has no parameter sample_weight, and the rows have weights"
+            raise NotApplicable(reason, "give the function one, or leave the weights out")
         self._given = {} if weight is None else {"sample_weight": weight}
         sizes = np.abs([self.value(), *self.values(self.redraw(resample_keys(0, FEW)))])
         self.scale = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0

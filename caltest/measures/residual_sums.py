@@ -8,8 +8,8 @@ residuals whose signs are flipped by cluster: that is all the null "cluster" nee
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,9 @@ class ResidualStatistic(ABC):
         n_jobs : int, optional
             Threads.
         """
+
+
+Flippable = Sequence[ResidualStatistic]
 
 
 class Reordered(ResidualStatistic):
@@ -337,7 +340,7 @@ class Pairs(ResidualStatistic):
 
     pairs: UStatistic
     function: Callable[[Floats], Floats]
-    scale: float = field(default=1.0)
+    scale: float = 1.0
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         sums = self.pairs.signed_sums(clusters, count, n_jobs)
@@ -347,10 +350,8 @@ class Pairs(ResidualStatistic):
 def check_finite(terms: Floats) -> None:
     """Raise NotApplicable where a row adds something infinite."""
     if not np.isfinite(terms).all():
-        raise NotApplicable(
-            "a row has an infinite score, so that the sum has no cluster-robust error",
-            "clip the probabilities, as the log loss does with eps=",
-        )
+        reason = "a row has an infinite score, so that the sum has no cluster-robust error"
+        raise NotApplicable(reason, "clip the probabilities, as the log loss does with eps=")
 
 
 def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Floats, Floats]:
@@ -370,6 +371,6 @@ def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Flo
     return product.sum(axis=1), np.einsum("ik,ik->i", product, apart), own
 
 
-def of_row_terms(rows: RowTerms, predictions: Predictions) -> list[ResidualStatistic]:
+def of_row_terms(rows: RowTerms, predictions: Predictions) -> Flippable:
     """Return the statistic of a sum of terms of rows, each less its mean under calibration."""
     return [RobustZ(row_deviations(rows.table, predictions)[2], rows.table)]

@@ -15,7 +15,7 @@ from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps, 
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
@@ -82,9 +82,7 @@ class ClasswiseECE(Measure):
         found = Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
         return RowStatistic(found)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
         return [flipped_bins(predictions, *ClasswiseBins(predictions, self).bins)]
 

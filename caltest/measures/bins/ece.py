@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
@@ -30,7 +30,7 @@ from caltest.measures.bins.errors import (
 )
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
@@ -123,9 +123,7 @@ class BinErrors(BinnedMeasure):
         by_event = predictions.m == 2 and not callable(self.distance)
         return (EventBins if by_event else ClassBins)(BinnedRows(predictions, self))
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions, n_jobs)

@@ -229,11 +229,11 @@ class BinnedRows(RowUnits):
         order, bins = sort_by_cell(*self.numbers)
         return order, bins
 
-    @property
+    @cached_property
     def order(self) -> Ints:
         return self._sorting[0]
 
-    @property
+    @cached_property
     def bins(self) -> Ints:
         """Where each bin starts, and where the last one ends."""
         return self._sorting[1]

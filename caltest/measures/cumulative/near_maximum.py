@@ -54,10 +54,8 @@ class NearMaximum(ToleranceBootstrap):
         n = event.size
         self.residuals = labels - event
         if np.ptp(self.residuals) == 0:
-            raise NotApplicable(
-                "a tolerance needs residuals y - p that vary, and these do not",
-                "use more data, or null='exact' without tolerance",
-            )
+            reason = "a tolerance needs residuals y - p that vary, and these do not"
+            raise NotApplicable(reason, "use more data, or null='exact' without tolerance")
         ends = step_ends(event)
         sums = np.cumsum(self.residuals) / n
         variance = np.cumsum(np.square(self.residuals)) / n - np.square(sums)

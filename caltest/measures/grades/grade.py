@@ -180,10 +180,8 @@ def defaults_in(
     """Return defaults, obligors and PD of a grade, and a note where its predictions differ."""
     check_one_dimension(predictions, measure.title)
     if predictions.sample_weight is not None:
-        raise NotApplicable(
-            f"{measure.title}: its null distribution takes no weights",
-            "use the test 'binomial' and null='exact'",
-        )
+        reason = f"{measure.title}: its null distribution takes no weights"
+        raise NotApplicable(reason, "use the test 'binomial' and null='exact'")
     event = predictions.probs[:, 1]
     low, high = float(event.min()), float(event.max())
     # The mean of equal predictions is that prediction, to the last bit.
@@ -355,10 +353,8 @@ class Normal(GradeMeasure):
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
         """Test d defaults of n obligors with the probability of default pd; no rows needed."""
         if pd in {0.0, 1.0}:
-            raise NotApplicable(
-                f"the normal limit needs a PD between 0 and 1, and it is {pd:g}",
-                "use the test 'binomial'",
-            )
+            reason = f"the normal limit needs a PD between 0 and 1, and it is {pd:g}"
+            raise NotApplicable(reason, "use the test 'binomial'")
         fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
         note = FEW_EXPECTED_NOTE.format(count=fewest, kind=kind)
         sparse = (note,) if fewest < FEWEST_EXPECTED else ()

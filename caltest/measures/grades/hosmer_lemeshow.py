@@ -111,10 +111,8 @@ class GroupedMeasure(Measure):
         if df < 1:
             groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
             groups += " with certain classes" if found.degenerate else ""
-            raise NotApplicable(
-                f"the chi^2 limit has no degrees of freedom with {groups}",
-                "use more groups, or internal=False and null='exact'",
-            )
+            reason = f"the chi^2 limit has no degrees of freedom with {groups}"
+            raise NotApplicable(reason, "use more groups, or internal=False and null='exact'")
         sample = "development" if self.internal else "external"
         parameters = {**found.parameters, "df": df, "sample": sample}
         notes = [*found.notes, (DEVELOPMENT if self.internal else EXTERNAL).format(df=df)]

@@ -288,10 +288,8 @@ def _belt(
     predictions: Predictions, measure: CalibrationBelt, levels: tuple[float, ...], points: int
 ) -> CalibrationBeltCurve:
     if predictions.sample_weight is not None:
-        raise NotApplicable(
-            "the limiting distribution of the calibration belt takes no sample weights",
-            "use test='calibration-belt' with null='exact'",
-        )
+        reason = "the limiting distribution of the calibration belt takes no sample weights"
+        raise NotApplicable(reason, "use test='calibration-belt' with null='exact'")
     model, selection = measure.model(RowUnits(predictions)), measure.selection
     for message in model.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=5)

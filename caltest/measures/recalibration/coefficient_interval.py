@@ -29,6 +29,7 @@ from caltest.measures.recalibration.fits import (
 from caltest.numerics.tails import student_isf
 from caltest.types import Floats, Labels
 
+Bounds = tuple[float, float]
 PROFILE = {
     "profile": "profile likelihood, sandwich error, or an event not yet seen, what reaches farthest"
 }
@@ -68,10 +69,8 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
     division by 1 - h is HC3 of MacKinnon, White (1985), J. Econometrics 29; see `profile_bounds`.
     """
     if not fit.x.size:
-        raise NotApplicable(
-            f"{OUTSIDE}, and there is no other row to estimate the {symbol} from",
-            "use the p-value of the exact null",
-        )
+        reason = f"{OUTSIDE}, and there is no other row to estimate the {symbol} from"
+        raise NotApplicable(reason, "use the p-value of the exact null")
     # The rows without and with the event of each unit that has log odds.
     units, column = fit.units, fit.column
     events = fit.inside(units.observed)
@@ -87,10 +86,8 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
         undetermined = labels.min() == labels.max() or not fit.has_slope
         undetermined |= math.isinf(slope) and column == INTERCEPT
     if undetermined:
-        raise NotApplicable(
-            f"the {symbol} is not determined by these labels and has no interval",
-            "use the p-value of the exact null",
-        )
+        reason = f"the {symbol} is not determined by these labels and has no interval"
+        raise NotApplicable(reason, "use the p-value of the exact null")
     quantile, mass = student_isf((1.0 - level) / 2.0, n - parameters), weight * size
     relative = mass * (mass.sum() / (weight * mass).sum())
     low, high = profile_bounds(x, labels, relative, column, quantile)
@@ -143,9 +140,7 @@ def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int)
     return np.asarray(np.linalg.norm(root, axis=1))
 
 
-def profile_bounds(
-    x: Floats, labels: Labels, weight: Floats, column: int, reach: float
-) -> tuple[float, float]:
+def profile_bounds(x: Floats, labels: Labels, weight: Floats, column: int, reach: float) -> Bounds:
     r"""Return the values that the likelihood allows, the other coefficient at its best for each.
 
     .. math:: \{\theta : 2 [\max \ell - \max_\psi \ell(\theta, \psi)] \le r^2\}
@@ -176,9 +171,7 @@ def profile_bounds(
     return _one_sided(labels, rows, found[column], gains[parameters - 1], column, reach)
 
 
-def _regular(
-    labels: Labels, rows: Rows, found: Floats, column: int, reach: float
-) -> tuple[float, float]:
+def _regular(labels: Labels, rows: Rows, found: Floats, column: int, reach: float) -> Bounds:
     """Return the bounds around a finite maximum."""
     sums = deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
     if column == INTERCEPT_ALONE:
@@ -198,7 +191,7 @@ def _regular(
 
 def _one_sided(
     labels: Labels, rows: Rows, infinite: float, supremum: float, column: int, reach: float
-) -> tuple[float, float]:
+) -> Bounds:
     """Return the finite bound of an infinite estimate, and the infinite one."""
     sign, alone = math.copysign(1.0, infinite), column == INTERCEPT_ALONE
 
@@ -234,7 +227,7 @@ def unseen_bounds(
     start: tuple[float, float],
     level: float,
     size: Floats | None = None,
-) -> tuple[float, float]:
+) -> Bounds:
     r"""Return the ends that an event which has not been seen would allow; infinite as they are.
 
     Four events that all fell into one group tell nothing of the likelihood of a fifth elsewhere:

@@ -30,7 +30,7 @@ from caltest.measures.recalibration.fits import (
     ratio_of,
     score_statistics,
 )
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
@@ -72,9 +72,7 @@ class OfCoefficient(Measure):
         """Return 1 for the slope, and 0 for the intercept."""
         return float(self.column == SLOPE)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the scores of what is tested, at the intercept 0 and the slope 1."""
         return score_statistics(predictions, f"the {self.title}{self.dependent}", self.column)
 
@@ -470,9 +468,7 @@ class Unreliability(Measure):
     def statistic(self, units: Units) -> Statistic:
         return Excess(ratio_of(units.counted(), "both", "common", None)).statistic()
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the scores of intercept and slope, at 0 and 1."""
         return score_statistics(predictions, f"the {self.title} of rows that depend", BOTH)
 

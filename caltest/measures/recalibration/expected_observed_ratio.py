@@ -19,7 +19,7 @@ from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
 from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
-from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
+from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import binary_event_sums, binary_residual_sums
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
@@ -86,10 +86,8 @@ class MeanCalibration(MeanScore):
         value = float(self.statistic(units).observed[0])
         sd = float(np.sqrt(units.variance)[0] / units.total[0])
         if sd == 0:
-            raise NotApplicable(
-                "all predictions are 0 or 1, so that the labels have no variance",
-                "use null='exact'",
-            )
+            reason = "all predictions are 0 or 1, so that the labels have no variance"
+            raise NotApplicable(reason, "use null='exact'")
         return two_sided_normal(value / sd, value, {"standard deviation": sd})
 
 
@@ -168,9 +166,7 @@ class ExpectedObservedRatio(Measure):
         check_one_dimension(predictions, f"the {self.title}")
         return event_terms(predictions)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 

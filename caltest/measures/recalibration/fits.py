@@ -22,7 +22,7 @@ from caltest.measures.recalibration.binary_fit import (
 )
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
 from caltest.measures.residual_sums import (
-    ResidualStatistic,
+    Flippable,
     RobustQuadratic,
     RobustZ,
     residuals,
@@ -98,7 +98,22 @@ class LogOdds(Fit):
         """What the predictions leave undefined."""
         units, remarks = self.units, list[str]()
         if isinstance(units, RowUnits):
-            remarks += extreme_messages(units.predictions)
+            data, rows = units.predictions, units.predictions.n
+            probs, labels = data.probs, data.labels
+            extreme = rows_below(probs, math.nextafter(SMALLEST_PROBABILITY, 0.0))
+            extreme = extreme[row_weights(data)[extreme] > 0]
+            inside = (probs[extreme] > 0.0).all(axis=1) | (data.m > 2)
+            if inside.any():
+                remarks.append(
+                    "probabilities below 2.2e-16 count as that in their logarithm, in "
+                    f"{np.count_nonzero(inside)} of {rows} rows, first in row {extreme[inside][0]}"
+                )
+            wrong = extreme[probs[extreme, labels[extreme]] == 0]
+            if wrong.size:
+                remarks.append(
+                    f"the observed class has probability 0 in {wrong.size} of {rows} rows, first "
+                    f"in row {wrong[0]}: {CONTRADICTS}"
+                )
         if self.outside and units.mean.ndim == 1:
             remarks.append(outside(units.rows - self.outside, units.rows))
         if isinstance(units, CellUnits) and self.contradicted(units.observed[None])[0]:
@@ -243,32 +258,6 @@ def inside_rows(count: int) -> str:
     return f"the {count:,} rows with predictions inside (0, 1)"
 
 
-def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
-    """Say where probabilities have no logarithm, and where such a class was observed."""
-    probs = predictions.probs
-    extreme = rows_below(probs, math.nextafter(SMALLEST_PROBABILITY, 0.0))
-    extreme = extreme[row_weights(predictions)[extreme] > 0]
-    if not extreme.size:
-        return ()
-    clipped = extreme
-    if predictions.m == 2:
-        clipped = extreme[(probs[extreme] > 0.0).all(axis=1)]
-    remarks = []
-    if clipped.size:
-        remarks.append(
-            f"probabilities below 2.2e-16 count as that in their logarithm, in {clipped.size} of "
-            f"{predictions.n} rows, first in row {clipped[0]}"
-        )
-    observed = probs[extreme, predictions.labels[extreme]]
-    rows = extreme[observed == 0]
-    if rows.size:
-        remarks.append(
-            f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, first "
-            f"in row {rows[0]}: {CONTRADICTS}"
-        )
-    return tuple(remarks)
-
-
 def rows_below(probs: Floats, limit: float) -> Order:
     """Return the rows with a probability of at most a limit; most often there is none."""
     if probs.min() > limit:
@@ -308,9 +297,7 @@ def limit_of(ratio: Ratio, estimate: float) -> Outcome:
     return chi2_limit("LR", ratio.value(), ratio.df, estimate, **described)
 
 
-def score_statistics(
-    predictions: Predictions, measure: str, column: int
-) -> list[ResidualStatistic]:
+def score_statistics(predictions: Predictions, measure: str, column: int) -> Flippable:
     r"""Return the score of the intercept, of the slope, or of both, at 0 and 1.
 
     With log odds x the scores are the sums of :math:`y - p` and :math:`x (y - p)`. One that is
