@@ -133,6 +133,8 @@ class Measure(ABC):
     )
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells", "groups", "clusters")  # see `takes`
+    drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
+    convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -374,7 +376,7 @@ class Measure(ABC):
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""
-        return ()
+        return self.convex_notes if method == "convex" else ()
 
     # ---- where the error lies ---------------------------------------------------------------
 
@@ -389,7 +391,7 @@ class Measure(ABC):
         A kind of `HTest.plot`: a reliability diagram for two classes, for more the null
         distribution, unless the measure has a plot of its own.
         """
-        return "reliability" if m == 2 else "null"
+        return self.drawn_as or ("reliability" if m == 2 else "null")
 
     def evaluate(
         self,

@@ -38,6 +38,7 @@ class BinnedMeasure(Measure):
     max_bins: int | None = None
 
     binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
+    drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, self.binnings, "binning")
@@ -59,9 +60,6 @@ class BinnedMeasure(Measure):
     @property
     def cell_bins(self) -> tuple[int, ...]:
         return (self.bins,) if self.binning == "uniform" else ()
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     def cells(self, predictions: Predictions) -> Cells:
         """Return the number of the bin of each row, and how many bins are occupied."""

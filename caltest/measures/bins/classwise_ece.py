@@ -61,6 +61,8 @@ class ClasswiseECE(Measure):
     key: ClassVar[str] = "classwise-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "classwise expected calibration error"
+    drawn_as: ClassVar[str] = "reliability"
+    convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, BINNINGS, "binning")
@@ -93,12 +95,6 @@ class ClasswiseECE(Measure):
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
         return row_gaps(predictions, *ClasswiseBins(predictions, self).bins)
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (BINS,) if method == "convex" else ()
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
 
 class ClasswiseBins(UnitSums):

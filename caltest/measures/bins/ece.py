@@ -157,6 +157,7 @@ class DistanceErrors(BinErrors):
     distance: Distance = "tv"
 
     binnings: ClassVar[tuple[str, ...]] = (*BinErrors.binnings, "sweep")
+    convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
     largest: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -195,9 +196,6 @@ class DistanceErrors(BinErrors):
         # The bins of a sweep depend on the labels, so that they are others for other rows.
         is_norm = self.binning != "sweep" and self.distance in NORMS
         return ("convex", *super().intervals) if is_norm else super().intervals
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (BINS,) if method == "convex" else ()
 
 
 class SweepBins(UnitSums):
@@ -499,15 +497,13 @@ class MCE(DistanceErrors):
     title: ClassVar[str] = "maximum calibration error"
     symbol: ClassVar[str] = "MCE"
     power: ClassVar[float] = math.inf
+    convex_notes: ClassVar[tuple[str, ...]] = (BINS, WORST)
 
     def unseen(self, bins: Binned, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
         farthest = max(farthest_gap(*some, a) for some in bins.units.counts())
         return max(farthest - float(bins.mean.errors(bins.observed())[0, 0]), 0.0)
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (*super().interval_notes(method, n), *(WORST,) * (method == "convex"))
 
 
 def mce(

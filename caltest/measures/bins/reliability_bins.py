@@ -14,7 +14,7 @@ import scipy
 from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.binning import quantile_cells, uniform_cells
-from caltest.measures.fits import by_member
+from caltest.measures.fits import ReadOnly, by_member
 from caltest.numerics.bins import sort_by_cell
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
@@ -31,7 +31,7 @@ ROWS = 4096  # factors of the characteristic function at a time
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityBins:
+class ReliabilityBins(ReadOnly):
     """Predictions and observed frequencies in bins, with consistency limits.
 
     Attributes
@@ -74,10 +74,6 @@ class ReliabilityBins:
     level: float
     binning: str
     n: int
-
-    def __post_init__(self) -> None:
-        for name in ("left", "right", "count", "mass", "mean", "frequency", "lower", "upper"):
-            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def reliability_bins(

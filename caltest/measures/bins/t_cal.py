@@ -47,6 +47,7 @@ class TCal(Measure):
 
     key: ClassVar[str] = "t-cal"
     title: ClassVar[str] = "T-Cal, adaptive debiased plug-in"
+    drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:
         checks.check_optional_integer(self.scales, "scales")
@@ -83,9 +84,6 @@ class TCal(Measure):
         return self if weighted else ECE()
 
     interval_instead: ClassVar[str] = "test='debiased-ece'"
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     def limit_of_scales(self, n: int) -> int:
         """Return the number of scales for n observations, 2 log2(n / sqrt(log n)) by default."""

@@ -101,8 +101,7 @@ class GradeMeasure(Measure):
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the defaults of each row, times the weights."""
-        check_one_dimension(predictions, self.title)
-        return event_terms(predictions)
+        return event_terms(predictions, self.title)
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the test of the number of defaults in a grade whose PD is the mean prediction."""

@@ -39,6 +39,7 @@ class CalibrationBelt(Measure):
 
     key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
+    drawn_as: ClassVar[str] = "belt"
     symbol: ClassVar[str] = "LR"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
@@ -49,9 +50,6 @@ class CalibrationBelt(Measure):
     @property
     def description(self) -> str:
         return f"{self.title}, development sample" if self.internal else self.title
-
-    def plot_kind(self, m: int) -> str:
-        return "belt"
 
     @property
     def nulls(self) -> tuple[str, ...]:

@@ -36,7 +36,6 @@ from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import check_one_dimension
 
 __all__ = [
     "CalibrationIntercept",
@@ -151,7 +150,7 @@ class Cox(OfCoefficient):
                 "use null='exact'",
             )
         value = self.bind(predictions).value()
-        terms = event_terms(predictions, by_likelihood=True)
+        terms = event_terms(predictions, f"the {self.title}", by_likelihood=True)
         return terms if math.isfinite(value) else replace(terms, observed=math.inf)
 
     @property
@@ -291,8 +290,7 @@ class CalibrationIntercept(OfCoefficient):
         """Return the events of each row: the intercept alone grows with their sum."""
         if self.slope != "fixed":
             return super().row_terms(predictions)
-        check_one_dimension(predictions, f"the {self.title}")
-        return event_terms(predictions)
+        return event_terms(predictions, f"the {self.title}")
 
     @property
     def column(self) -> int:

@@ -69,8 +69,7 @@ class MeanCalibration(MeanScore):
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
-        check_one_dimension(predictions, self.title)
-        return event_terms(predictions)
+        return event_terms(predictions, self.title)
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the residual of each label, times the weights."""
@@ -163,8 +162,7 @@ class ExpectedObservedRatio(Measure):
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, whose sum divides the expected one."""
-        check_one_dimension(predictions, f"the {self.title}")
-        return event_terms(predictions)
+        return event_terms(predictions, f"the {self.title}")
 
     def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
