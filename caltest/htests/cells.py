@@ -21,7 +21,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.gap import gap_of_cells, gap_of_sums
-from caltest.measures.outcome import Outcome, Part
+from caltest.measures.outcome import Outcome, Part, outcome_of
 from caltest.nulls.base import Draws, Replicates, resampling_pvalue
 from caltest.nulls.exact import bind_cells, exact_tests
 from caltest.numerics.labels import resample_keys
@@ -300,13 +300,11 @@ def _outcome(
     measure: Measure, bound: BoundChunks, values: Floats, parts: tuple[Part, ...]
 ) -> Outcome:
     observed, resampled = float(values[0]), values[1:]
-    return Outcome(
-        statistic_name=measure.symbol,
-        statistic=observed,
-        pvalue=resampling_pvalue(observed, resampled, bound.scale, measure.alternative),
-        estimate=observed,
+    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
+    given = measure.symbol, observed, pvalue, "labels redrawn from the predictions", observed
+    return outcome_of(
+        *given,
         alternative=measure.alternative,
-        null_text="labels redrawn from the predictions",
         parameters={**bound.parameters, **bound.error()},
         notes=bound.notes,
         degenerate=bound.degenerate,

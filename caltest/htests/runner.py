@@ -16,7 +16,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.asked import Asked, Keys, Plan
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
 from caltest.htests.difference import difference_of
-from caltest.htests.groups import rows_in_one_pass
+from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
@@ -31,7 +31,7 @@ from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
 from caltest.results.evidence import Counted, Evidence
-from caltest.sources import Cells
+from caltest.sources import Cells, ManyCells
 
 MOST = 9999  # resamples of the test of a difference, where their number is adaptive
 TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
@@ -323,8 +323,18 @@ class RowsInMemory(Answering):
 
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked; of very many groups in one pass."""
-        found = self.keys and rows_in_one_pass(self.predictions, self.keys, asked)
-        return found or super().run(asked)
+        data, lens, asks_one = self.predictions, asked.lenses[0], len(asked.lenses) == 1
+        one_event = lens.is_confidence or (data.m == 2 and str(lens) == "strong")
+        if self.keys and data.groups is not None and one_event and asks_one:
+            groups, weighted = np.unique(data.groups).size, data.sample_weight is not None
+            passes = in_one_pass(groups, asked, events=1, weighted=weighted)
+            if passes and not data.has_dependence:
+                many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)
+                result = GroupsCall(asked, lens, data.m, data.source).disjoint(many)
+                if asked.progress is not None:
+                    asked.progress(len(many), len(many))
+                return result
+        return super().run(asked)
 
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the predictions before the lens."""

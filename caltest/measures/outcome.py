@@ -118,29 +118,21 @@ class Outcome:
 
 def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
     """Return the two-sided test of a statistic that is about standard normal."""
-    return Outcome(
-        statistic_name="z",
-        statistic=z,
-        pvalue=2.0 * normal_sf(abs(z)),
-        estimate=estimate,
-        alternative="two-sided",
-        null_text="normal limit, two-sided",
-        parameters=parameters,
-    )
+    pvalue, about = 2.0 * normal_sf(abs(z)), {"alternative": "two-sided", "parameters": parameters}
+    return outcome_of("z", z, pvalue, "normal limit, two-sided", estimate, **about)
 
 
-def one_sided(
+def outcome_of(
     name: str, value: float, pvalue: float, null_text: str, estimate: float, **described: Any
 ) -> Outcome:
-    """Return the outcome of a test of which large values speak against calibration."""
+    """Return an outcome; by default large values speak against calibration."""
     return Outcome(
         statistic_name=name,
         statistic=value,
         pvalue=pvalue,
         estimate=estimate,
-        alternative="greater",
         null_text=null_text,
-        **described,
+        **({"alternative": "greater"} | described),
     )
 
 
@@ -151,7 +143,7 @@ def chi2_limit(
     text = f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom"
     pvalue = float(scipy.special.chdtrc(df, statistic))
     size = statistic if estimate is None else estimate
-    return one_sided(name, statistic, pvalue, text, size, **described)
+    return outcome_of(name, statistic, pvalue, text, size, **described)
 
 
 @dataclass(frozen=True)

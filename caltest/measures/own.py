@@ -113,17 +113,6 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
         return ()
 
 
-def takes_two(function: Callable[..., Any]) -> bool:
-    """Tell whether a function can be called with two arguments, as far as Python knows."""
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return False
-    except ValueError:
-        return True
-    return True
-
-
 def from_callable(
     function: Callable[..., float], *, name: str | None = None, alternative: str = "greater"
 ) -> OwnMeasure:
@@ -172,7 +161,14 @@ def from_callable(
     >>> bool(result.statistic == largest_gap(predictions.probs, predictions.labels))
     True
     """
-    if not is_function(function) or not takes_two(function):
+    takes_two = is_function(function)
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        takes_two = False
+    except ValueError:  # of a builtin there is none
+        pass
+    if not takes_two:
         rule = "function must be a function of (probs, labels)"
         raise invalid(rule, shown(function), "pass a function, such as def f(probs, labels): ...")
     first = next(iter(parameters_of(function)), "")

@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.outcome import Outcome, one_sided
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
@@ -114,7 +114,7 @@ class SplitMeasure(Measure):
         evalue = evalue_of(log_evalue)
         pvalue, text = math.exp(-max(log_evalue, 0.0)), "Markov's inequality, min(1, 1 / e)"
         about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
-        return one_sided(self.symbol, evalue, pvalue, text, evalue, is_bound=True, **about)
+        return outcome_of(self.symbol, evalue, pvalue, text, evalue, is_bound=True, **about)
 
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSplit:
         """Split the rows."""

@@ -65,15 +65,12 @@ WORST = (
 class BinErrors(BinnedMeasure):
     """A power mean over bins of a distance of labels to predictions."""
 
+    p: ClassVar[float] = 1.0  # the power of the mean over bins
+
     @property
     @abstractmethod
     def distance(self) -> Distance:
         """The distance of the mean label of a bin to its mean prediction."""
-
-    @property
-    def power(self) -> float:
-        """The power of the mean; infinity for the maximum."""
-        return 1.0
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -82,7 +79,7 @@ class BinErrors(BinnedMeasure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        return BinMean(mass, squares, mean, self.distance, self.power, first)
+        return BinMean(mass, squares, mean, self.distance, float(self.p), first)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""
@@ -314,7 +311,7 @@ def check_distance(distance: object) -> str | Callable[..., Any]:
 class ECE(DistanceErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    p: float = 1
+    p: float = 1  # type: ignore[misc]  # an option here
 
     key: ClassVar[str] = "ece"
     title: ClassVar[str] = "expected calibration error"
@@ -326,10 +323,6 @@ class ECE(DistanceErrors):
     @property
     def symbol(self) -> str:
         return "ECE" if self.p == 1 else f"ECE_{self.p:g}"
-
-    @property
-    def power(self) -> float:
-        return float(self.p)
 
 
 def ece(
@@ -496,7 +489,7 @@ class MCE(DistanceErrors):
     key: ClassVar[str] = "mce"
     title: ClassVar[str] = "maximum calibration error"
     symbol: ClassVar[str] = "MCE"
-    power: ClassVar[float] = math.inf
+    p: ClassVar[float] = math.inf
     convex_notes: ClassVar[tuple[str, ...]] = (BINS, WORST)
 
     def unseen(self, bins: Binned, a: float) -> float:

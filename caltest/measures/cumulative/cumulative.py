@@ -14,7 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cumulative.near_maximum import NearMaximum
-from caltest.measures.outcome import Outcome, one_sided
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
@@ -116,7 +116,7 @@ class PartialSumMeasure(Measure):
         name = self.symbol if self.scaled else f"scaled {self.symbol}"
         text = "Brownian limit; conservative where scores are tied"
         given = name, statistic, self.brownian_sf(statistic), text, value
-        return one_sided(*given, parameters={"standard deviation": sd})
+        return outcome_of(*given, parameters={"standard deviation": sd})
 
     @property
     def intervals(self) -> tuple[str, ...]:

@@ -122,13 +122,14 @@ class GradeMeasure(Measure):
         text = f"{self.distribution_text}, {self.alternative}"
         given: dict[str, Any] = {"statistic_name": "defaults", "statistic": float(d)}
         given |= {"null_text": text, **described}
-        told = self.alternative == "greater" and tails[1] <= RARE
+        upper, lower = tails
+        told = self.alternative == "greater" and lower <= RARE
         return Outcome(
-            pvalue=pvalue_of(tails, self.alternative),
+            pvalue=upper if self.alternative == "greater" else min(1.0, 2.0 * min(tails)),
             estimate=d / n,
             alternative=self.alternative,
             parameters=self.settings(pd),
-            notes=(*notes, OTHER_SIDE.format(tail=tails[1])) if told else notes,
+            notes=(*notes, OTHER_SIDE.format(tail=lower)) if told else notes,
             **given,
         )
 
@@ -188,12 +189,6 @@ def defaults_in(
     mixed = MIXED.format(low=low, high=high) + AS_THEY_ARE * ("exact" in measure.nulls)
     notes = (mixed,) if high > low else ()
     return int(np.count_nonzero(predictions.labels)), predictions.n, pd, notes
-
-
-def pvalue_of(tails: Tails, alternative: str) -> float:
-    """Return the upper tail, or twice the smaller of both."""
-    upper, lower = tails
-    return upper if alternative == "greater" else min(1.0, 2.0 * min(upper, lower))
 
 
 def certain_tails(d: int, n: int, pd: float) -> Tails:

@@ -16,7 +16,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
-from caltest.measures.outcome import Outcome, one_sided, positive
+from caltest.measures.outcome import Outcome, outcome_of, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
@@ -77,7 +77,7 @@ class CalibrationBelt(Measure):
         text = "likelihood ratio given the selected degree"
         about: dict[str, Any] = {"notes": model.notes, "degenerate": model.degenerate}
         about["parameters"] = {"degree": degree, **model.parameters}
-        return one_sided(self.symbol, statistic, pvalue, text, statistic, **about)
+        return outcome_of(self.symbol, statistic, pvalue, text, statistic, **about)
 
 
 def calibration_belt(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -30,6 +29,7 @@ from caltest.numerics.tails import student_isf
 from caltest.types import Floats, Labels
 
 Bounds = tuple[float, float]
+Columns = tuple[Floats, Labels, Floats, Floats]  # log odds, labels, weights, numbers of rows
 PROFILE = {
     "profile": "profile likelihood, sandwich error, or an event not yet seen, what reaches farthest"
 }
@@ -101,29 +101,20 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
     if not math.isfinite(estimate):
         notes.insert(0, ONE_SIDED)
     else:
-        errors = _errors(Outcomes(x, labels, weight, size), intercept, slope, parameters)
+        errors = _errors((x, labels, weight, size), intercept, slope, parameters)
         reach = quantile * float(errors[1 if column == SLOPE else 0])
         low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
     return Ends(float(low), float(high), estimate, TEXT, tuple(notes))
 
 
-class Outcomes(NamedTuple):
-    """Log odds, labels of 0 or 1 and weights (k,), and how many rows have each."""
-
-    x: Floats
-    labels: Labels
-    weight: Floats
-    size: Floats
-
-
-def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int) -> Floats:
+def _errors(rows: Columns, intercept: float, slope: float, parameters: int) -> Floats:
     """Return the standard errors of intercept and slope."""
-    x, labels, weight, size = outcomes
+    x, labels, weight, size = rows
     fitted = scipy.special.expit(intercept + slope * x)
     mass = weight * size
     mean = float(mass @ x / mass.sum())
-    rows = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
-    curvature = rows.T @ (rows * (mass * fitted * (1.0 - fitted))[:, None])
+    basis = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
+    curvature = basis.T @ (basis * (mass * fitted * (1.0 - fitted))[:, None])
     scale = np.sqrt(np.diagonal(curvature))
     if not scale.all() or np.linalg.det(curvature / np.outer(scale, scale)) < SMALLEST_SHARE:
         raise NotApplicable(
@@ -131,8 +122,8 @@ def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int)
             "standard error",
             "use test='calibration-in-the-large', or the p-value alone",
         )
-    inverse = np.linalg.solve(curvature, rows.T)
-    leverage = weight * fitted * (1.0 - fitted) * np.einsum("ij,ji->i", rows, inverse)
+    inverse = np.linalg.solve(curvature, basis.T)
+    leverage = weight * fitted * (1.0 - fitted) * np.einsum("ij,ji->i", basis, inverse)
     residual = (labels - fitted) / np.maximum(1.0 - leverage, LEAST_LEFT)
     root = inverse * (weight * np.sqrt(size) * residual)
     if parameters == 2:

@@ -275,18 +275,13 @@ def raised(probs: Floats) -> Floats:
 def ratio_of(units: Units, tested: str, slopes: str, reference: object) -> Ratio:
     """Return the ratio of two classes, or that of several where both parameters are tested."""
     if units.mean.ndim == 1:
-        check_binary(slopes, reference)
+        chosen = None if slopes == "common" else slopes
+        check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
         return BinaryRatio(units, tested)
     rows = cast("RowUnits", units)
     classes = rows.predictions.classes
     column = 0 if reference is None else check_class(reference, classes, "reference")
     return MultinomialRatio(rows, slopes, column)
-
-
-def check_binary(slopes: str, reference: object) -> None:
-    """Check that options of several classes are not given for two."""
-    chosen = None if slopes == "common" else slopes
-    check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
 
 
 def limit_of(ratio: Ratio, estimate: float) -> Outcome:
