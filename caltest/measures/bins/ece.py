@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -159,7 +159,8 @@ class DistanceErrors(BinErrors):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_distance(self.distance)
+        if not callable(self.distance):
+            check_choice(self.distance, tuple(NAMES), "distance")
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -300,11 +301,6 @@ def sweep_sums(labels: Labels, bins: Ints, ends: Ints, event: Floats) -> Floats:
             out[0, b, k - 1], out[1, b, k - 1], out[2, b, k - 1] = end - start, expected, events
             start = end
     return out
-
-
-def check_distance(distance: object) -> str | Callable[..., Any]:
-    """Check the name of a distance, or a function of two rows."""
-    return distance if callable(distance) else check_choice(distance, tuple(NAMES), "distance")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -368,12 +368,7 @@ def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:
     """Call a distance for every pair of rows."""
     if not callable(distance):
         raise TypeError(distance)
-    rows = zip(mean, label, strict=True)
-    return check_distances(np.array([float(distance(p, y)) for p, y in rows]))
-
-
-def check_distances(values: Floats) -> Floats:
-    """Check the values of a distance that was given as a function, one for each bin."""
+    values = np.array([float(distance(p, y)) for p, y in zip(mean, label, strict=True)])
     bad = ~((values >= 0) & (values < np.inf))
     if bad.any():
         at = int(np.argmax(bad))

@@ -204,13 +204,6 @@ def binomial_tails(d: int, n: int, pd: float) -> Tails:
     return upper, lower
 
 
-def jeffreys_tails(d: int, n: int, pd: float) -> Tails:
-    """Posterior probability, from Jeffreys' prior, of a rate of at most pd, and of at least pd."""
-    upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
-    lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
-    return upper, lower
-
-
 def normal_score(d: int, n: int, pd: float) -> float:
     """Return the number of defaults in standard deviations from its mean; 0 < pd < 1."""
     return (d - n * pd) / math.sqrt(n * pd * (1.0 - pd))
@@ -300,7 +293,9 @@ class Jeffreys(GradeMeasure):
     distribution_text: ClassVar[str] = "beta posterior of the default rate from Jeffreys' prior"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
-        return jeffreys_tails(d, n, pd)
+        upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
+        lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
+        return upper, lower
 
 
 FEWEST_EXPECTED, FEWEST_OBSERVED = 10.0, 10
@@ -372,13 +367,6 @@ ASSET_CLASSES = {
 }
 
 
-def asset_correlation(pd: float, asset_class: str) -> float:
-    """Return the correlation that Basel's formula for capital takes for a PD and an asset class."""
-    high, low, decay = ASSET_CLASSES[asset_class]
-    share = math.expm1(-decay * pd) / math.expm1(-decay)
-    return high * share + low * (1.0 - share)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Vasicek(GradeMeasure):
     r"""The number of defaults against its distribution where defaults share a normal factor.
@@ -419,9 +407,11 @@ class Vasicek(GradeMeasure):
 
     def correlation_at(self, pd: float) -> float:
         """Return the correlation of a grade."""
-        if isinstance(self.correlation, str):
-            return asset_correlation(pd, self.correlation)
-        return float(self.correlation)
+        if not isinstance(self.correlation, str):
+            return float(self.correlation)
+        high, low, decay = ASSET_CLASSES[self.correlation]
+        share = math.expm1(-decay * pd) / math.expm1(-decay)
+        return high * share + low * (1.0 - share)
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
         correlation = self.correlation_at(pd)

@@ -17,7 +17,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, outcome_of, positive
-from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
+from caltest.measures.recalibration.belt_fit import Belt, Selection
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
@@ -27,6 +27,7 @@ __all__ = ["CalibrationBelt", "CalibrationBeltCurve", "calibration_belt", "calib
 Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"
+LARGEST_DEGREE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,13 @@ class CalibrationBelt(Measure):
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
-        check_belt(self.internal, self.threshold, self.max_degree)
+        least = 2 if checks.check_flag(self.internal, "internal") else 1
+        checks.check_level(self.threshold, "threshold")
+        degree = checks.check_integer(self.max_degree, "max_degree", least)
+        if degree > LARGEST_DEGREE:
+            rule = f"max_degree must be at most {LARGEST_DEGREE}"
+            known = f"{rule}, up to which the null distribution is known"
+            raise invalid(known, str(degree), f"pass {least} to {LARGEST_DEGREE}")
 
     @property
     def description(self) -> str:

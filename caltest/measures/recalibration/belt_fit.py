@@ -9,8 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 import scipy
 
-from caltest.checks.options import check_flag, check_integer, check_level
-from caltest.errors import NotApplicable, invalid
+from caltest.errors import NotApplicable
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
     STEPS,
@@ -42,7 +41,6 @@ MAYBE_FITTED = (
     "internal=True"
 )
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
-LARGEST_DEGREE = 4
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
 STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
@@ -202,17 +200,6 @@ class Belt(LogOdds):
         sums = self.sums(self.units.observed[np.newaxis])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
-
-
-def check_belt(internal: object, threshold: object, max_degree: object) -> None:
-    """Check how the degree of a calibration belt is selected."""
-    least = 2 if check_flag(internal, "internal") else 1
-    check_level(threshold, "threshold")
-    degree = check_integer(max_degree, "max_degree", least)
-    if degree > LARGEST_DEGREE:
-        rule = f"max_degree must be at most {LARGEST_DEGREE}"
-        known = f"{rule}, up to which the null distribution is known"
-        raise invalid(known, str(degree), f"pass {least} to {LARGEST_DEGREE}")
 
 
 def polynomial_sums(
