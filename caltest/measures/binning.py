@@ -49,13 +49,11 @@ class BinnedMeasure(Measure):
     @property
     def binning_parameters(self) -> Mapping[str, object]:
         """The options of the binning that is used."""
+        own = {"bins": self.bins}
         if self.binning == "median-variance":
             limits = {"min_size": self.min_size, "max_bins": self.max_bins}
-            given = {name: limit for name, limit in limits.items() if limit is not None}
-            return {"binning": self.binning, **given}
-        if self.binning == "sweep":
-            return {"binning": self.binning}
-        return {"binning": self.binning, "bins": self.bins}
+            own = {name: limit for name, limit in limits.items() if limit is not None}
+        return {"binning": self.binning, **own}
 
     @property
     def cell_bins(self) -> tuple[int, ...]:

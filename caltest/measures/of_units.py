@@ -49,7 +49,8 @@ class RowStatistic(BoundMeasure):
         return float(self.statistic.observed[0])
 
     def estimate(self, value: float) -> float:
-        return estimate_of(self.statistic, value)
+        found = self.statistic.estimate
+        return value if found is None else float(found(value))
 
 
 class CellStatistic(BoundCells):
@@ -74,7 +75,8 @@ class CellStatistic(BoundCells):
         return self.statistic.values(labels)[:, 0]
 
     def estimate(self, value: float) -> float:
-        return estimate_of(self.statistic, value)
+        found = self.statistic.estimate
+        return value if found is None else float(found(value))
 
     def error(self) -> float | None:
         error = self.statistic.error
@@ -144,8 +146,3 @@ class FlippedStatistic(ResidualStatistic):
         by_cluster = units.by_row, units.in_order(clusters), count
         sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
         return lambda signs: value(sums(signs))[:, 0]
-
-
-def estimate_of(statistic: Statistic, value: float) -> float:
-    """Return the calibration error that an observed value stands for."""
-    return value if statistic.estimate is None else float(statistic.estimate(value))

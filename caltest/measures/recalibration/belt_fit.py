@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 import scipy
+from numpy.polynomial.legendre import leggauss
 
 from caltest.errors import NotApplicable
 from caltest.measures.recalibration.binary_fit import (
@@ -44,7 +45,8 @@ FITTED_HERE = 1e-4  # the difference of observed and expected events that giviti
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
 STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
-POINTS = 48  # of Gauss-Legendre; the integrands are analytic
+_POINTS, _WEIGHTS = leggauss(48)  # of Gauss-Legendre on [-1, 1]; the integrands are analytic
+GAUSS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0  # on [0, 1]
 
 
 @dataclass(frozen=True)
@@ -347,17 +349,10 @@ def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Flo
     # r = sqrt(t) sin(a) makes sqrt(t - r^2) smooth up to r^2 = t; squares of the distance to the
     # upper end take away the root that the integral inside has there.
     low, high = np.arcsin(np.sqrt(cut / t)), np.arcsin(np.sqrt(np.minimum(left / t, 1.0)))
-    x, weight = _gauss()
+    x, weight = GAUSS
     angle = high[..., None] - (high - low)[..., None] * np.square(x)
     inner = _scaled_tail(t[..., None] * np.cos(angle) ** 2, steps - 1, first, cut, q)
     terms = inner * np.cos(angle) @ (2.0 * x * weight)
     integral = math.sqrt(2.0 / math.pi) * np.sqrt(t) * (high - low) * terms
     beyond = (q * math.exp(cut / 2.0)) ** (steps - 1) * scipy.special.erfcx(np.sqrt(left / 2.0))
     return np.asarray(integral + beyond)
-
-
-@cache
-def _gauss() -> tuple[Floats, Floats]:
-    """Return points and weights on [0, 1]."""
-    x, weight = np.polynomial.legendre.leggauss(POINTS)
-    return (x + 1.0) / 2.0, weight / 2.0
