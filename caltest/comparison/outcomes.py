@@ -15,11 +15,12 @@ from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold
+from caltest.checks.options import CORRECTIONS
 from caltest.comparison import scores
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
-from caltest.htests.combine import METHODS, adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
@@ -80,7 +81,7 @@ def make_calibration_tests(
     lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
     for one in lenses:
         checks.check_not_family(one.is_family, one)
-    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
     tests = None if test is None else tuple(_as_list(test, "test"))  # None: the default
     return CalibrationTests(
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),

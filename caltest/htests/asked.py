@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from caltest.checks import group_values
 from caltest.errors import NotApplicable, rows_named
 from caltest.lenses import Lens
@@ -170,12 +168,6 @@ class Plan:
     may_count: bool = False  # rows in cells: no other test is to see the same labels
     among: int = 1  # how many groups or lenses are searched for what is wrong
 
-    @property
-    def is_optional(self) -> bool:
-        """Whether it may be left out, too small for a test that has a meaning for others."""
-        has_meaning = self.tolerance is not None or self.null in (*self.measure.nulls, "cluster")
-        return self.is_one_of_many and has_meaning
-
     def instead(self, note: str, **changes: Any) -> Plan:
         """Return what takes its place, with a note on it after its own."""
         return replace(self, note="; ".join(filter(None, (self.note, note))), **changes)
@@ -193,9 +185,3 @@ class Plan:
         if variant != self.measure:
             note = f"tested by the {variant.description}: {reason}"
             yield self.instead(note, measure=variant, null="exact")
-
-
-def seeds_of_groups(seed: int, count: int) -> list[int]:
-    """Derive seeds, so that groups are resampled independently and each can be run by itself."""
-    children = np.random.SeedSequence(seed).spawn(count)
-    return [int(child.generate_state(1)[0]) for child in children]

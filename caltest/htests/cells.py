@@ -20,8 +20,8 @@ from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.chunks import BoundChunks
-from caltest.measures.gap import Gap, gap_of_cells, gap_of_sums
-from caltest.measures.outcome import Outcome, Part
+from caltest.measures.gap import gap_of_cells, gap_of_sums
+from caltest.measures.outcome import Outcome, Part, outcome_of
 from caltest.nulls.base import Draws, Replicates, resampling_pvalue
 from caltest.nulls.exact import bind_cells, exact_tests
 from caltest.numerics.labels import resample_keys
@@ -62,8 +62,8 @@ class Prepared:
     @classmethod
     def of(cls, reader: Reader, columns: Columns, asked: Asked) -> Prepared:
         """Check that the lenses of these columns can be counted."""
-        usual = resolve_lens("strong" if len(columns.classes) == 2 else "confidence")
-        chosen = asked.lenses or [usual]  # of segments
+        usual = "strong" if len(columns.classes) == 2 else "confidence"
+        chosen = asked.lenses or [resolve_lens(usual)]  # of segments
         lenses = [m for lens in chosen for m in lens.members_of(columns.classes)]
         counting = Counting(columns, tuple(lenses), asked.bins)
         counting.check()
@@ -181,15 +181,9 @@ def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answ
         if isinstance(one, NotApplicable):
             yield one
             continue
-        kind = "confidence" if plan.lens.is_confidence else "event"
-        yield Answer(
-            plan,
-            next(outcomes),
-            cells.rows,
-            gap_of_cells(cells, kind, cells.event),
-            cells,
-            counted=Counted(plan.measure, plan.lens, cells, plan.seed),
-        )
+        gap = gap_of_cells(cells, "confidence" if plan.lens.is_confidence else "event", cells.event)
+        counted = Counted(plan.measure, plan.lens, cells, plan.seed)
+        yield Answer(plan, next(outcomes), cells.rows, gap, cells, counted=counted)
 
 
 def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
@@ -277,48 +271,24 @@ class RowsByChunks(Answering):
 
     def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
         """Yield the answer to each plan: all see the same redrawn labels."""
+        B, found = asked.most_resamples, list[Outcome]()
         with Readings(self.reader, self.counting, asked.progress) as readings:
             survey = readings.survey()
             names = [str(name) for name in self.counting.columns.classes]
-            bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
-            outcomes = chunks_tests(bound, readings, survey, **asked.draws(asked.seed))
-        for plan, outcome in zip(plans, outcomes, strict=True):
-            yield Answer(plan, outcome, survey.n, _gap(survey))
-
-
-def _gap(survey: Survey) -> Gap:
-    """Measure the gap of the confidence."""
-    confidence, squares, right, both = (survey.confidence / SHARE).tolist()
-    n = survey.n
-    predicted, observed = confidence / n, right / n
-    residuals = squares - 2.0 * both + right - n * (predicted - observed) ** 2
-    return gap_of_sums(
-        "confidence", "right", n, predicted, observed, confidence - squares, residuals
-    )
-
-
-def chunks_tests(
-    bound: Sequence[tuple[Measure, BoundChunks]],
-    readings: Readings,
-    survey: Survey,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> list[Outcome]:
-    """Test measures of the same rows by labels redrawn from the predictions.
-
-    The label of a row in a resample depends on the probabilities of the row, on its number among
-    those that have the same, and on the seed. All measures see the same labels.
-    """
-    references = next(([one.references] for _, one in bound if one.references.size), [])  # the same
-    keys = np.concatenate([resample_keys(seed, n_resamples), *references])
-    make = partial(_totals, [one.make for _, one in bound], 1 + keys.size)
-    totals = readings.redraw(survey, make, keys, n_jobs)
-    return [
-        _outcome(measure, one, *one.values(some, n_resamples))
-        for (measure, one), some in zip(bound, totals, strict=True)
-    ]
+            bound = [plan.measure.bind_chunks(survey, names) for plan in plans]
+            # The keys that measures take for themselves are the same.
+            references = next(([one.references] for one in bound if one.references.size), [])
+            keys = np.concatenate([resample_keys(asked.seed, B), *references])
+            make = partial(_totals, [one.make for one in bound], 1 + keys.size)
+            totals = readings.redraw(survey, make, keys, asked.n_jobs)
+            for plan, one, some in zip(plans, bound, totals, strict=True):
+                found.append(_outcome(plan.measure, one, *one.values(some, B)))
+        confidence, squares, right, both = (survey.confidence / SHARE).tolist()
+        n, variance = survey.n, confidence - squares
+        shares = confidence / n, right / n
+        residuals = squares - 2.0 * both + right - n * (shares[0] - shares[1]) ** 2
+        gap = gap_of_sums("confidence", "right", n, *shares, variance, residuals)
+        yield from (Answer(plan, one, n, gap) for plan, one in zip(plans, found, strict=True))
 
 
 def _totals(makes: Sequence[Any], size: int) -> list[Any]:
@@ -330,13 +300,11 @@ def _outcome(
     measure: Measure, bound: BoundChunks, values: Floats, parts: tuple[Part, ...]
 ) -> Outcome:
     observed, resampled = float(values[0]), values[1:]
-    return Outcome(
-        statistic_name=measure.symbol,
-        statistic=observed,
-        pvalue=resampling_pvalue(observed, resampled, bound.scale, measure.alternative),
-        estimate=observed,
+    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
+    given = measure.symbol, observed, pvalue, "labels redrawn from the predictions", observed
+    return outcome_of(
+        *given,
         alternative=measure.alternative,
-        null_text="labels redrawn from the predictions",
         parameters={**bound.parameters, **bound.error()},
         notes=bound.notes,
         degenerate=bound.degenerate,
@@ -389,11 +357,18 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
         asked.check_arguments()
         WAYS[engine].refuse(asked)
         return source, WAYS[engine].of(*_columns(source, asked), asked)
-    if source is None or engine == "rows":
+    if (
+        source is None
+        or engine == "rows"
+        or (source.is_eager and not skips and tables.as_frame(source.native).shape[0] <= ROWS)
+    ):
         return source, None
-    if source.is_eager and not skips and tables.as_frame(source.native).shape[0] <= ROWS:
-        return source, None
-    ways = [way for way in WAYS.values() if _can(way, asked)]
+    ways = []
+    for way in WAYS.values():
+        with suppress(NotApplicable):
+            asked.check_arguments()
+            way.refuse(asked)
+            ways.append(way)
     many = bool(ways) and skips
     if ways and not skips:
         many, source = source.has_more_rows(ROWS)
@@ -413,13 +388,3 @@ def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
     """Return how the rows are read, and which columns there are."""
     reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
     return reader, reader.columns()
-
-
-def _can(way: type[Way], asked: Asked) -> bool:
-    """Tell whether none of what is asked for is refused there."""
-    try:
-        asked.check_arguments()
-        way.refuse(asked)
-    except NotApplicable:
-        return False
-    return True

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from caltest.checks.options import CORRECTIONS
 from caltest.nulls.base import pvalues_among
 from caltest.numerics.joint import TIES, step_down
 from caltest.results import HTest
 from caltest.types import Floats
 
-METHODS = CORRECTIONS
 LEAST = 1e-300  # a p-value that is 0, of labels that are impossible
 JOINT = ("exact", "cluster")  # nulls that give all rows of a table the same resamples
 
@@ -54,20 +52,15 @@ def adjusted_pvalues(pvalues: Sequence[float], correction: str | None) -> tuple[
     if method == "none":
         return np.array(pvalues), method
     if method == "holm":
-        return _holm(np.array(pvalues, dtype=float)), method
+        p = np.array(pvalues, dtype=float)
+        order, out = np.argsort(p), np.empty_like(p)
+        scaled = p[order] * np.arange(p.size, 0, -1)
+        out[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+        return out, method
     from statsmodels.stats.multitest import multipletests
 
     with np.errstate(divide="ignore"):  # Sidak's methods take log(1 - p) of p = 1
         return np.asarray(multipletests(pvalues, method=method)[1]), method
-
-
-def _holm(pvalues: Floats) -> Floats:
-    """Return Holm's step-down p-values, without the seconds that statsmodels takes to import."""
-    order = np.argsort(pvalues)
-    scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
-    out = np.empty_like(scaled)
-    out[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return out
 
 
 def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
@@ -91,7 +84,7 @@ def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
     Fisher (1932), Statistical methods for research workers, section 21.1; Pesarin, Salmaso (2010),
     Permutation tests for complex data, section 4.2 (combination of dependent tests).
     """
-    first = rows[0]
+    first, drawn = rows[0], dict[str, Any]()
     pvalues = np.array([row.pvalue for row in rows])
     replicates = [row.replicates for row in rows if row.replicates is not None]
     if len(replicates) == len(rows) and not _are_raised(rows):
@@ -101,21 +94,12 @@ def omnibus(rows: Sequence[HTest], *, n_resamples: int, seed: int) -> HTest:
         extreme = np.count_nonzero(resampled >= statistic * (1.0 - TIES))
         pvalue = (1 + extreme) / (1 + resampled.size)
         distribution = "with null distribution from the resamples"
+        drawn = {"null_distribution": resampled, "n_resamples": n_resamples, "seed": seed}
     else:
         statistic, pvalue, distribution = fisher(pvalues)
-        resampled = None
-    return test_of_all(
-        first,
-        "Fisher's X^2",
-        statistic,
-        pvalue,
-        f"Fisher's combination of the p-values of the groups, {distribution}",
-        groups=len(rows),
-        n=sum(row.n for row in rows),
-        null_distribution=resampled,
-        n_resamples=None if resampled is None else n_resamples,
-        seed=None if resampled is None else seed,
-    )
+    text = f"Fisher's combination of the p-values of the groups, {distribution}"
+    about: dict[str, Any] = {"groups": len(rows), "n": sum(row.n for row in rows), **drawn}
+    return test_of_all(first, "Fisher's X^2", statistic, pvalue, text, **about)
 
 
 def fisher(pvalues: Floats) -> tuple[float, float, str]:
@@ -124,22 +108,12 @@ def fisher(pvalues: Floats) -> tuple[float, float, str]:
 
     statistic = -2.0 * float(np.log(np.maximum(pvalues, LEAST)).sum())
     df = 2 * pvalues.size
-    return (
-        statistic,
-        float(chdtrc(df, statistic)),
-        f"chi^2 distribution with {df} degrees of freedom",
-    )
+    law = f"chi^2 distribution with {df} degrees of freedom"
+    return statistic, float(chdtrc(df, statistic)), law
 
 
 def test_of_all(
-    first: HTest,
-    name: str,
-    statistic: float,
-    pvalue: float,
-    text: str,
-    *,
-    groups: int,
-    **more: Any,
+    first: HTest, name: str, statistic: float, pvalue: float, text: str, *, groups: int, **more: Any
 ) -> HTest:
     """Return the test that the predictions are calibrated in all groups, of which one is given.
 
@@ -196,9 +170,8 @@ def pvalue_of_groups(rows: Sequence[HTest], together: Sequence[HTest]) -> float 
     if not whole or len(sizes) > 1 or _are_raised(rows):
         return None
     farthest = np.max([one.scores() for one in replicates], axis=0)
-    sums = [
-        np.append(test.statistic, values) for test, values in zip(together, resampled, strict=True)
-    ]
+    pairs = zip(together, resampled, strict=True)
+    sums = [np.append(test.statistic, values) for test, values in pairs]
     ranks = [pvalues_among(values, 1.0, "greater") for values in (farthest, *sums)]
     return float(pvalues_among(-np.min(ranks, axis=0), 1.0, "greater")[0])
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from caltest.htests.combine import test_of_all
 from caltest.measures.gap import Gap, Where, event_rows
 from caltest.measures.gap import Rows as EventRows
 from caltest.nulls.base import Replicates
@@ -167,10 +169,8 @@ class Event:
             r = self.weight * (hits - self.size * q)
             parts = [r[:, i:j] @ b[i:j] for i, j in zip(self.start, ends, strict=True)]
             found.append(np.hstack(parts) @ flat)
-        information = self.information(np.square(self.weight))
-        return np.vstack(found), np.einsum(
-            "gka,gkl,glb->ab", weights, information, weights, optimize=True
-        )
+        given = weights, self.information(np.square(self.weight)), weights
+        return np.vstack(found), np.einsum("gka,gkl,glb->ab", *given, optimize=True)
 
     @cached_property
     def points(self) -> Floats:
@@ -178,8 +178,7 @@ class Event:
         own, G = self.information(self.weight)[:, 0], np.arange(self.start.size)
         free = np.einsum("gk,gk->g", own, self.weights[G, :, 2 * G])
         mass = self.sums(self.size * self.weight)
-        points: Floats = np.maximum(own[:, 0] / np.maximum(free, LEAST) / mass, LEAST)
-        return points
+        return np.asarray(np.maximum(own[:, 0] / np.maximum(free, LEAST) / mass, LEAST))
 
     def gap(self, g: int, name: str, variance: float, count: int) -> Gap:
         """Return what is observed in a group less what the curve of the others gives there.
@@ -269,25 +268,15 @@ def difference_of(
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
     first, name = firsts[0], wording.called(str(firsts[g].group), firsts)
-    return HTest(
+    value, text = float(replicates.values[0]), f"{way} one curve of all groups"
+    about: dict[str, Any] = {"groups": len(firsts), "n": sum(row.n for row in firsts)}
+    about |= {"n_resamples": n_resamples, "seed": seed}
+    return replace(
+        test_of_all(first, "C", value, replicates.pvalue, text, **about),
         test="difference",
         method="Test that all groups have the same error at the same predictions",
-        statistic_name="C",
-        statistic=float(replicates.values[0]),
-        pvalue=replicates.pvalue,
-        estimate_name="C",
-        estimate=float(replicates.values[0]),
         null=wording.COMMON,
-        alternative="greater",
-        null_text=f"{way} one curve of all groups",
-        n=sum(row.n for row in firsts),
-        m=first.m,
-        lens=first.lens,
         claim="at the same predictions the event is as frequent in all groups",
-        data_name=first.data_name,
-        parameters={"groups": len(firsts)},
-        n_resamples=n_resamples,
-        seed=seed,
         null_distribution=replicates.values[1:],
         level=level,
         size=events[e].gap(int(g), name, float(shifts[e, 1, g]), far.size),
@@ -307,8 +296,7 @@ def _chi2(scores: Floats, covariance: Floats) -> Floats:
     """Return x' V^- x of each x, without the directions in which V is flat."""
     values, vectors = np.linalg.eigh(covariance)
     seen = values > 1e2 * FLAT * values[-1]
-    found = np.square(scores @ vectors[:, seen]) @ (1.0 / values[seen])
-    return np.asarray(found)
+    return np.asarray(np.square(scores @ vectors[:, seen]) @ (1.0 / values[seen]))
 
 
 # ---- what is compared ---------------------------------------------------------------------------
@@ -339,9 +327,7 @@ def _events(parts: Sequence[Sequence[Column]]) -> Iterator[Event]:
     for k in chosen:
         columns = [part[k][1] for part in parts]
         p = np.concatenate([rows.probs for rows in columns])
-        weight = [
-            np.ones(rows.probs.size) if rows.weight is None else rows.weight for rows in columns
-        ]
+        weight = [np.ones(len(r.probs)) if r.weight is None else r.weight for r in columns]
         codes = [  # rows of a group in which each stands for itself have signs of their own
             ~np.arange(at, at + rows.probs.size) if rows.clusters is None else rows.clusters
             for at, rows in zip(start, columns, strict=True)

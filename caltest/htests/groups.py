@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from caltest.htests.asked import Asked, Keys
+from caltest.htests.asked import Asked
 from caltest.htests.combine import adjusted_pvalues, fisher, test_of_all
 from caltest.lenses import Lens
 from caltest.measures.cells import in_words
@@ -16,7 +16,6 @@ from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.labels import resample_keys, row_hashes
-from caltest.predictions import Predictions
 from caltest.results import GroupsTest, HTest
 from caltest.results.table import ARRAYS
 from caltest.sources import ManyCells
@@ -130,7 +129,17 @@ class GroupsCall:
         varied = many.variance > 0
         excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
         observed, groups = float(excess.sum()), row_hashes(np.arange(len(many)))
-        redrawn = dispersions(_totals(many), resample_keys(seed, B), groups, self.asked.n_jobs)
+        cells, mean = many.cells, many.cells.mean
+        totals = Totals(
+            start=many.start,
+            n=cells.n,
+            expected=cells.expected,
+            mean=many.expected,
+            variance=many.variance,
+            third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
+            fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
+        )
+        redrawn = dispersions(totals, resample_keys(seed, B), groups, self.asked.n_jobs)
         extreme = np.count_nonzero(redrawn >= observed * (1.0 - TIES))
         return observed, (1 + extreme) / (1 + B)
 
@@ -138,20 +147,30 @@ class GroupsCall:
         asked, lens = self.asked, self.lens
         key, measure = asked.measures[0]
         wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
-        draws: dict[str, Any] = {"n_resamples": wanted, "seed": asked.seed, "n_jobs": asked.n_jobs}
+        draws = {**asked.draws(asked.seed), "n_resamples": wanted}
         bound = measure.bind_groups(many)
         pvalues, values = bound.pvalues(**draws), bound.values(asked.n_jobs)
-        notes, nearest = list(_notes(many, bound)), measure.few_rows()
-        if bound.blind.any() and nearest != measure:
+        cells, notes, nearest = many.cells, list[str](), measure.few_rows()
+        never, surely = cells.most == 0.0, cells.least == 1.0
+        wrong = int(cells.events[never].sum() + (cells.n - cells.events)[surely].sum())
+        if wrong:
+            notes.append(
+                f"{wrong} labels have probability 0: that alone contradicts the predictions"
+            )
+        blind = np.count_nonzero(bound.blind)
+        if blind and nearest == measure:
+            cannot = "the statistic cannot vary: p = 1, unless a label is impossible"
+            notes.append(f"in {blind:,} groups {cannot}")
+        elif blind:
             few = nearest.bind_groups(many.some(bound.blind))
             values, pvalues = values.copy(), pvalues.copy()
             pvalues[bound.blind], values[bound.blind] = few.pvalues(**draws), few.values()
-            count = np.count_nonzero(bound.blind)
-            notes[-1] = f"{count:,} groups have too few rows: tested by the {nearest.description}"
+            few_rows = f"{blind:,} groups have too few rows"
+            notes.append(f"{few_rows}: tested by the {nearest.description}")
         low, high = limits_of_groups(many)
         adjusted, name = adjusted_pvalues(pvalues, asked.correction)  # type: ignore[arg-type]
-        counted = {"cells": len(many.cells), "error by cells": in_words(bound.error, bound.caution)}
-        n, events, expected = many.n, many.events, many.expected
+        counted = {"cells": len(cells), "error by cells": in_words(bound.error, bound.caution)}
+        n, kind = many.n, "confidence" if lens.is_confidence else "event"
         row = HTest(
             test=key,
             method=f"Exact test of calibration: {measure.title}",
@@ -171,11 +190,7 @@ class GroupsCall:
             parameters={**bound.parameters, **(counted if many.rows is None else {})},
             seed=asked.seed,
             level=asked.level,
-            size=gap_of_cells(
-                many.cells.between(*many.start[:2].tolist()),
-                "confidence" if lens.is_confidence else "event",
-                many.cells.event,
-            ),
+            size=gap_of_cells(cells.between(*many.start[:2].tolist()), kind, cells.event),
         )
         found = GroupsTest(
             correction=None if name == "none" else name,
@@ -185,8 +200,8 @@ class GroupsCall:
             by=many.columns,
             values=many.values,
             sizes=n,
-            events=events,
-            predicted=expected / n,
+            events=many.events,
+            predicted=many.expected / n,
             low=low,
             high=high,
             deviation=np.sqrt(many.variance) / n,
@@ -221,44 +236,3 @@ def in_one_pass(groups: int, asked: Asked, *, events: int, weighted: bool) -> bo
     measure = asked.measures[0][1]
     is_exact = (asked.null or measure.nulls[0]) == "exact" and asked.tolerance is None
     return is_exact and asked.n_resamples is not None and measure.offers("bind_groups")
-
-
-def rows_in_one_pass(predictions: Predictions, keys: Keys, asked: Asked) -> GroupsTest | None:
-    """Test very many groups of rows in memory; None where they are tested one after the other."""
-    lens, groups = asked.lenses[0], predictions.groups
-    one_event = lens.is_confidence or (predictions.m == 2 and str(lens) == "strong")
-    if groups is None or not one_event or len(asked.lenses) > 1 or predictions.has_dependence:
-        return None
-    weighted = predictions.sample_weight is not None
-    if not in_one_pass(np.unique(groups).size, asked, events=1, weighted=weighted):
-        return None
-    many = ManyCells.of_rows(lens(predictions), *keys, asked.bins)
-    call = GroupsCall(asked, lens, predictions.m, predictions.source)
-    result = call.disjoint(many)
-    if asked.progress is not None:
-        asked.progress(len(many), len(many))
-    return result
-
-
-def _totals(many: ManyCells) -> Totals:
-    cells, mean = many.cells, many.cells.mean
-    return Totals(
-        start=many.start,
-        n=cells.n,
-        expected=cells.expected,
-        mean=many.expected,
-        variance=many.variance,
-        third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
-        fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
-    )
-
-
-def _notes(many: ManyCells, bound: BoundGroups) -> Iterator[str]:
-    cells = many.cells
-    never, surely = cells.most == 0.0, cells.least == 1.0
-    wrong = int(cells.events[never].sum() + (cells.n - cells.events)[surely].sum())
-    if wrong:
-        yield f"{wrong} labels have probability 0: that alone contradicts the predictions"
-    blind = int(np.count_nonzero(bound.blind))
-    if blind:
-        yield f"in {blind:,} groups the statistic cannot vary: p = 1, unless a label is impossible"

@@ -37,10 +37,7 @@ def run_segments(
     given: ModelData,
     lens: Any,
     options: Mapping[str, Any],
-    *,
-    n_resamples: Any,
-    rng: object,
-    **settings: Any,
+    settings: Mapping[str, Any],
 ) -> SegmentsTest | GroupsTest:
     """Test segments; where rows are counted in cells, as groups of margins of these.
 
@@ -54,19 +51,16 @@ def run_segments(
         None for the usual one.
     options : Mapping
         Those of `test_segments`.
-    n_resamples : int
-        As for `test_calibration`.
-    rng : None, int, Generator or SeedSequence
-        As for `test_calibration`.
-    **settings
-        As for `test_calibration`: n_jobs, level, on_error and progress.
+    settings : Mapping
+        As for `test_calibration`: n_resamples, rng, n_jobs, level, on_error and progress.
 
     Raises
     ------
     NotApplicable
         If cells are asked for and segments are no columns of the data.
     """
-    names, seed = as_columns(given.by), checks.check_seed(rng)
+    names, own = as_columns(given.by), dict(settings)
+    n_resamples, seed = own.pop("n_resamples"), checks.check_seed(own.pop("rng"))
     asked = Asked(
         given=replace(given, features=None, by=list(names)),
         measures=[(TEST, REGISTRY[TEST]())],
@@ -74,7 +68,7 @@ def run_segments(
         correction="holm",
         n_resamples=1,  # nothing is redrawn
         seed=seed,
-        **settings,
+        **own,
     )
     checks.check_choice(engine, ENGINES, "engine")
     if engine == "cells" and not names:
@@ -89,11 +83,11 @@ def run_segments(
         may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
         with suppress(*[NotApplicable] if may_need_rows else []):
             return test_margins(prepared, asked, **options)
-    settings.pop("on_error")
-    own = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **settings, **options)
+    own.pop("on_error")
+    every = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **own, **options)
     rows = given if source is None else replace(given, model=None, data=source.table())
     with rows_named(None if source is None else source.place):
-        return run_given(replace(rows, by=None), given.by, own)
+        return run_given(replace(rows, by=None), given.by, every)
 
 
 def test_margins(
@@ -129,11 +123,18 @@ def test_margins(
         checks.check_integer(value, name, minimum=2)
     counting = prepared.counting
     table = prepared.reader.count(counting)
-    _check_categories(table, counting.columns.by, bins)
+    for k, name in enumerate(counting.columns.by):
+        values = table[f"g{k}"]
+        if values.dtype.is_numeric() and values.n_unique() > bins:
+            raise NotApplicable(
+                f"the column {name!r} has {values.n_unique()} numbers, more than {bins}, and cells "
+                "are counted by values",
+                "add a column of its parts to the data, pass bins=, or use engine='rows'",
+            )
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
-    left_out = prepared.reader.left_out.notes()
-    lens, m = counting.lenses[0], len(counting.columns.classes)
-    call = GroupsCall(asked, lens, m, prepared.reader.source.name, left_out)
+    reader, m = prepared.reader, len(counting.columns.classes)
+    notes = reader.left_out.notes()
+    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, notes)
     result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"
@@ -142,18 +143,6 @@ def test_margins(
 
 
 test_margins.__test__ = False  # type: ignore[attr-defined]  # no test of pytest
-
-
-def _check_categories(table: pl.DataFrame, columns: tuple[str, ...], bins: int) -> None:
-    """Raise NotApplicable where a number had to be cut at quantiles."""
-    for k, name in enumerate(columns):
-        values = table[f"g{k}"]
-        if values.dtype.is_numeric() and values.n_unique() > bins:
-            raise NotApplicable(
-                f"the column {name!r} has {values.n_unique()} numbers, more than {bins}, and cells "
-                "are counted by values",
-                "add a column of its parts to the data, pass bins=, or use engine='rows'",
-            )
 
 
 def _margins(
@@ -166,19 +155,10 @@ def _margins(
         for some in combinations(range(len(columns)), d):
             many = counting.margin(table, some).among(columns)
             sizes |= zip(many.values, many.n.tolist(), strict=True)
-            kept = np.array([_is_own(key, sizes, min_size) for key in many.values])
-            if kept.any():
-                yield many.some(kept)
-
-
-def _is_own(key: tuple[object, ...], sizes: Mapping[tuple[object, ...], int], least: int) -> bool:
-    """Tell whether a segment has enough rows, and fewer than any with a condition less."""
-    n, parents = sizes[key], list(_parents(key))
-    return not parents or (n >= least and all(n < sizes[parent] for parent in parents))
-
-
-def _parents(key: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
-    """Yield what has a condition less."""
-    for k, value in enumerate(key):
-        if value is not None:
-            yield (*key[:k], None, *key[k + 1 :])
+            kept = []
+            for key in many.values:
+                places = [k for k, value in enumerate(key) if value is not None]
+                above = [sizes[(*key[:k], None, *key[k + 1 :])] for k in places]
+                kept.append(not above or min_size <= sizes[key] < min(above))
+            if any(kept):
+                yield many.some(np.array(kept))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -17,7 +17,6 @@ from caltest.htests.named import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts
-from caltest.measures.outcome import Outcome
 from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
 from caltest.results import HTest, HTestTable
@@ -26,6 +25,7 @@ from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
+NAME = "master scale"
 LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
 INDEPENDENT = "the tests of all groups assume independent defaults"
 
@@ -36,14 +36,6 @@ def check_default_rates(pd: object, name: str = "pd") -> Floats:
     fine = (values >= 0) & (values <= 1)
     remedy = "pass probabilities; divide per cent by 100"
     return read_only(_all_fine(values, fine, f"{name} must lie in [0, 1]", remedy))
-
-
-def check_no_column_names(columns: Mapping[str, object]) -> None:
-    """Check that values are given where there is no data frame that column names could be of."""
-    for name, values in columns.items():
-        if isinstance(values, str):
-            rule = f"{name} must be values where there is no data frame"
-            raise invalid(rule, shown(values), "pass data=, the data frame with that column")
 
 
 def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes:
@@ -65,16 +57,6 @@ def _all_fine(values: AnyArray, fine: Flags, rule: str, remedy: str) -> AnyArray
         row = int(fine.argmin())
         raise invalid(rule, f"{values[row]:.8g} at grade {row}", remedy)
     return values
-
-
-def check_not_more_defaults(defaults: Codes, n: Codes) -> None:
-    """Check that no grade has more defaults than obligors."""
-    bad = defaults > n
-    if bad.any():
-        row = int(bad.argmax())
-        got = f"{defaults[row]} of {n[row]} at grade {row}"
-        remedy = "swap the two if defaults and n were exchanged"
-        raise invalid("defaults must not exceed n", got, remedy)
 
 
 def check_grades(grades: object, size: int, name: str = "grades") -> list[object]:
@@ -105,7 +87,6 @@ class Scale:
     pd: Floats
     defaults: Ints
     n: Ints
-    name: str
 
 
 def test_master_scale(
@@ -228,10 +209,12 @@ test_master_scale.__test__ = False  # type: ignore[attr-defined]
 
 
 def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> Scale:
-    name = "master scale"
     given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
     if data is None:
-        check_no_column_names(given)
+        for key, values in given.items():
+            if isinstance(values, str):
+                rule = f"{key} must be values where there is no data frame"
+                raise invalid(rule, shown(values), "pass data=, the data frame with that column")
     else:
         table = tables.table_of_frame(data)
         pd, defaults, n, grades = (
@@ -240,15 +223,18 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
     rates = check_default_rates(pd)
     counts = check_counts(n, rates.size, "n", minimum=1)
     events = check_counts(defaults, rates.size, "defaults", minimum=0)
-    check_not_more_defaults(events, counts)
-    return Scale(check_grades(grades, rates.size), rates, events, counts, name)
+    bad = events > counts
+    if bad.any():
+        row = int(bad.argmax())
+        got = f"{events[row]} of {counts[row]} at grade {row}"
+        remedy = "swap the two if defaults and n were exchanged"
+        raise invalid("defaults must not exceed n", got, remedy)
+    return Scale(check_grades(grades, rates.size), rates, events, counts)
 
 
 def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> Iterator[HTest]:
-    columns = zip(
-        scale.grades, scale.pd.tolist(), scale.defaults.tolist(), scale.n.tolist(), strict=True
-    )
-    for grade, pd, d, n in columns:
+    columns = (column.tolist() for column in (scale.pd, scale.defaults, scale.n))
+    for grade, pd, d, n in zip(scale.grades, *columns, strict=True):
         for name, measure in measures.items():
             outcome = measure.outcome_of_counts(d, n, pd)
             for message in outcome.degenerate:
@@ -265,7 +251,7 @@ def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> It
                 m=2,
                 lens="strong",
                 claim=f"each obligor of the grade defaults with probability {pd:.4g}",
-                data_name=scale.name,
+                data_name=NAME,
                 level=level,
                 group=grade,
                 counts=GradeCounts(measure, d, n),
@@ -287,24 +273,20 @@ def _portfolio(
             notes.append(f"{name} is left out: {error}")
         else:
             notes += outcome.notes
-            tests.append(_together(scale, name, measure, outcome, level))
+            # Its notes are those of the table.
+            whole = replace(outcome, parameters={"grades": len(scale.grades)}, notes=())
+            test = HTest.from_outcome(
+                whole,
+                test=name,
+                method=f"Asymptotic test of calibration of all grades: {measure.description}",
+                estimate_name=outcome.statistic_name,
+                null="asymptotic",
+                n=int(scale.n.sum()),
+                m=2,
+                lens="strong",
+                claim="in every grade each obligor defaults with the probability of the grade",
+                data_name=NAME,
+                level=level,
+            )
+            tests.append(test)
     return tuple(tests), tuple(notes)
-
-
-def _together(
-    scale: Scale, test: str, measure: Measure, outcome: Outcome, level: float | None
-) -> HTest:
-    return HTest.from_outcome(
-        # Its notes are those of the table.
-        replace(outcome, parameters={"grades": len(scale.grades)}, notes=()),
-        test=test,
-        method=f"Asymptotic test of calibration of all grades: {measure.description}",
-        estimate_name=outcome.statistic_name,
-        null="asymptotic",
-        n=int(scale.n.sum()),
-        m=2,
-        lens="strong",
-        claim="in every grade each obligor defaults with the probability of the grade",
-        data_name=scale.name,
-        level=level,
-    )

@@ -70,14 +70,12 @@ def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object])
             known = sorted({name for test in tests.values() for name in test.options})
             takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
             remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
-            remedy += f", or name a test that takes it, such as {takes!r}" if takes else ""
+            also = f", or name a test that takes it, such as {takes!r}" if takes else ""
             near = did_you_mean(name, [*known, *names_of(Reading), *ARGUMENTS])
             if near and name not in names_of(Reading):
-                remedy = (
-                    f"{near}, or name a test that takes it, such as {takes!r}" if takes else near
-                )
+                remedy = near
             rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
-            raise invalid(rule, repr(name), remedy)
+            raise invalid(rule, repr(name), remedy + also)
 
 
 REGISTRY: dict[str, NamedTest] = {

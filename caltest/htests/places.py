@@ -158,7 +158,9 @@ class Search(ABC):
                 continue
             aspect, ends = self.aspects[owner[q]], (int(first[q]), int(stop[q]))
             rows, where = aspect.inside(*ends), aspect.between(*ends)
-            if any(_overlap(rows, where, *other) for other in taken):
+            # Classes as a whole share all rows.
+            others = (one for one, other in taken if not (where.is_class and other.is_class))
+            if any((rows & one).any() for one in others):
                 continue
             gap = self.gap(where, rows).at(confidence)
             if gap.is_clear:
@@ -170,9 +172,8 @@ class Search(ABC):
     def _ranges(self) -> tuple[Ints, Ints, Ints]:
         """Return first part, the part after the last, and aspect of the candidates."""
         pairs = [np.array(np.triu_indices(one.ends.size + 2, 1)) for one in self.aspects]
-        first, stop = np.concatenate(
-            [pair + one.start for pair, one in zip(pairs, self.aspects, strict=True)], axis=1
-        )
+        moved = [pair + one.start for pair, one in zip(pairs, self.aspects, strict=True)]
+        first, stop = np.concatenate(moved, axis=1)
         owner = np.repeat(np.arange(len(pairs)), [pair.shape[1] for pair in pairs])
         rows, mass = over(np.stack([self.rows, self.mass]), first, stop)
         kept = (rows >= FEWEST) & (mass > ROUNDING * self.mass.sum())
@@ -210,11 +211,6 @@ def over(values: Floats, first: Ints, stop: Ints) -> Floats:
     """Return the sums of values (B, K) over ranges of parts, (B, Q)."""
     partial = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
     return np.asarray(partial[:, stop] - partial[:, first])
-
-
-def _overlap(rows: Flags, where: Where, others: Flags, other: Where) -> bool:
-    """Tell whether two places share rows; two whole classes may."""
-    return not (where.is_class and other.is_class) and bool((rows & others).any())
 
 
 class RowSearch(Search):
@@ -270,11 +266,8 @@ class RowSearch(Search):
         yield none
         is_small = probs.size <= LARGEST
         parts = int(np.clip(math.sqrt(2 * RANGES / m), 1, CLASS_PARTS)) if is_small else 1
-        cut = [
-            self._cut(Where(event=name), p, parts)
-            for name, p in zip(self.names, probs.T, strict=True)
-        ]
-        yield np.stack(cut, axis=1)
+        each = zip(self.names, probs.T, strict=True)
+        yield np.stack([self._cut(Where(event=name), p, parts) for name, p in each], axis=1)
         if not (self.pairs and is_small):
             return
         predicted, row = np.unique(top, return_inverse=True)

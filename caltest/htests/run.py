@@ -199,30 +199,41 @@ def test_calibration(
     True
     """
     columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
-    engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
-    progress = how.get("progress")
-    given = ModelData(model, data, y, by=by, **columns, **rows)
-    settings: dict[str, Any] = {
-        "n_resamples": n_resamples,
-        "rng": rng,
-        "n_jobs": n_jobs,
-        "level": level,
-        "on_error": on_error,
-        "progress": progress,
-    }
-    own: dict[str, Any] = {
-        "null": null,
-        "tolerance": tolerance,
-        "equivalence": equivalence,
-        "correction": correction,
-    }
+    given, engine = ModelData(model, data, y, by=by, **columns, **rows), how.get("engine", "auto")
+    settings: dict[str, Any] = {"n_jobs": n_jobs, "progress": how.get("progress")}
+    settings["on_error"] = how.get("on_error", "raise")
     if segments is not None:
-        own_rows = {name: getattr(given, name) for name in ("cluster", "time", "lag")}
-        weight = {"sample_weight": given.sample_weight}
-        check_for_segments(lens, options, test=test, by=by, **own, **own_rows, **weight)
-        return run_segments(engine, replace(given, by=segments), lens, options, **settings)
-    may_count = {"may_count": engine != "rows"}
-    asked = asked_of(given, test, lens, options, **own, **settings, **may_count)
+        own: dict[str, Any] = {"test": test, "by": by, "null": null, "tolerance": tolerance}
+        own |= {"equivalence": equivalence, "correction": correction}
+        names = "cluster", "time", "lag", "sample_weight"
+        of_rows = {name: getattr(given, name) for name in names}
+        check_for_segments(lens, options, **own, **of_rows)
+        settings |= {"n_resamples": n_resamples, "rng": rng, "level": level}
+        return run_segments(engine, replace(given, by=segments), lens, options, settings)
+    drawn = checks.check_resamples(n_resamples)
+    level = None if level is None else checks.check_level(level)
+    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    checks.check_jobs(n_jobs)
+    bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
+    if bound is not None:
+        checks.check_fixed_resamples(n_resamples, "a tolerance")
+    seed = checks.check_seed(rng)
+    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
+    asked = Asked(
+        given=given,
+        measures=measures,
+        lenses=[resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")],
+        n_resamples=drawn,
+        seed=seed,
+        correction=correction,
+        null=null,
+        tolerance=None if bound is None else Tolerance(bound, equivalence),
+        level=level,
+        may_count=engine != "rows",
+        note=note,
+        is_default=test is None and not note,
+        **settings,
+    )
     source, way = choose(engine, asked)
     if way is not None:
         return way.run(asked)
@@ -234,43 +245,6 @@ def test_calibration(
 test_calibration.__test__ = False  # type: ignore[attr-defined]
 
 
-def asked_of(
-    given: ModelData,
-    test: Any,
-    lens: Any,
-    options: Mapping[str, Any],
-    *,
-    n_resamples: int | str,
-    rng: object,
-    tolerance: float | None,
-    equivalence: bool,
-    **settings: Any,
-) -> Asked:
-    """Check what is asked of tests; the arguments are those of `test_calibration`."""
-    fixed, null = checks.check_resamples(n_resamples), settings["null"]
-    if settings["level"] is not None:
-        settings["level"] = checks.check_level(settings["level"])
-    correction = settings["correction"]
-    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
-    checks.check_jobs(settings["n_jobs"])
-    bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
-    if bound is not None:
-        checks.check_fixed_resamples(n_resamples, "a tolerance")
-    seed = checks.check_seed(rng)
-    measures, note = resolve_tests(test, options, null=null, tolerance=bound)
-    return Asked(
-        given=given,
-        measures=measures,
-        lenses=[resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")],
-        tolerance=None if bound is None else Tolerance(bound, equivalence),
-        n_resamples=fixed,
-        seed=seed,
-        note=note,
-        is_default=test is None and not note,
-        **settings,
-    )
-
-
 def check_for_segments(lens: object, options: Mapping[str, object], **others: object) -> None:
     """Check that nothing is asked of segments that their test has not; the others have no value."""
     for name, default in (("null", "exact"), ("equivalence", False), ("correction", "joint")):
@@ -280,9 +254,8 @@ def check_for_segments(lens: object, options: Mapping[str, object], **others: ob
     own = "on segments, which have statistics, an exact null and a joint adjustment of their own"
     checks.check_unused(own, **others)
     if isinstance(lens, list | tuple):
-        raise invalid(
-            "lens must be a single one for segments", shown(lens), "ask for each by itself"
-        )
+        rule = "lens must be a single one for segments"
+        raise invalid(rule, shown(lens), "ask for each by itself")
     for name in options:
         checks.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
@@ -298,16 +271,10 @@ def resolve_tests(
     """Return key and measure of every test that was asked for, and a note on the default."""
     asked = _beyond_default(options, null, tolerance) if test is None else ""
     note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
-    tests = (
-        [INSTEAD if asked else DEFAULT]
-        if test is None
-        else [*map(measure_of, _as_list(test, "test"))]
-    )
-    named = {
-        t: REGISTRY[checks.check_choice(t, REGISTRY, "test")]
-        for t in tests
-        if not isinstance(t, Measure)
-    }
+    default = INSTEAD if asked else DEFAULT
+    tests = [*map(measure_of, _as_list(default if test is None else test, "test"))]
+    keys = [t for t in tests if not isinstance(t, Measure)]
+    named = {t: REGISTRY[checks.check_choice(t, REGISTRY, "test")] for t in keys}
     check_options(named, options)
     return [
         (t.key, t) if isinstance(t, Measure) else (t, named[t].with_options(options)) for t in tests

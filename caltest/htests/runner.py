@@ -13,10 +13,10 @@ import numpy as np
 from caltest import checks
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests.asked import Asked, Keys, Plan, seeds_of_groups
+from caltest.htests.asked import Asked, Keys, Plan
 from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
 from caltest.htests.difference import difference_of
-from caltest.htests.groups import rows_in_one_pass
+from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
@@ -31,9 +31,8 @@ from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
 from caltest.results.evidence import Counted, Evidence
-from caltest.sources import Cells
+from caltest.sources import Cells, ManyCells
 
-EXACT = "exact"
 MOST = 9999  # resamples of the test of a difference, where their number is adaptive
 TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
 SPREAD = (
@@ -107,7 +106,32 @@ class Answering(ABC):
 
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked: a table where there are several."""
-        rows, left_out = _run_all(self, self.plans(asked), asked)
+        plans = self.plans(asked)
+        rows: list[Row] = []
+        left_out: list[str] = []
+        reason: NotApplicable | None = None  # of one that has weights
+        told: set[object] = set()
+        answers = zip(plans, self.answers(plans, asked), strict=True)
+        for done, (plan, answer) in enumerate(answers, start=1):
+            if isinstance(answer, NotApplicable):
+                is_weightless = isinstance(answer, Weightless)
+                reason = reason if is_weightless else answer
+                has_meaning = plan.tolerance or plan.null in (*plan.measure.nulls, "cluster")
+                is_optional = is_weightless or (plan.is_one_of_many and has_meaning)
+                if not is_optional or len(left_out) + 1 == len(plans):
+                    raise reason or answer from None
+                group = "" if plan.group is None else f"group {plan.group!r}, "
+                where = f"{plan.test} under {group}lens {plan.lens}"
+                left_out.append(f"{where} is left out of the table: {answer}")
+                warn_caller(left_out[-1], DegenerateDataWarning)
+            else:
+                for text in answer.outcome.degenerate:
+                    if (key := (plan.group, str(plan.lens), text)) not in told:
+                        warn_caller(text, DegenerateDataWarning)
+                    told.add(key)
+                rows.append((answer.plan, _result(self, answer, asked)))
+            if self.tells_tests and asked.progress is not None:
+                asked.progress(done, len(plans))
         several = len(asked.measures) * len(asked.lenses) > 1 or self.grouped
         if not several and not asked.lenses[0].is_family:
             return rows[0][1]
@@ -116,7 +140,10 @@ class Answering(ABC):
     def plans(self, asked: Asked) -> list[Plan]:
         """Return the tests: by group, test and lens."""
         parts = self.parts(asked)
-        seeds = seeds_of_groups(asked.seed, len(parts)) if self.grouped else [asked.seed]
+        seeds = [asked.seed]
+        if self.grouped:
+            children = np.random.SeedSequence(asked.seed).spawn(len(parts))
+            seeds = [int(child.generate_state(1)[0]) for child in children]
         return [
             Plan(
                 test=key,
@@ -141,7 +168,7 @@ class Answering(ABC):
 
     def null_of(self, measure: Measure, part: Any, asked: Asked) -> str:
         """Return the null of a measure: the exact one, where rows are not in memory."""
-        return EXACT
+        return "exact"
 
     @abstractmethod
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
@@ -158,38 +185,6 @@ class Answering(ABC):
     def apart(self, plans: Sequence[Plan]) -> str:
         """Say why the tests do not see the same resamples; empty where they do."""
         return ""
-
-
-def _run_all(source: Answering, plans: Sequence[Plan], asked: Asked) -> tuple[list[Row], list[str]]:
-    """Return the results of all plans, and notes on those that are left out."""
-    rows: list[Row] = []
-    left_out: list[str] = []
-    reason: NotApplicable | None = None  # of one that has weights
-    told: set[object] = set()
-    answers = zip(plans, source.answers(plans, asked), strict=True)
-    for done, (plan, answer) in enumerate(answers, start=1):
-        if isinstance(answer, NotApplicable):
-            is_weightless = isinstance(answer, Weightless)
-            reason = reason if is_weightless else answer
-            if not (is_weightless or plan.is_optional) or len(left_out) + 1 == len(plans):
-                raise reason or answer from None
-            left_out.append(_left_out(plan, answer))
-            warn_caller(left_out[-1], DegenerateDataWarning)
-        else:
-            for text in answer.outcome.degenerate:
-                if (key := (plan.group, str(plan.lens), text)) not in told:
-                    warn_caller(text, DegenerateDataWarning)
-                told.add(key)
-            rows.append((answer.plan, _result(source, answer, asked)))
-        if source.tells_tests and asked.progress is not None:
-            asked.progress(done, len(plans))
-    return rows, left_out
-
-
-def _left_out(plan: Plan, error: NotApplicable) -> str:
-    """Say that a class or group is too small for a test."""
-    where = f"lens {plan.lens}" if plan.group is None else f"group {plan.group!r}, lens {plan.lens}"
-    return f"{plan.test} under {where} is left out of the table: {error}"
 
 
 def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
@@ -217,22 +212,27 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         evidence=answer.evidence,
         counted=answer.counted,
     )
-    more = (*source.left_out, *_weights_in_words(plan, asked))
-    if more:
-        whole = replace(whole, notes=(*whole.notes, *more))
-    if not answer.outcome.parts:
-        return whole
-    search = {"among": plan.among, "n_resamples": asked.most_resamples, "seed": plan.seed}
-    return _with_parts(whole, answer.outcome.parts, answer.searched, **search)
-
-
-def _weights_in_words(plan: Plan, asked: Asked) -> Iterator[str]:
-    """Yield that rows have weights, and as how many of equal weight all of them count."""
     weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
+    more = list(source.left_out)
     if weight is not None:
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
         told = f" ({name})" if isinstance(name, str) else ""
-        yield f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}"
+        more.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
+    if more:
+        whole = replace(whole, notes=(*whole.notes, *more))
+    parts = answer.outcome.parts
+    places: tuple[Gap, ...] = ()
+    if not parts:
+        return whole
+    if answer.searched is not None and whole.pvalue <= (asked.level or NAMED):
+        search: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "among": plan.among}
+        search |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "level": asked.level}
+        places = find_places(answer.searched, **search)
+    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
+    finding = loud[0].finding if loud else ""
+    if loud and not loud[0].in_words:
+        finding = wording.wrong_in_words(places[0])
+    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 
 def _table(
@@ -243,9 +243,18 @@ def _table(
     spread = source.spread(plans)
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
-    together = () if spread else tuple(_omnibus_tests(found, asked))
+    draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
+    together: list[HTest] = []
+    members: dict[tuple[int, str], list[Row]] = {}
+    for plan, row in found if not spread else ():
+        if plan.group is not None and plan.tolerance is None:
+            members.setdefault((plan.number, str(plan.lens)), []).append((plan, row))
+    for some in members.values():
+        if len(some) > 1:
+            some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
+            together.append(omnibus([row for _, row in some], **draws))
     adjusted, name = adjusted_rows(rows, correction)
-    draws = {"n_resamples": min(asked.most_resamples, MOST), "seed": asked.seed}
+    draws["n_resamples"] = min(asked.most_resamples, MOST)
     is_tested = source.grouped and asked.tolerance is None
     names, keys = source.keys or ((), {})
     return HTestTable(
@@ -255,52 +264,12 @@ def _table(
         library=asked.given.library,
         level=asked.level,
         notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
-        omnibus=together,
+        omnibus=tuple(together),
         together=pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
         by=names or None,
         values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,
     )
-
-
-def _omnibus_tests(rows: Sequence[Row], asked: Asked) -> Iterator[HTest]:
-    """Yield the test of all groups together for each test and lens that two groups have."""
-    together: dict[tuple[int, str], list[Row]] = {}
-    for plan, row in rows:
-        if plan.group is not None and plan.tolerance is None:
-            together.setdefault((plan.number, str(plan.lens)), []).append((plan, row))
-    draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
-    for members in together.values():
-        if len(members) > 1:
-            members.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            yield omnibus([row for _, row in members], **draws)
-
-
-def _with_parts(
-    whole: HTest, parts: Sequence[Part], seen: Predictions | Cells | None, **search: Any
-) -> HTest:
-    """Add the statistics that a test combines, what they found, and where it is, if it rejects.
-
-    Parameters
-    ----------
-    whole : HTest
-        Without them.
-    parts : sequence of Part
-        The most extreme first.
-    seen : Predictions or Cells, optional
-        What the test saw, to be searched for places; None where no rows are kept.
-    **search
-        Of `find_places`: among, n_resamples and seed.
-    """
-    places: tuple[Gap, ...] = ()
-    if seen is not None and whole.pvalue <= (NAMED if whole.level is None else whole.level):
-        search |= {"lens": whole.lens, "group": whole.group, "level": whole.level}
-        places = find_places(seen, **search)
-    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
-    finding = loud[0].finding if loud else ""
-    if loud and not loud[0].in_words:
-        finding = wording.wrong_in_words(places[0])
-    return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 
 
 def _components(whole: HTest, parts: Sequence[Part]) -> HTestTable:
@@ -354,8 +323,18 @@ class RowsInMemory(Answering):
 
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked; of very many groups in one pass."""
-        found = self.keys and rows_in_one_pass(self.predictions, self.keys, asked)
-        return found or super().run(asked)
+        data, lens, asks_one = self.predictions, asked.lenses[0], len(asked.lenses) == 1
+        one_event = lens.is_confidence or (data.m == 2 and str(lens) == "strong")
+        if self.keys and data.groups is not None and one_event and asks_one:
+            groups, weighted = np.unique(data.groups).size, data.sample_weight is not None
+            passes = in_one_pass(groups, asked, events=1, weighted=weighted)
+            if passes and not data.has_dependence:
+                many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)
+                result = GroupsCall(asked, lens, data.m, data.source).disjoint(many)
+                if asked.progress is not None:
+                    asked.progress(len(many), len(many))
+                return result
+        return super().run(asked)
 
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the predictions before the lens."""
@@ -393,7 +372,9 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     """Run a plan; in a group that is too small for it, the nearest one that is defined."""
     weight = plan.predictions.sample_weight
     if weight is not None and not weight.all():
-        _check_weights(plan)
+        shown = plan.lens(plan.predictions).sample_weight
+        if shown is not None and not shown.any():
+            raise Weightless("all rows have the weight 0", "give some a positive weight")
     B, n_jobs = asked.most_resamples, asked.n_jobs
     try:
         seen, outcome = run_plan(plan, n_resamples=B, n_jobs=n_jobs)
@@ -410,13 +391,6 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     if seen.m > 2 or plan.lens.is_confidence:
         about = ("confidence", "right")
     return Answer(plan, outcome, seen.n, gap_of(event_rows(seen), *about), seen, evidence)
-
-
-def _check_weights(plan: Plan) -> None:
-    """Raise Weightless where all weights of the rows that the lens leaves are 0."""
-    seen = plan.lens(plan.predictions).sample_weight
-    if seen is not None and not seen.any():
-        raise Weightless("all rows have the weight 0", "give some a positive weight")
 
 
 def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from caltest.measures.of_units import (
     CellStatistic,
     FlippedStatistic,
     RowStatistic,
-    gaps_of_rows,
-    mean_gap_table,
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
+from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells, ManyCells
-from caltest.types import Floats
+from caltest.types import Floats, SmallInts
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 
 if TYPE_CHECKING:
@@ -107,8 +106,7 @@ def keys_by_cells() -> tuple[str, ...]:
 def side_of(test: str, alternative: str) -> str:
     """Return what a test looks for, where it looks for one direction of an error only."""
     kinds = (kind for kind in REGISTRY.values() if test in kind.declared_tests())
-    kind = next(kinds, None)
-    return "" if kind is None else kind.sides.get(alternative, "")
+    return next((kind.sides.get(alternative, "") for kind in kinds), "")
 
 
 class Measure(ABC):
@@ -135,6 +133,8 @@ class Measure(ABC):
     )
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells", "groups", "clusters")  # see `takes`
+    drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
+    convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
 
     @classmethod
     def offers(cls, capability: str) -> bool:
@@ -247,9 +247,7 @@ class Measure(ABC):
     outcome_of_counts: ClassVar[Callable[..., Outcome]] = declining("outcome_of_counts")
     outcome_of_grades: ClassVar[Callable[..., Outcome]] = declining("outcome_of_grades")
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
             return [FlippedStatistic(self.statistic(RowUnits(predictions)))]
@@ -319,7 +317,20 @@ class Measure(ABC):
         if self.offers("statistic"):
             found = self.statistic(RowUnits(predictions))
             if found.norm is not None:
-                return gaps_of_rows(found.units, found.norm)
+                norm, residuals, mass = (
+                    found.norm,
+                    found.units.residuals,
+                    np.array(found.units.mass),
+                )
+
+                def vector(rows: SmallInts) -> Floats:
+                    counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
+                    return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
+
+                def length(gaps: Floats) -> float:
+                    return float(norm.of(gaps[np.newaxis])[0])
+
+                return Gaps(mass.size, vector, length, norm.power)
         raise declines(self, "gaps")
 
     def row_scores(self, predictions: Predictions) -> RowScores | None:
@@ -356,12 +367,16 @@ class Measure(ABC):
         if not self.offers("statistic"):
             return ()
         found = self.statistic(RowUnits(predictions))
-        one = None if found.norm is None else found.norm.mean_gap
-        return () if one is None else (mean_gap_table(found, one()),)
+        if found.norm is None or found.norm.mean_gap is None:
+            return ()
+        order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
+        rows[slice(None) if order is None else order] = found.norm.mean_gap()
+        event = predictions.probs[:, 1:]
+        return (np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - event)),)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""
-        return ()
+        return self.convex_notes if method == "convex" else ()
 
     # ---- where the error lies ---------------------------------------------------------------
 
@@ -376,7 +391,7 @@ class Measure(ABC):
         A kind of `HTest.plot`: a reliability diagram for two classes, for more the null
         distribution, unless the measure has a plot of its own.
         """
-        return "reliability" if m == 2 else "null"
+        return self.drawn_as or ("reliability" if m == 2 else "null")
 
     def evaluate(
         self,

@@ -38,6 +38,7 @@ class BinnedMeasure(Measure):
     max_bins: int | None = None
 
     binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
+    drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, self.binnings, "binning")
@@ -48,20 +49,15 @@ class BinnedMeasure(Measure):
     @property
     def binning_parameters(self) -> Mapping[str, object]:
         """The options of the binning that is used."""
+        own = {"bins": self.bins}
         if self.binning == "median-variance":
             limits = {"min_size": self.min_size, "max_bins": self.max_bins}
-            given = {name: limit for name, limit in limits.items() if limit is not None}
-            return {"binning": self.binning, **given}
-        if self.binning == "sweep":
-            return {"binning": self.binning}
-        return {"binning": self.binning, "bins": self.bins}
+            own = {name: limit for name, limit in limits.items() if limit is not None}
+        return {"binning": self.binning, **own}
 
     @property
     def cell_bins(self) -> tuple[int, ...]:
         return (self.bins,) if self.binning == "uniform" else ()
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     def cells(self, predictions: Predictions) -> Cells:
         """Return the number of the bin of each row, and how many bins are occupied."""
@@ -69,8 +65,17 @@ class BinnedMeasure(Measure):
             return uniform_cells(predictions, self.bins)
         if self.binning == "quantile":
             return quantile_cells(predictions, self.bins)
+        probs, weight = predictions.probs, predictions.sample_weight
+        points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
+        counts = np.ones(predictions.n) if weight is None else weight
+        if counts.sum() < self.min_size:
+            raise NotApplicable(
+                f"median-variance bins of at least {self.min_size} observations need as many, and "
+                f"there are {counts.sum():g}",
+                "use a smaller min_size",
+            )
         limit = UNLIMITED if self.max_bins is None else self.max_bins
-        return median_variance_cells(predictions, self.min_size, limit)
+        return median_variance_bins(points, counts, float(self.min_size), limit)
 
 
 def uniform_cells(predictions: Predictions, bins: int) -> Cells:
@@ -99,21 +104,6 @@ def event_cuts(event: Floats, weight: Floats | None, bins: int) -> Floats:
         return quantile_cuts(np.sort(event), None, bins)
     order = np.argsort(event)
     return quantile_cuts(event[order], weight[order], bins)
-
-
-def median_variance_cells(predictions: Predictions, min_size: int, max_bins: int) -> Cells:
-    """Number the bins of repeated splits at the median of the component that varies most."""
-    probs, weight = predictions.probs, predictions.sample_weight
-    points = np.ascontiguousarray(probs[:, 1:] if predictions.m == 2 else probs)
-    counts = np.ones(predictions.n) if weight is None else weight
-    if counts.sum() < min_size:
-        raise NotApplicable(
-            f"median-variance bins of at least {min_size} observations need as many, and there "
-            f"are {counts.sum():g}",
-            "use a smaller min_size",
-        )
-    cells: Cells = median_variance_bins(points, counts, float(min_size), max_bins)
-    return cells
 
 
 def median_variance_bins(
@@ -184,7 +174,6 @@ def check_power(p: object, name: str = "p") -> float:
         return p
     value = check_positive(p, name)
     if value < 1:
-        raise invalid(
-            f"{name} must be at least 1", repr(p), "pass 1 for the mean, 2 for its square"
-        )
+        remedy = "pass 1 for the mean, 2 for its square"
+        raise invalid(f"{name} must be at least 1", repr(p), remedy)
     return value

@@ -66,10 +66,8 @@ class BoundMeasure(ABC):
     @property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
-        labels = (
-            self.predictions.labels if self.order is None else self.predictions.labels[self.order]
-        )
-        return labels.astype(label_dtype(self.predictions.m))
+        labels, order = self.predictions.labels, self.order
+        return (labels if order is None else labels[order]).astype(label_dtype(self.predictions.m))
 
     @property
     def label_probs(self) -> Floats:

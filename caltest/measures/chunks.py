@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,14 +112,3 @@ class FeatureTotals:
             excess = (sums * (FINE // UNIT) - self.expected) / FINE
             whole[b] = np.square(excess @ self.features.root).sum()
         return whole, (self.constant - self.own) / SHARE
-
-
-@dataclass(frozen=True, eq=False)
-class MakeFeatures:
-    """Makes sums over no rows, on a worker."""
-
-    features: Features
-    m: int
-
-    def __call__(self, size: int) -> FeatureTotals:
-        return FeatureTotals(self.features, self.m, size)

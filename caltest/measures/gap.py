@@ -108,10 +108,8 @@ class Where:
         from caltest.lenses import resolve_lens
 
         if self.segment is not None:
-            raise NotApplicable(
-                f"predictions do not hold the columns of the segment {self.segment!r}",
-                "filter the data by its conditions",
-            )
+            reason = f"predictions do not hold the columns of the segment {self.segment!r}"
+            raise NotApplicable(reason, "filter the data by its conditions")
         out, numbers = np.zeros(predictions.n, np.bool_), np.arange(predictions.n)
         if self.group is not None:
             if predictions.groups is None:
@@ -286,7 +284,14 @@ def gap_of(rows: Rows, kind: str, name: str) -> Gap:
     residuals = weight * (rows.happened - p - (observed - predicted))
     squares = float(residuals @ residuals)
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
-    return gap if rows.clusters is None else _clustered(gap, residuals, rows.clusters, mass)
+    if rows.clusters is None:
+        return gap
+    sums = np.bincount(np.unique(rows.clusters, return_inverse=True)[1], residuals)
+    count, scale, size = sums.size, observed * (1.0 - observed) * mass * mass, float(sums.size)
+    if count < 2 or scale == 0:
+        return replace(gap, effective=min(gap.effective or size, size)).at(LEVEL)
+    size = scale / max(size / (size - 1) * float(sums @ sums), 1e-300)
+    return replace(gap, effective=min(gap.effective or size, size), clusters=count).at(LEVEL)
 
 
 def gap_of_cells(cells: Cells, kind: str, name: str) -> Gap:
@@ -298,18 +303,11 @@ def gap_of_cells(cells: Cells, kind: str, name: str) -> Gap:
     mass, excess = cells.mass, cells.events - cells.expected
     predicted, observed = float(cells.expected.sum()) / mass, float(cells.events.sum()) / mass
     gap, own = observed - predicted, excess * (cells.squares / cells.n)
+    weight, variance = float(cells.squares.sum()), float(cells.noise.sum())
     squares = float(cells.square_residuals(excess).sum()) - 2.0 * gap * float(own.sum())
-    weight = float(cells.squares.sum())
-    return gap_of_sums(
-        kind,
-        name,
-        cells.rows,
-        predicted,
-        observed,
-        float(cells.noise.sum()),
-        squares + gap * gap * weight,
-        (mass, weight),
-    )
+    squares += gap * gap * weight
+    given = predicted, observed, variance, squares, (mass, weight)
+    return gap_of_sums(kind, name, cells.rows, *given)
 
 
 def gap_of_sums(
@@ -391,19 +389,6 @@ def gap_of_counts(predicted: float, events: int, n: int, name: str) -> Gap:
         observed=events / n,
         deviation=math.sqrt(predicted * (1.0 - predicted) / n),
     )
-
-
-def _clustered(gap: Gap, residuals: Floats, clusters: Ints, mass: float) -> Gap:
-    """Return a gap with the variance of its clusters, where there are two."""
-    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], residuals)
-    C: int | None = sums.size
-    scale = gap.observed * (1.0 - gap.observed) * mass * mass
-    size = float(sums.size)
-    if sums.size < 2 or scale == 0:
-        C = None
-    else:
-        size = scale / max(size / (size - 1) * float(sums @ sums), 1e-300)
-    return replace(gap, effective=min(gap.effective or size, size), clusters=C).at(LEVEL)
 
 
 def share_limits(share: float, size: float, confidence: float = LEVEL) -> tuple[float, float]:

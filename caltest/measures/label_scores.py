@@ -9,10 +9,10 @@ import numpy as np
 
 from caltest.measures.base import Measure
 from caltest.measures.outcome import RowScores, RowTerms
-from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
+from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.predictions import Predictions
 from caltest.types import Floats
-from caltest.units.units import row_weights
+from caltest.units.units import check_one_dimension, row_weights
 
 
 def sum_unit(sd: float, weight: Floats) -> float:
@@ -28,8 +28,9 @@ def event_table(probs: Floats) -> Floats:
     return np.tile(np.arange(2.0), (len(probs), 1))
 
 
-def event_terms(predictions: Predictions, **options: bool) -> RowTerms:
+def event_terms(predictions: Predictions, measure: str, **options: bool) -> RowTerms:
     """Return the terms of the number of events; with sample weights of their sum."""
+    check_one_dimension(predictions, measure)
     table = np.column_stack([np.zeros(predictions.n), row_weights(predictions)])
     return RowTerms.of(table, predictions, **options)
 
@@ -47,9 +48,7 @@ class LabelScore(Measure):
         """Return the scores of each label, times the weights."""
         return RowTerms.of(self.score_table(predictions), predictions)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 

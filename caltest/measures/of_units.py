@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.resampled_sums import times_drawn
 from caltest.sources import Cells, ManyCells
-from caltest.types import Floats, Hashes, Ints, Labels, Order, SmallInts
-from caltest.units import CellUnits, Norm, RowUnits, Statistic, Sums, Units
+from caltest.types import Floats, Hashes, Ints, Labels, Order
+from caltest.units import CellUnits, RowUnits, Statistic, Sums
 from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
 
@@ -35,11 +34,11 @@ class RowStatistic(BoundMeasure):
         self.parameters, self.notes = statistic.parameters, statistic.notes
         self.degenerate = statistic.degenerate
 
-    @property
+    @cached_property
     def order(self) -> Order | None:
         return self.units.order
 
-    @property
+    @cached_property
     def observed(self) -> Labels:
         return cast("Labels", self.units.observed)
 
@@ -54,7 +53,8 @@ class RowStatistic(BoundMeasure):
         return float(self.statistic.observed[0])
 
     def estimate(self, value: float) -> float:
-        return estimate_of(self.statistic, value)
+        found = self.statistic.estimate
+        return value if found is None else float(found(value))
 
 
 class CellStatistic(BoundCells):
@@ -79,7 +79,8 @@ class CellStatistic(BoundCells):
         return self.statistic.values(labels)[:, 0]
 
     def estimate(self, value: float) -> float:
-        return estimate_of(self.statistic, value)
+        found = self.statistic.estimate
+        return value if found is None else float(found(value))
 
     def error(self) -> float | None:
         error = self.statistic.error
@@ -149,27 +150,3 @@ class FlippedStatistic(ResidualStatistic):
         by_cluster = units.by_row, units.in_order(clusters), count
         sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
         return lambda signs: value(sums(signs))[:, 0]
-
-
-def estimate_of(statistic: Statistic, value: float) -> float:
-    """Return the calibration error that an observed value stands for."""
-    return value if statistic.estimate is None else float(statistic.estimate(value))
-
-
-def gaps_of_rows(units: Units, norm: Norm) -> Gaps:
-    """Return the mean gaps of drawn rows, and the norm of them that a statistic is."""
-    residuals, mass = units.residuals, np.array(units.mass)
-
-    def vector(rows: SmallInts) -> Floats:
-        counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
-        return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
-
-    return Gaps(mass.size, vector, lambda gaps: float(norm.of(gaps[np.newaxis])[0]), norm.power)
-
-
-def mean_gap_table(statistic: Statistic, slope: Floats) -> Floats:
-    """Return what each label of a row (n, 2) adds to the one mean gap that a norm is."""
-    units = cast("RowUnits", statistic.units)
-    p, rows = units.predictions.probs[:, 1], np.zeros(units.predictions.n)
-    rows[slice(None) if units.order is None else units.order] = slope
-    return np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - p[:, np.newaxis]))

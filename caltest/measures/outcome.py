@@ -118,14 +118,21 @@ class Outcome:
 
 def two_sided_normal(z: float, estimate: float, parameters: Mapping[str, object]) -> Outcome:
     """Return the two-sided test of a statistic that is about standard normal."""
+    pvalue, about = 2.0 * normal_sf(abs(z)), {"alternative": "two-sided", "parameters": parameters}
+    return outcome_of("z", z, pvalue, "normal limit, two-sided", estimate, **about)
+
+
+def outcome_of(
+    name: str, value: float, pvalue: float, null_text: str, estimate: float, **described: Any
+) -> Outcome:
+    """Return an outcome; by default large values speak against calibration."""
     return Outcome(
-        statistic_name="z",
-        statistic=z,
-        pvalue=2.0 * normal_sf(abs(z)),
+        statistic_name=name,
+        statistic=value,
+        pvalue=pvalue,
         estimate=estimate,
-        alternative="two-sided",
-        null_text="normal limit, two-sided",
-        parameters=parameters,
+        null_text=null_text,
+        **({"alternative": "greater"} | described),
     )
 
 
@@ -133,15 +140,10 @@ def chi2_limit(
     name: str, statistic: float, df: int, estimate: float | None = None, **described: Any
 ) -> Outcome:
     """Return the test of a statistic that is about chi^2, by default its own estimate."""
-    return Outcome(
-        statistic_name=name,
-        statistic=statistic,
-        pvalue=float(scipy.special.chdtrc(df, statistic)),
-        estimate=statistic if estimate is None else estimate,
-        alternative="greater",
-        null_text=f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom",
-        **described,
-    )
+    text = f"chi^2 limit with {df} degree{'s' if df > 1 else ''} of freedom"
+    pvalue = float(scipy.special.chdtrc(df, statistic))
+    size = statistic if estimate is None else estimate
+    return outcome_of(name, statistic, pvalue, text, size, **described)
 
 
 @dataclass(frozen=True)

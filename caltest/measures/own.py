@@ -21,6 +21,7 @@ from caltest.types import Floats, Ints, Labels
 
 __all__ = ["from_callable", "from_metric"]
 
+Metric = Callable[..., float]
 ALTERNATIVES = ("greater", "two-sided")
 FEW = 8  # redrawn labels whose statistics say how large a term is, which ties are measured by
 OF_LABELS_FIRST = ("y_true", "y", "labels", "target", "targets")  # names of a first argument
@@ -55,11 +56,6 @@ class OwnMeasure(Measure):
     def calibrated_value(self, predictions: Predictions) -> float | None:
         return None
 
-    @property
-    def takes_weights(self) -> bool:
-        """Whether the function has a parameter `sample_weight`."""
-        return "sample_weight" in parameters_of(self.compute)
-
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundOwn:
         return BoundOwn(predictions, self)
 
@@ -71,11 +67,9 @@ class BoundOwn(BoundMeasure):
         super().__init__(predictions)
         self.measure = measure
         weight = predictions.sample_weight
-        if weight is not None and not measure.takes_weights:
-            raise NotApplicable(
-                f"{measure.name} has no parameter sample_weight, and the rows have weights",
-                "give the function one, or leave the weights out",
-            )
+        if weight is not None and "sample_weight" not in parameters_of(measure.compute):
+            reason = f"{measure.name} has no parameter sample_weight, and the rows have weights"
+            raise NotApplicable(reason, "give the function one, or leave the weights out")
         self._given = {} if weight is None else {"sample_weight": weight}
         sizes = np.abs([self.value(), *self.values(self.redraw(resample_keys(0, FEW)))])
         self.scale = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
@@ -117,17 +111,6 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
         return tuple(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         return ()
-
-
-def takes_two(function: Callable[..., Any]) -> bool:
-    """Tell whether a function can be called with two arguments, as far as Python knows."""
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return False
-    except ValueError:
-        return True
-    return True
 
 
 def from_callable(
@@ -178,7 +161,14 @@ def from_callable(
     >>> bool(result.statistic == largest_gap(predictions.probs, predictions.labels))
     True
     """
-    if not is_function(function) or not takes_two(function):
+    takes_two = is_function(function)
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        takes_two = False
+    except ValueError:  # of a builtin there is none
+        pass
+    if not takes_two:
         rule = "function must be a function of (probs, labels)"
         raise invalid(rule, shown(function), "pass a function, such as def f(probs, labels): ...")
     first = next(iter(parameters_of(function)), "")
@@ -193,11 +183,7 @@ def from_callable(
 
 
 def from_metric(
-    metric: Callable[..., float],
-    *,
-    name: str | None = None,
-    alternative: str = "two-sided",
-    **options: Any,
+    metric: Metric, *, name: str | None = None, alternative: str = "two-sided", **options: Any
 ) -> OwnMeasure:
     """Make a test of a metric of scikit-learn, with an exact p-value.
 
@@ -245,23 +231,14 @@ def from_metric(
     return OwnMeasure(compute=function, name=name or name_of(metric), sided=alternative)
 
 
-def _of_metric(
-    metric: Callable[..., float],
-    options: dict[str, Any],
-    probs: Floats,
-    labels: Ints,
-) -> float:
+def _of_metric(metric: Metric, options: dict[str, Any], probs: Floats, labels: Ints) -> float:
     m = probs.shape[1]
     every = {"labels": np.arange(m)} if "labels" in parameters_of(metric) else {}
     return metric(labels, probs[:, 1] if m == 2 else probs, **{**every, **options})
 
 
 def _of_weighted_metric(
-    metric: Callable[..., float],
-    options: dict[str, Any],
-    probs: Floats,
-    labels: Ints,
-    sample_weight: Floats | None = None,
+    metric: Metric, options: dict[str, Any], probs: Floats, labels: Ints, sample_weight: Any = None
 ) -> float:
     return _of_metric(metric, {"sample_weight": sample_weight, **options}, probs, labels)
 

@@ -8,8 +8,8 @@ residuals whose signs are flipped by cluster: that is all the null "cluster" nee
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,6 @@ def residuals(predictions: Predictions) -> Floats:
     out[np.arange(predictions.n), predictions.labels] += 1.0
     weight = predictions.sample_weight
     return out if weight is None else out * weight[:, None]
-
-
-def event_residuals(predictions: Predictions) -> Floats:
-    """Return y - p of two classes, (n,), times the sample weights."""
-    return np.ascontiguousarray(residuals(predictions)[:, 1])
 
 
 class ResidualStatistic(ABC):
@@ -88,6 +83,9 @@ class ResidualStatistic(ABC):
         """
 
 
+Flippable = Sequence[ResidualStatistic]
+
+
 class Reordered(ResidualStatistic):
     """A statistic of rows in another order.
 
@@ -122,7 +120,8 @@ class Products(ResidualStatistic):
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         width = self.features.shape[1] * self.gaps.shape[1]
         if count * width > MOST:
-            return row_by_row(clusters, self._length)
+            phi, gaps = self.features.T, self.gaps
+            return row_by_row(clusters, lambda s: np.square(phi @ (s[:, None] * gaps)).sum())
         order = np.argsort(clusters, kind="stable")
         rows = np.split(order, np.cumsum(np.bincount(clusters, minlength=count))[:-1])
         sums = np.stack([(self.features[c].T @ self.gaps[c]).ravel() for c in rows])
@@ -130,9 +129,6 @@ class Products(ResidualStatistic):
             gram = sums @ sums.T
             return lambda signs: np.einsum("bc,bc->b", signs, signs @ gram)
         return lambda signs: np.square(signs @ sums).sum(axis=1)
-
-    def _length(self, sign: Floats) -> float:
-        return float(np.square(self.features.T @ (sign[:, None] * self.gaps)).sum())
 
 
 @dataclass(eq=False)
@@ -344,7 +340,7 @@ class Pairs(ResidualStatistic):
 
     pairs: UStatistic
     function: Callable[[Floats], Floats]
-    scale: float = field(default=1.0)
+    scale: float = 1.0
 
     def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         sums = self.pairs.signed_sums(clusters, count, n_jobs)
@@ -354,10 +350,8 @@ class Pairs(ResidualStatistic):
 def check_finite(terms: Floats) -> None:
     """Raise NotApplicable where a row adds something infinite."""
     if not np.isfinite(terms).all():
-        raise NotApplicable(
-            "a row has an infinite score, so that the sum has no cluster-robust error",
-            "clip the probabilities, as the log loss does with eps=",
-        )
+        reason = "a row has an infinite score, so that the sum has no cluster-robust error"
+        raise NotApplicable(reason, "clip the probabilities, as the log loss does with eps=")
 
 
 def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Floats, Floats]:
@@ -377,6 +371,6 @@ def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Flo
     return product.sum(axis=1), np.einsum("ik,ik->i", product, apart), own
 
 
-def of_row_terms(rows: RowTerms, predictions: Predictions) -> list[ResidualStatistic]:
+def of_row_terms(rows: RowTerms, predictions: Predictions) -> Flippable:
     """Return the statistic of a sum of terms of rows, each less its mean under calibration."""
     return [RobustZ(row_deviations(rows.table, predictions)[2], rows.table)]

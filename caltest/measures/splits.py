@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
@@ -41,47 +40,17 @@ STEPS = 50
 TOLERANCE = 1e-10  # of the decrement, relative to the number of rows
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitMeasure(Measure):
-    """An e-value: the mean over splits of the rows into halves, each used both ways."""
-
-    splits: int = 10
-    symbol: ClassVar[str] = "e-value"
-    nulls: ClassVar[tuple[str, ...]] = ("closed-form",)
-    interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
-
-    def __post_init__(self) -> None:
-        checks.check_integer(self.splits, "splits", 1)
-
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the e-value, with the p-value that Markov's inequality gives."""
-        bound = self.bind(predictions, n_jobs)
-        log_evalue = bound.log_evalue(bound.observed)
-        evalue = evalue_of(log_evalue)
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=evalue,
-            pvalue=math.exp(-max(log_evalue, 0.0)),
-            estimate=evalue,
-            alternative="greater",
-            null_text="Markov's inequality, min(1, 1 / e)",
-            parameters=bound.parameters,
-            degenerate=bound.degenerate,
-            is_bound=True,
-        )
-
-    @abstractmethod
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSplit:
-        """Split the rows."""
-
-
 class BoundSplit(BoundMeasure):
     """The splits of the rows of some predictions; a subclass learns and bets.
 
     Rows are taken in the order of their probabilities, whatever the order of rows and classes.
     """
 
+    of_event: bool = False
+
     def __init__(self, predictions: Predictions, splits: int, title: str) -> None:
+        if self.of_event:
+            check_one_dimension(predictions, title)
         if predictions.sample_weight is not None:
             raise NotApplicable(f"{title} takes no sample weights", "use test='cox'")
         super().__init__(predictions)
@@ -108,21 +77,16 @@ class BoundSplit(BoundMeasure):
         chosen = np.take_along_axis(self.predictions.probs, labels[:, None].astype(np.intp), axis=1)
         if not chosen.all():
             return math.inf
-        logs = np.concatenate([self.log_ratios(*parts, labels) for parts in self._parts()])
+        rng, n, found = np.random.default_rng(SEED), self.predictions.n, list[Floats]()
+        for _ in range(self._splits):
+            rows = self._by_size[rng.permutation(n)]
+            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
+            found += [self.log_ratios(one, other, labels), self.log_ratios(other, one, labels)]
+        logs = np.concatenate(found)
         return float(logsumexp(logs)) - math.log(logs.size)
 
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         return np.array([evalue_of(self.log_evalue(row)) for row in labels])
-
-    def _parts(self) -> Iterator[tuple[Order, Order]]:
-        """Yield the rows that are learned from and those that are bet on, twice for each split."""
-        rng = np.random.default_rng(SEED)
-        n = self.predictions.n
-        for _ in range(self._splits):
-            rows = self._by_size[rng.permutation(n)]
-            one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
-            yield one, other
-            yield other, one
 
 
 def evalue_of(log_evalue: float) -> float:
@@ -131,14 +95,30 @@ def evalue_of(log_evalue: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitLikelihoodRatio(SplitMeasure):
-    """Bets on a recalibration of the log odds; see `e_likelihood_ratio`."""
+class SplitMeasure(Measure):
+    """An e-value: the mean over splits of the rows into halves, each used both ways."""
 
-    key: ClassVar[str] = "e-likelihood-ratio"
-    title: ClassVar[str] = "split likelihood ratio of a recalibration"
+    splits: int = 10
+    bets: ClassVar[type[BoundSplit]]
+    symbol: ClassVar[str] = "e-value"
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form",)
+    interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundRatio:
-        return BoundRatio(predictions, self.splits, f"the {self.title}")
+    def __post_init__(self) -> None:
+        checks.check_integer(self.splits, "splits", 1)
+
+    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+        """Return the e-value, with the p-value that Markov's inequality gives."""
+        bound = self.bind(predictions, n_jobs)
+        log_evalue = bound.log_evalue(bound.observed)
+        evalue = evalue_of(log_evalue)
+        pvalue, text = math.exp(-max(log_evalue, 0.0)), "Markov's inequality, min(1, 1 / e)"
+        about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
+        return outcome_of(self.symbol, evalue, pvalue, text, evalue, is_bound=True, **about)
+
+    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSplit:
+        """Split the rows."""
+        return self.bets(predictions, self.splits, f"the {self.title}")
 
 
 class BoundRatio(BoundSplit):
@@ -155,12 +135,20 @@ class BoundRatio(BoundSplit):
         base = log_normalised(logs)[own, chosen].sum()
         ratios = []
         for with_offsets in self._alternatives:
-            slope, offsets = recalibration(
-                self._logs[learned], labels[learned], with_offsets=with_offsets
-            )
+            given = self._logs[learned], labels[learned]
+            slope, offsets = recalibration(*given, with_offsets=with_offsets)
             changed = log_normalised(slope * logs + offsets)
             ratios.append(changed[own, chosen].sum() - base)
         return np.array(ratios)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitLikelihoodRatio(SplitMeasure):
+    """Bets on a recalibration of the log odds; see `e_likelihood_ratio`."""
+
+    key: ClassVar[str] = "e-likelihood-ratio"
+    title: ClassVar[str] = "split likelihood ratio of a recalibration"
+    bets: ClassVar[type[BoundSplit]] = BoundRatio
 
 
 def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[float, Floats]:
@@ -298,20 +286,10 @@ def e_likelihood_ratio(
     return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, n_jobs, **rows)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SafeHosmerLemeshow(SplitMeasure):
-    """Bets on an isotonic regression; see `e_hosmer_lemeshow`."""
-
-    key: ClassVar[str] = "e-hosmer-lemeshow"
-    title: ClassVar[str] = "safe Hosmer-Lemeshow test"
-
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundIsotonic:
-        check_one_dimension(predictions, f"the {self.title}")
-        return BoundIsotonic(predictions, self.splits, f"the {self.title}")
-
-
 class BoundIsotonic(BoundSplit):
     """One alternative: an isotonic function of P(class 1)."""
+
+    of_event = True
 
     def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
         if not learned.size:
@@ -321,6 +299,15 @@ class BoundIsotonic(BoundSplit):
         q = isotonic_at(event[order], labels[order].astype(np.uint8), event[bet_on])
         changed = np.where(chosen == 1, q, 1.0 - q)
         return np.array([np.log(changed / self.predictions.probs[bet_on, chosen]).sum()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SafeHosmerLemeshow(SplitMeasure):
+    """Bets on an isotonic regression; see `e_hosmer_lemeshow`."""
+
+    key: ClassVar[str] = "e-hosmer-lemeshow"
+    title: ClassVar[str] = "safe Hosmer-Lemeshow test"
+    bets: ClassVar[type[BoundSplit]] = BoundIsotonic
 
 
 def isotonic_at(event: Floats, labels: Events, asked: Floats) -> Floats:

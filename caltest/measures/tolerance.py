@@ -6,14 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure, declines
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
 from caltest.types import Events, Flags, Floats
@@ -62,18 +62,16 @@ class ToleranceBootstrap(ABC):
         The estimate of the error.
     n : int
         The number of rows that are resampled.
+    null_text : str
+        The null distribution in words.
     notes : tuple of str
         What the reader of the p-value should know.
     """
 
     value: float
     n: int
+    null_text: str
     notes: tuple[str, ...] = ()
-
-    @property
-    @abstractmethod
-    def null_text(self) -> str:
-        """The null distribution in words."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> Events:
@@ -156,20 +154,15 @@ def designated_labels(predictions: Predictions, excess: float) -> Iterator[tuple
     predicted = probs.argmax(axis=1)
     if predictions.m > 2 or np.ptp(predicted) > 0:
         yield probs.max(axis=1), labels == predicted
-    for k in _likeliest_classes(predictions, excess):
+    classes: Iterable[int] = (1,)
+    if predictions.m > 2:  # those whose number of labels is likeliest so far off, on each side
+        means = probs.sum(axis=0)
+        gaps = np.bincount(labels, minlength=predictions.m) - means
+        spread = np.sqrt(means - np.einsum("ik,ik->k", probs, probs) + excess)
+        nearest = [np.argsort((excess - gaps) / spread), np.argsort((excess + gaps) / spread)]
+        classes = sorted({int(k) for order in nearest for k in order[:CLASSES]})
+    for k in classes:
         yield probs[:, k], labels == k
-
-
-def _likeliest_classes(predictions: Predictions, excess: float) -> Iterable[int]:
-    """Return the classes whose numbers are nearest to those that the excess would give."""
-    if predictions.m == 2:
-        return (1,)
-    probs = predictions.probs
-    means = probs.sum(axis=0)
-    gaps = np.bincount(predictions.labels, minlength=predictions.m) - means
-    spread = np.sqrt(means - np.einsum("ik,ik->k", probs, probs) + excess)
-    nearest = [np.argsort((excess - gaps) / spread), np.argsort((excess + gaps) / spread)]
-    return sorted({int(k) for order in nearest for k in order[:CLASSES]})
 
 
 @dataclass(frozen=True)
@@ -225,12 +218,7 @@ def _in_errors(distance: float, variance: float) -> float:
 
 
 def deviation_limit(
-    bound: BoundMeasure,
-    deviation: Deviation,
-    tolerance: Tolerance,
-    *,
-    squared: float,
-    estimate: float,
+    bound: BoundMeasure, deviation: Deviation, tolerance: Tolerance, squared: float, estimate: float
 ) -> Outcome:
     """Return the normal limit; `squared` is the tolerance in the units of the deviation."""
     if deviation.variance == 0:
@@ -239,14 +227,7 @@ def deviation_limit(
             "use more data, or null='exact' without tolerance",
         )
     z = deviation.z(squared)
-    return Outcome(
-        statistic_name="z",
-        statistic=z,
-        pvalue=normal_sf(tolerance.signed(z)),
-        estimate=estimate,
-        alternative=tolerance.alternative,
-        null_text=f"normal limit, {BOUNDARY}",
-        parameters=bound.parameters,
-        notes=(*bound.notes, *few_rows_notes(bound.predictions.n)),
-        degenerate=bound.degenerate,
-    )
+    pvalue, text = normal_sf(tolerance.signed(z)), f"normal limit, {BOUNDARY}"
+    about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
+    about["notes"] = (*bound.notes, *few_rows_notes(bound.predictions.n))
+    return outcome_of("z", z, pvalue, text, estimate, alternative=tolerance.alternative, **about)

@@ -168,7 +168,15 @@ class ScoreSums(Sums):
         units = self.units
         if isinstance(units, CellUnits):
             sums = self.of(observed, units.scale, units.shift) + units.sums(self.linear[0])
-            return self._broken(observed, sums)
+            # What is possible has finite sums, and what is not an infinite one.
+            at, (without, event) = self.certain[0], self.certain[1].T
+            some = observed[:, at]
+            wrong = some * event + (units.mass[at] - some) * without
+            if wrong.any():
+                group = np.searchsorted(units.start, at, side="right") - 1
+                where = np.nonzero(wrong > 0)
+                sums[where[0], group[where[1]]] = np.inf
+            return sums
         if self._fused is not None and units.mean.ndim == 1:
             return self._fused(observed, units.mean, units.scale)[:, np.newaxis]
         return np.asarray(label_sums(self.weighted, observed)[:, np.newaxis])
@@ -190,14 +198,3 @@ class ScoreSums(Sums):
         infinite = np.isinf(self.table)
         at = np.flatnonzero(infinite.any(axis=1))
         return at, infinite[at].astype(np.float64)
-
-    def _broken(self, observed: Observed, sums: Floats) -> Floats:
-        """Return the sums, infinite where a label has an infinite score."""
-        at, (without, event) = self.certain[0], self.certain[1].T
-        some = observed[:, at]
-        wrong = some * event + (self.units.mass[at] - some) * without
-        if wrong.any():
-            group = np.searchsorted(self.units.start, at, side="right") - 1
-            where = np.nonzero(wrong > 0)
-            sums[where[0], group[where[1]]] = np.inf
-        return sums

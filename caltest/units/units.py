@@ -46,6 +46,16 @@ class Units(ABC):
         The number of rows.
     is_alone : bool
         Whether they are of one group that is tested by itself, not of some of many.
+    ends : (U,) array of bool
+        Whether each unit is the last of its prediction, in ascending order.
+    is_weighted : bool
+        Whether rows have sample weights.
+    heaviest : float
+        The largest weight of an event.
+    variance : (G,) array
+        The variance of the sum of the residuals of each group.
+    rounding : float or (G,) array
+        The size of the rounding errors of a sum over a group, a random walk; at least 1.
     """
 
     mean: Floats
@@ -60,11 +70,11 @@ class Units(ABC):
     start: Ints
     rows: int
     is_alone: bool = True
-
-    @property
-    @abstractmethod
-    def ends(self) -> Flags:
-        """Whether each unit is the last of its prediction, in ascending order, (U,)."""
+    ends: Flags
+    is_weighted: bool
+    heaviest: float
+    variance: Floats
+    rounding: Floats | float
 
     @abstractmethod
     def ordered(self, measure: str) -> Units:
@@ -84,26 +94,6 @@ class Units(ABC):
     def probs(self) -> Floats:
         """The probabilities (U, m) of all classes."""
         return np.column_stack([1.0 - self.mean, self.mean])
-
-    @property
-    @abstractmethod
-    def is_weighted(self) -> bool:
-        """Whether rows have sample weights."""
-
-    @property
-    @abstractmethod
-    def heaviest(self) -> float:
-        """The largest weight of an event."""
-
-    @property
-    @abstractmethod
-    def variance(self) -> Floats:
-        """The variance of the sum of the residuals of each group, (G,)."""
-
-    @property
-    @abstractmethod
-    def rounding(self) -> Floats | float:
-        """The size of the rounding errors of a sum over a group, a random walk; at least 1."""
 
     @cached_property
     def residuals(self) -> Floats:
@@ -146,6 +136,7 @@ class RowUnits(Units):
 
     def __init__(self, predictions: Predictions, order: Order | None = None) -> None:
         self.predictions, self._order = predictions, order
+        self.is_weighted = predictions.sample_weight is not None
 
     @property
     def order(self) -> Order | None:
@@ -197,11 +188,7 @@ class RowUnits(Units):
         return self.scale
 
     @property
-    def is_weighted(self) -> bool:
-        return self.predictions.sample_weight is not None
-
-    @property
-    def heaviest(self) -> float:
+    def heaviest(self) -> float:  # type: ignore[override]
         return float(row_weights(self.predictions).max())
 
     @cached_property
@@ -217,7 +204,7 @@ class RowUnits(Units):
         return self.predictions.n if self._order is None else self._order.size
 
     @cached_property
-    def ends(self) -> Flags:
+    def ends(self) -> Flags:  # type: ignore[override]
         return step_ends(self.mean)
 
     @cached_property
@@ -225,12 +212,12 @@ class RowUnits(Units):
         return np.array([float(row_weights(self.predictions).sum())])
 
     @property
-    def variance(self) -> Floats:
+    def variance(self) -> Floats:  # type: ignore[override]
         event = np.ascontiguousarray(self.predictions.probs[:, 1])
         return np.array([sum_variance(event, row_weights(self.predictions))])
 
     @property
-    def rounding(self) -> float:
+    def rounding(self) -> float:  # type: ignore[override]
         return rounding_scale(self.rows)
 
     def ordered(self, measure: str) -> RowUnits:
@@ -251,21 +238,9 @@ class SortedRowUnits(RowUnits):
 
     probs = Units.probs
 
-    @cached_property
-    def _columns(self) -> tuple[Floats, Events, Floats]:
-        return sorted_columns(self.predictions)
-
-    @property
-    def mean(self) -> Floats:  # type: ignore[override]
-        return self._columns[0]
-
-    @property
-    def observed(self) -> Observed:
-        return self._columns[1]
-
-    @property
-    def scale(self) -> Floats:  # type: ignore[override]
-        return self._columns[2]
+    def __init__(self, predictions: Predictions) -> None:
+        super().__init__(predictions)
+        self.mean, self.observed, self.scale = sorted_columns(predictions)
 
     @cached_property
     def order(self) -> Order:
@@ -287,31 +262,23 @@ class CellUnits(Units):
     def __init__(self, cells: Cells, start: Ints | None = None) -> None:
         self.cells = cells
         self.start = np.array([0, len(cells)]) if start is None else start
-        self.is_alone = start is None
+        self.is_alone, self.is_weighted = start is None, cells.weights is not None
         self.mean, self.shift, self.rows = cells.mean, cells.expected, cells.rows
         self.least, self.most, self.row_counts = cells.least, cells.most, cells.counts
         self.mass = self.size = cells.n.astype(np.float64)
-        self.scale = np.ones(len(cells))
+        self.scale, self.ends = np.ones(len(cells)), np.ones(len(cells), np.bool_)
         self.observed = cells.events.astype(np.float64)
 
     @property
-    def ends(self) -> Flags:
-        return np.ones(len(self.cells), np.bool_)
-
-    @property
-    def is_weighted(self) -> bool:
-        return self.cells.weights is not None
-
-    @property
-    def heaviest(self) -> float:
+    def heaviest(self) -> float:  # type: ignore[override]
         return self.cells.heaviest
 
     @property
-    def variance(self) -> Floats:
+    def variance(self) -> Floats:  # type: ignore[override]
         return self.sums(self.cells.noise)
 
     @cached_property
-    def rounding(self) -> Floats:
+    def rounding(self) -> Floats:  # type: ignore[override]
         return np.maximum(1.0, 0.1 * np.sqrt(self.sums(self.cells.counts)))
 
     def ordered(self, measure: str) -> CellUnits:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from caltest import test_master_scale as master_scale_test
-from caltest.measures.grades.grade import binomial_tails, factor_tails, jeffreys_tails
+from caltest.measures.grades.grade import Jeffreys, binomial_tails, factor_tails
 
 rates = st.floats(1e-6, 1 - 1e-6)
 
@@ -29,7 +29,7 @@ def test_binomial_tails_are_scipys(grade):
 def test_jeffreys_lies_between_the_binomial_tails_with_and_without_the_observed(grade):
     """P(D > d) < p < P(D >= d), and the posterior tails are one in all."""
     d, n, pd = grade
-    upper, lower = jeffreys_tails(d, n, pd)
+    upper, lower = Jeffreys().tails(d, n, pd)
     assert upper + lower == pytest.approx(1.0, rel=1e-9)
     assert upper <= binomial_tails(d, n, pd)[0] * (1 + 1e-9)
     beyond = binomial_tails(d + 1, n, pd)[0] if d < n else 0.0

@@ -15,7 +15,7 @@ from caltest.measures.bins.errors import BINS, BinMean, flipped_bins, row_gaps, 
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
@@ -61,6 +61,8 @@ class ClasswiseECE(Measure):
     key: ClassVar[str] = "classwise-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "classwise expected calibration error"
+    drawn_as: ClassVar[str] = "reliability"
+    convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
 
     def __post_init__(self) -> None:
         checks.check_choice(self.binning, BINNINGS, "binning")
@@ -79,13 +81,10 @@ class ClasswiseECE(Measure):
     def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
-        return RowStatistic(
-            Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
-        )
+        found = Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
+        return RowStatistic(found)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
         return [flipped_bins(predictions, *ClasswiseBins(predictions, self).bins)]
 
@@ -96,12 +95,6 @@ class ClasswiseECE(Measure):
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""
         return row_gaps(predictions, *ClasswiseBins(predictions, self).bins)
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (BINS,) if method == "convex" else ()
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
 
 class ClasswiseBins(UnitSums):

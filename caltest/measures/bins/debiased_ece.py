@@ -14,9 +14,9 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import ECE, BinErrors, Binned
-from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Distance
+from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows
 from caltest.measures.outcome import Outcome
-from caltest.measures.residual_sums import ResidualStatistic, residuals
+from caltest.measures.residual_sums import Flippable, residuals
 from caltest.measures.tolerance import (
     Deviation,
     Tolerance,
@@ -108,6 +108,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
 
     key: ClassVar[str] = "debiased-ece"
     title: ClassVar[str] = "debiased squared calibration error"
+    distance: ClassVar[str] = DEBIASED
 
     @property
     def symbol(self) -> str:
@@ -117,10 +118,6 @@ class DebiasedECE(ToleranceTest, BinErrors):
     def description(self) -> str:
         return f"root of the {self.title}" if self.root else self.title
 
-    @property
-    def distance(self) -> Distance:
-        return DEBIASED
-
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         return replace(super().mean(mass, squares, mean, first), is_root=self.root)
 
@@ -128,10 +125,8 @@ class DebiasedECE(ToleranceTest, BinErrors):
         """Return a note on bins with one observation, which have no share in the mean."""
         singles = np.count_nonzero(mean.share == 0)
         if singles == mean.share.size:
-            raise NotApplicable(
-                f"{self.description} needs a bin with two observations, and there is none",
-                "use fewer bins, or the test 'ece'",
-            )
+            reason = f"{self.description} needs a bin with two observations, and there is none"
+            raise NotApplicable(reason, "use fewer bins, or the test 'ece'")
         if not singles:
             return ()
         left_out = f"{singles} of {mean.share.size} occupied bins"
@@ -146,9 +141,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
         """Return the plug-in error in the same bins, which needs no second observation."""
         return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the squared error over the bins, whose bias flipped signs leave as it is."""
         (statistic,) = super().residual_statistics(predictions, n_jobs)
         statistic.symbol = "ECE_2^2"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from caltest.measures.bins.errors import (
 )
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
@@ -65,15 +65,12 @@ WORST = (
 class BinErrors(BinnedMeasure):
     """A power mean over bins of a distance of labels to predictions."""
 
+    p: ClassVar[float] = 1.0  # the power of the mean over bins
+
     @property
     @abstractmethod
     def distance(self) -> Distance:
         """The distance of the mean label of a bin to its mean prediction."""
-
-    @property
-    def power(self) -> float:
-        """The power of the mean; infinity for the maximum."""
-        return 1.0
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -82,7 +79,7 @@ class BinErrors(BinnedMeasure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        return BinMean(mass, squares, mean, self.distance, self.power, first)
+        return BinMean(mass, squares, mean, self.distance, float(self.p), first)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""
@@ -123,9 +120,7 @@ class BinErrors(BinnedMeasure):
         by_event = predictions.m == 2 and not callable(self.distance)
         return (EventBins if by_event else ClassBins)(BinnedRows(predictions, self))
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
             return super().residual_statistics(predictions, n_jobs)
@@ -159,11 +154,13 @@ class DistanceErrors(BinErrors):
     distance: Distance = "tv"
 
     binnings: ClassVar[tuple[str, ...]] = (*BinErrors.binnings, "sweep")
+    convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
     largest: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_distance(self.distance)
+        if not callable(self.distance):
+            check_choice(self.distance, tuple(NAMES), "distance")
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -177,7 +174,15 @@ class DistanceErrors(BinErrors):
 
     def statistic(self, units: Units) -> Statistic:
         if self.binning == "sweep":
-            return sweep_statistic(self, cast("RowUnits", units).predictions)
+            predictions = cast("RowUnits", units).predictions
+            check_one_dimension(predictions, "binning='sweep'")
+            if predictions.sample_weight is not None:
+                remedy = "use binning='quantile'"
+                raise NotApplicable("binning='sweep' takes no sample weights", remedy)
+            sums = SweepBins(SortedRowUnits(predictions), self)
+            bins = int(sums.counts(sums.units.observed[None])[0])
+            parameters = {"binning": "sweep", "bins": bins, **self.parameters}
+            return Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
         return super().statistic(units)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
@@ -189,9 +194,6 @@ class DistanceErrors(BinErrors):
         # The bins of a sweep depend on the labels, so that they are others for other rows.
         is_norm = self.binning != "sweep" and self.distance in NORMS
         return ("convex", *super().intervals) if is_norm else super().intervals
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (BINS,) if method == "convex" else ()
 
 
 class SweepBins(UnitSums):
@@ -222,17 +224,6 @@ class SweepBins(UnitSums):
         else:
             lengths = of.lengths(y - p)
         return power_means(lengths, size / units.rows, of.power, of.first)
-
-
-def sweep_statistic(measure: DistanceErrors, predictions: Predictions) -> Statistic:
-    """Return the error over bins that depend on the labels."""
-    check_one_dimension(predictions, "binning='sweep'")
-    if predictions.sample_weight is not None:
-        raise NotApplicable("binning='sweep' takes no sample weights", "use binning='quantile'")
-    sums = SweepBins(SortedRowUnits(predictions), measure)
-    bins = int(sums.counts(sums.units.observed[None])[0])
-    parameters = {"binning": "sweep", "bins": bins, **measure.parameters}
-    return Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
 
 
 def tie_runs(values: Floats) -> tuple[Ints, Ints]:
@@ -312,16 +303,11 @@ def sweep_sums(labels: Labels, bins: Ints, ends: Ints, event: Floats) -> Floats:
     return out
 
 
-def check_distance(distance: object) -> str | Callable[..., Any]:
-    """Check the name of a distance, or a function of two rows."""
-    return distance if callable(distance) else check_choice(distance, tuple(NAMES), "distance")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ECE(DistanceErrors):
     """The ECE with its bins and distance; see `ece` for the parameters."""
 
-    p: float = 1
+    p: float = 1  # type: ignore[misc]  # an option here
 
     key: ClassVar[str] = "ece"
     title: ClassVar[str] = "expected calibration error"
@@ -333,10 +319,6 @@ class ECE(DistanceErrors):
     @property
     def symbol(self) -> str:
         return "ECE" if self.p == 1 else f"ECE_{self.p:g}"
-
-    @property
-    def power(self) -> float:
-        return float(self.p)
 
 
 def ece(
@@ -503,16 +485,14 @@ class MCE(DistanceErrors):
     key: ClassVar[str] = "mce"
     title: ClassVar[str] = "maximum calibration error"
     symbol: ClassVar[str] = "MCE"
-    power: ClassVar[float] = math.inf
+    p: ClassVar[float] = math.inf
+    convex_notes: ClassVar[tuple[str, ...]] = (BINS, WORST)
 
     def unseen(self, bins: Binned, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
         farthest = max(farthest_gap(*some, a) for some in bins.units.counts())
         return max(farthest - float(bins.mean.errors(bins.observed())[0, 0]), 0.0)
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (*super().interval_notes(method, n), *(WORST,) * (method == "convex"))
 
 
 def mce(

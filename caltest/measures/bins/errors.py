@@ -22,7 +22,7 @@ from caltest.numerics.bins import (
 )
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
-from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
+from caltest.types import AnyArray, Floats, Ints, SmallInts
 from caltest.units import CellUnits, Norm, RowUnits, UnitSums
 from caltest.units.units import Observed, row_weights
 
@@ -213,7 +213,7 @@ class BinnedRows(RowUnits):
 
     def __init__(self, predictions: Predictions, measure: BinErrors) -> None:
         super().__init__(predictions)
-        self.measure = measure
+        self.measure, self.first = measure, np.zeros(1, np.int64)
 
     @cached_property
     def numbers(self) -> tuple[Ints, int]:
@@ -229,11 +229,11 @@ class BinnedRows(RowUnits):
         order, bins = sort_by_cell(*self.numbers)
         return order, bins
 
-    @property
+    @cached_property
     def order(self) -> Ints:
         return self._sorting[0]
 
-    @property
+    @cached_property
     def bins(self) -> Ints:
         """Where each bin starts, and where the last one ends."""
         return self._sorting[1]
@@ -243,11 +243,6 @@ class BinnedRows(RowUnits):
         """The sample weights in the order of the bins."""
         weight = self.predictions.sample_weight
         return None if weight is None else self.in_order(weight)
-
-    @property
-    def first(self) -> Ints:
-        """The first bin of each group."""
-        return np.zeros(1, np.int64)
 
     def norm(self, mean: BinMean) -> None:
         """Leave the norm of gaps to `row_gaps`: drawn rows are in the order of the predictions."""
@@ -356,30 +351,24 @@ class ClassBins(UnitSums):
     def redrawn(self, observed: Observed) -> Floats:
         of, units = self.mean, self.units
         if callable(of.distance):
-            return np.stack([self._custom(labels) for labels in observed])
+            classes, weight = of.mean.shape[1], units.weight
+            at = np.repeat(np.arange(of.mass.size) * classes, np.diff(units.bins))
+            found = []
+            for labels in observed:
+                sums = np.bincount(at + labels, weight, of.mean.size).reshape(of.mean.shape)
+                found.append(row_distances(of.distance, of.mean, sums / of.mass[:, None]))
+            return np.stack(found)
         none = of.lengths(of.mean) - of.correction
         given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
         lengths = class_lengths(observed, *given, is_square=not of.is_norm)
         return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
-
-    def _custom(self, labels: Labels) -> Floats:
-        """Return the distances (S,) that are a function."""
-        mass, mean = self.mean.mass, self.mean.mean
-        at = np.repeat(np.arange(mass.size) * mean.shape[1], np.diff(self.units.bins)) + labels
-        sums = np.bincount(at, self.units.weight, mean.size).reshape(mean.shape)
-        return row_distances(self.mean.distance, mean, sums / mass[:, None])
 
 
 def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:
     """Call a distance for every pair of rows."""
     if not callable(distance):
         raise TypeError(distance)
-    rows = zip(mean, label, strict=True)
-    return check_distances(np.array([float(distance(p, y)) for p, y in rows]))
-
-
-def check_distances(values: Floats) -> Floats:
-    """Check the values of a distance that was given as a function, one for each bin."""
+    values = np.array([float(distance(p, y)) for p, y in zip(mean, label, strict=True)])
     bad = ~((values >= 0) & (values < np.inf))
     if bad.any():
         at = int(np.argmax(bad))

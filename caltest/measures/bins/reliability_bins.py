@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import checks
-from caltest.lenses import Lens, resolve_lens
+from caltest.lenses import Lens
 from caltest.measures.binning import quantile_cells, uniform_cells
+from caltest.measures.fits import ReadOnly, by_member
 from caltest.numerics.bins import sort_by_cell
-from caltest.predictions import MeasuredOptions, Predictions, as_measured
-from caltest.sources import Cells, Weights
+from caltest.predictions import MeasuredOptions, Predictions
+from caltest.sources import Cells
 from caltest.types import AnyArray, Floats, Ints
 from caltest.units.units import check_one_dimension
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
 BINNINGS = ("uniform", "quantile")
-Complexes = NDArray[np.complex128]
 EXPONENT = 40.0  # what is left out is below e^-40, 4e-18
 ROWS_ON_GRID, GRID = 512, 4096  # of a bin with weights, and the points of the grid of their sum
 SLACK = 1e-12  # a level that is reached up to rounding counts as reached
@@ -31,7 +31,7 @@ ROWS = 4096  # factors of the characteristic function at a time
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityBins:
+class ReliabilityBins(ReadOnly):
     """Predictions and observed frequencies in bins, with consistency limits.
 
     Attributes
@@ -74,10 +74,6 @@ class ReliabilityBins:
     level: float
     binning: str
     n: int
-
-    def __post_init__(self) -> None:
-        for name in ("left", "right", "count", "mass", "mean", "frequency", "lower", "upper"):
-            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def reliability_bins(
@@ -147,12 +143,8 @@ def reliability_bins(
     checks.check_choice(binning, BINNINGS, "binning")
     checks.check_integer(bins, "bins")
     level = checks.check_confidence(confidence)
-    predictions = as_measured(probs, labels, reliability_bins, **rows)
-    resolved = resolve_lens(lens)
-    found = [
-        _bins(member(predictions), binning, bins, level) for member in resolved.members(predictions)
-    ]
-    return found if resolved.is_family else found[0]
+    found = partial(_bins, binning=binning, bins=bins, level=level)
+    return by_member(probs, labels, lens, found, reliability_bins, rows)
 
 
 def _bins(predictions: Predictions, binning: str, bins: int, level: float) -> ReliabilityBins:
@@ -213,33 +205,29 @@ def bins_of_cells(cells: Cells, binning: str, bins: int, level: float) -> Reliab
     and those of equal mass, end where cells do, up to 2^-16 beyond. The limits take the predictions
     of a cell as equal.
     """
-    start = _uniform_starts(cells, bins) if binning == "uniform" else _quantile_starts(cells, bins)
+    if binning == "uniform":
+        codes = cells.bins.get(bins)
+        if codes is None:
+            codes = np.clip(np.ceil(cells.mean * bins) - 1.0, 0.0, bins - 1.0).astype(np.int64)
+        start = np.flatnonzero(np.append(True, np.diff(codes) > 0))
+    else:  # as `quantile_cuts`
+        total = cells.rows if cells.weights is None else cells.mass
+        targets = -(np.arange(1, bins) * total // -bins)
+        last = np.unique(np.searchsorted(np.cumsum(cells.n), targets))
+        start = np.append(0, last[last < len(cells) - 1] + 1)
     mass, expected = (np.add.reduceat(sums, start) for sums in (cells.n, cells.expected))
     found: tuple[AnyArray, AnyArray]
     if cells.weights is None:
         ends = np.append(start, len(cells))
         found = count_limits(cells.mean, ends, (1.0 - level) / 2.0, cells.counts)
     else:
-        found = _weighted_limits(cells.weights, start, expected, mass, level)
+        quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
+        second, third, fourth = (np.add.reduceat(k, start) for k in cells.weights.cumulants)
+        lower, upper = _expansion_limits(expected, second, third, fourth, quantile)
+        found = lower, np.minimum(upper, mass)
     limits = [limit / mass for limit in found]
     sums = cells.counts, cells.n, cells.expected, cells.events
     return _of_units((cells.least, cells.most), sums, start, limits, level, binning)
-
-
-def _uniform_starts(cells: Cells, bins: int) -> Ints:
-    """Return the first cell of each occupied bin of equal width."""
-    codes = cells.bins.get(bins)
-    if codes is None:
-        codes = np.clip(np.ceil(cells.mean * bins) - 1.0, 0.0, bins - 1.0).astype(np.int64)
-    return np.flatnonzero(np.append(True, np.diff(codes) > 0))
-
-
-def _quantile_starts(cells: Cells, bins: int) -> Ints:
-    """Return the first cell of each bin of equal mass; see `quantile_cuts`."""
-    total = cells.rows if cells.weights is None else cells.mass
-    targets = -(np.arange(1, bins) * total // -bins)
-    last = np.unique(np.searchsorted(np.cumsum(cells.n), targets))
-    return np.append(0, last[last < len(cells) - 1] + 1)
 
 
 def count_limits(
@@ -293,28 +281,15 @@ def count_distribution(event: Floats, size: Ints | None = None) -> tuple[int, Fl
     """
     rows = np.ones(1) if size is None else size.astype(np.float64)
     mean, variance = float(np.sum(rows * event)), float(np.sum(rows * event * (1.0 - event)))
-    reach = _reach(variance)
+    # Bernstein's bound of P(|N - mean| > reach) is 2 e^-40.
+    third = EXPONENT / 3.0
+    reach = third + math.sqrt(third * third + 2.0 * EXPONENT * variance)
     first = max(0, math.floor(mean - reach))
     last = min(event.size if size is None else int(size.sum()), math.ceil(mean + reach))
     length = last - first + 1
-    values = _characteristic(event, size, first, length, variance)
-    return first, np.maximum(np.fft.irfft(values.conj(), length), 0.0)
-
-
-def _reach(variance: float) -> float:
-    """Return the t at which Bernstein's bound of P(|N - mean| > t) is 2 e^-40."""
-    third = EXPONENT / 3.0
-    return third + math.sqrt(third * third + 2.0 * EXPONENT * variance)
-
-
-def _characteristic(
-    event: Floats, size: Ints | None, first: int, length: int, variance: float
-) -> Complexes:
-    """Return E exp(2 pi i k (N - first) / length) for k = 0, 1, ... as long as it can matter.
-
-    Its modulus is at most exp(-variance (1 - cos t)), from |1 - p + p e^it|^2 = 1 - 2 p (1 - p)
-    (1 - cos t); the frequencies above length / 2 are the conjugates of those below.
-    """
+    # E exp(2 pi i k (N - first) / length) as long as it can matter: its modulus is at most
+    # exp(-variance (1 - cos t)), from |1 - p + p e^it|^2 = 1 - 2 p (1 - p) (1 - cos t); the
+    # frequencies above length / 2 are the conjugates of those below.
     k = np.arange(length // 2 + 1)
     k = k[variance * (1.0 - np.cos(2.0 * np.pi * k / length)) <= EXPONENT]
     half = np.pi * k / length
@@ -325,7 +300,8 @@ def _characteristic(
         factors = 1.0 + event[some, None] * step
         values *= np.prod(factors if size is None else factors ** size[some, None], axis=0)
     # k * first is taken modulo the size: large angles would lose digits.
-    return np.asarray(values * np.exp(-2j * np.pi * (k * first % length) / length))
+    values *= np.exp(-2j * np.pi * (k * first % length) / length)
+    return first, np.maximum(np.fft.irfft(values.conj(), length), 0.0)
 
 
 def sum_limits(
@@ -374,32 +350,15 @@ def _sum_distribution(event: Floats, weight: Floats) -> tuple[Floats, float]:
     return pmf, step
 
 
-def _weighted_limits(
-    weights: Weights, start: Ints, expected: Floats, mass: Floats, level: float
-) -> tuple[Floats, Floats]:
-    """Return the limits of `sum_limits` for the events of weighted cells."""
-    quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
-    second, third, fourth = (np.add.reduceat(k, start) for k in weights.cumulants)
-    lower, upper = _expansion_limits(expected, second, third, fourth, quantile)
-    return lower, np.minimum(upper, mass)
-
-
 def _expansion_limits(
     mean: Floats, variance: Floats, third: Floats, fourth: Floats, quantile: float
 ) -> tuple[Floats, Floats]:
     """Return limits of sums with these cumulants."""
     deviation, size = np.sqrt(variance), np.where(variance > 0, variance, 1.0)
-    shape = third / size**1.5, fourth / size**2
-    low, high = (mean + deviation * _expansion(z, *shape) for z in (-quantile, quantile))
+    skew, excess = third / size**1.5, fourth / size**2
+    ends = []
+    for z in (-quantile, quantile):  # Cornish and Fisher 1938
+        at = z + (z * z - 1.0) * skew / 6.0 + (z**3 - 3.0 * z) * excess / 24.0
+        ends.append(mean + deviation * (at - (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0))
     # With very few expected events the expansion may cross itself.
-    return np.clip(low, 0.0, mean), np.maximum(high, mean)
-
-
-def _expansion(z: float, skew: Floats, excess: Floats) -> Floats:
-    """Return the quantile of the standardised sum (Cornish and Fisher 1938)."""
-    return (
-        z
-        + (z * z - 1.0) * skew / 6.0
-        + (z**3 - 3.0 * z) * excess / 24.0
-        - (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0
-    )
+    return np.clip(ends[0], 0.0, mean), np.maximum(ends[1], mean)

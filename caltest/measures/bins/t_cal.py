@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["TCal", "t_cal"]
 
 FINEST = 52  # cells narrower than the doubles near 1 tell nothing more
-SMALLEST_DEVIATION = (
-    1e-9  # deviations below are those of predictions that are certain, but for rounding
-)
+SMALLEST_DEVIATION = 1e-9  # below are those of predictions that are certain, but for rounding
 SCALES_OF_CELLS = 16
 CAUTION = "squares of residuals are those at the mean prediction of each cell"
 NO_PAIR = (
@@ -49,6 +47,7 @@ class TCal(Measure):
 
     key: ClassVar[str] = "t-cal"
     title: ClassVar[str] = "T-Cal, adaptive debiased plug-in"
+    drawn_as: ClassVar[str] = "reliability"
 
     def __post_init__(self) -> None:
         checks.check_optional_integer(self.scales, "scales")
@@ -85,9 +84,6 @@ class TCal(Measure):
         return self if weighted else ECE()
 
     interval_instead: ClassVar[str] = "test='debiased-ece'"
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     def limit_of_scales(self, n: int) -> int:
         """Return the number of scales for n observations, 2 log2(n / sqrt(log n)) by default."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Unpack
@@ -13,7 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.cumulative.near_maximum import NearMaximum
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.measures.tolerance import Tolerance, ToleranceTest, unseen_chance
 from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
@@ -52,11 +53,8 @@ class PartialSumMeasure(Measure):
     def span(sums: Floats) -> tuple[int, int, float]:
         """Return the sums, 0 the first, whose difference is the value, in order, and its sign."""
 
-    @staticmethod
-    @abstractmethod
-    def brownian_sf(x: float) -> float:
-        """Return the upper tail of the functional of Brownian motion on [0, 1]."""
-
+    # The upper tail of the functional of Brownian motion on [0, 1].
+    brownian_sf: ClassVar[Callable[..., float]]
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
 
     def statistic(self, units: Units) -> Statistic:
@@ -115,15 +113,10 @@ class PartialSumMeasure(Measure):
         variance = units.positive(units.variance, *NO_VARIANCE)
         sd = float((np.sqrt(variance) / units.total)[0])
         statistic = value if self.scaled else value / sd
-        return Outcome(
-            statistic_name=self.symbol if self.scaled else f"scaled {self.symbol}",
-            statistic=statistic,
-            pvalue=self.brownian_sf(statistic),
-            estimate=value,
-            alternative="greater",
-            null_text="Brownian limit; conservative where scores are tied",
-            parameters={"standard deviation": sd},
-        )
+        name = self.symbol if self.scaled else f"scaled {self.symbol}"
+        text = "Brownian limit; conservative where scores are tied"
+        given = name, statistic, self.brownian_sf(statistic), text, value
+        return outcome_of(*given, parameters={"standard deviation": sd})
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -145,6 +138,7 @@ class KSError(ToleranceTest, PartialSumMeasure):
     largest: ClassVar[float] = 1.0
     function: ClassVar[str] = "ks_error"
     title: ClassVar[str] = "Kolmogorov-Smirnov calibration error"
+    brownian_sf: ClassVar[Callable[..., float]] = staticmethod(modulus_sf)
 
     @property
     def symbol(self) -> str:
@@ -155,11 +149,8 @@ class KSError(ToleranceTest, PartialSumMeasure):
     ) -> NearMaximum:
         """Return the bootstrap of the directional derivative, at an error of the tolerance."""
         if self.scaled:
-            raise NotApplicable(
-                "the scaled KS of an uncalibrated model grows with n, so that no tolerance suits "
-                "it",
-                "use scaled=False",
-            )
+            grows = "the scaled KS of an uncalibrated model grows with n"
+            raise NotApplicable(f"{grows}, so that no tolerance suits it", "use scaled=False")
         return NearMaximum(predictions, tolerance, self.title)
 
     def boundary_tail(
@@ -208,10 +199,6 @@ class KSError(ToleranceTest, PartialSumMeasure):
     def span(sums: Floats) -> tuple[int, int, float]:
         last = int(np.argmax(np.abs(sums)))
         return 0, last, float(np.sign(sums[last]))
-
-    @staticmethod
-    def brownian_sf(x: float) -> float:
-        return modulus_sf(x)
 
 
 def ks_error(
@@ -288,6 +275,7 @@ class KuiperError(PartialSumMeasure):
     largest: ClassVar[float] = 1.0
     function: ClassVar[str] = "kuiper_error"
     title: ClassVar[str] = "Kuiper calibration error"
+    brownian_sf: ClassVar[Callable[..., float]] = staticmethod(range_sf)
 
     @property
     def symbol(self) -> str:
@@ -301,10 +289,6 @@ class KuiperError(PartialSumMeasure):
     def span(sums: Floats) -> tuple[int, int, float]:
         low, high = int(np.argmin(sums)), int(np.argmax(sums))
         return min(low, high), max(low, high), float(np.sign(high - low))
-
-    @staticmethod
-    def brownian_sf(x: float) -> float:
-        return range_sf(x)
 
 
 def kuiper_error(

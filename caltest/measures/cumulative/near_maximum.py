@@ -51,40 +51,29 @@ class NearMaximum(ToleranceBootstrap):
     def __init__(self, predictions: Predictions, tolerance: Tolerance, title: str) -> None:
         check_one_dimension(predictions, f"the {title}")
         event, labels, _ = sorted_columns(predictions)
-        self.tolerance = tolerance
         n = event.size
         self.residuals = labels - event
         if np.ptp(self.residuals) == 0:
-            raise NotApplicable(
-                "a tolerance needs residuals y - p that vary, and these do not",
-                "use more data, or null='exact' without tolerance",
-            )
+            reason = "a tolerance needs residuals y - p that vary, and these do not"
+            raise NotApplicable(reason, "use more data, or null='exact' without tolerance")
         ends = step_ends(event)
         sums = np.cumsum(self.residuals) / n
         variance = np.cumsum(np.square(self.residuals)) / n - np.square(sums)
         size = np.where(ends, np.abs(sums), 0.0)
-        self.n = n
-        self.value = float(size.max())
-        self.notes = few_rows_notes(n)
+        self.n, self.value, self.notes = n, float(size.max()), few_rows_notes(n)
         slack = 0.5 * math.sqrt(math.log(n) * float(variance[ends].max()) / n)
         if tolerance.equivalence:
             near = ends & (size >= self.value - slack)
             one = np.arange(n) == np.argmax(np.where(near, variance, -1.0))
-            self.up, self.down = (
-                np.where(one & side, 0.0, -np.inf) for side in (sums >= 0, sums < 0)
-            )
+            places = "that of the partial sums near the largest which varies most"
+            sides = one & (sums >= 0), one & (sums < 0)
+            self.up, self.down = (np.where(side, 0.0, -np.inf) for side in sides)
         else:
-            most = np.sqrt(np.maximum(variance, 0.0) / n) - tolerance.value
-            self.up, self.down = (
-                np.where(ends, np.minimum(side + most, 0.0), -np.inf) for side in (sums, -sums)
-            )
-
-    @property
-    def null_text(self) -> str:
-        places = "that of the partial sums near the largest which varies most"
-        if not self.tolerance.equivalence:
             places = "the partial sums, those beyond the tolerance moved to it"
-        return f"Poisson bootstrap of {places}"
+            most = np.sqrt(np.maximum(variance, 0.0) / n) - tolerance.value
+            sides = np.minimum(sums + most, 0.0), np.minimum(most - sums, 0.0)
+            self.up, self.down = (np.where(ends, side, -np.inf) for side in sides)
+        self.null_text = f"Poisson bootstrap of {places}"
 
     def draw(self, rng: np.random.Generator, size: int) -> Events:
         return draw_poisson(rng, size, self.n)
@@ -94,14 +83,9 @@ class NearMaximum(ToleranceBootstrap):
         return np.asarray(resampled_extremes(counts, self.residuals, self.up, self.down))
 
 
-def _poisson_table() -> Events:
-    """Tabulate the quantiles of Poisson(1) at the middles of 2^16 intervals."""
-    cumulative = np.cumsum(np.exp(-1.0) / np.cumprod(np.maximum(np.arange(13.0), 1.0)))
-    middles = (np.arange(1 << 16) + 0.5) / (1 << 16)
-    return np.searchsorted(cumulative, middles).astype(np.uint8)
-
-
-_POISSON = _poisson_table()
+# The quantiles of Poisson(1) at the middles of 2^16 intervals.
+_SHARES = np.cumsum(np.exp(-1.0) / np.cumprod(np.maximum(np.arange(13.0), 1.0)))
+_POISSON = np.searchsorted(_SHARES, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.uint8)
 
 
 def draw_poisson(rng: np.random.Generator, size: int, n: int) -> Events:

@@ -41,6 +41,7 @@ MIXED = (
     "the predictions of the grade differ, {low:.4g} to {high:.4g}; the test takes their mean for "
     "each, under which the number of defaults varies more"
 )
+OF_ROWS = ("exact", "consistency", "convolution", "saddlepoint")  # nulls
 OWN = {"grade-rate": "rates that the test does not reject"}
 LEAST, LARGEST = -50.0, 36.0  # log odds of the rates that are looked at: 2e-22, and 1 - 2e-16
 AS_THEY_ARE = "; null='exact' takes them as they are"
@@ -68,13 +69,7 @@ class GradeMeasure(Measure):
     needs_rows: ClassVar[str] = (
         "test='calibration-in-the-large' tests the number of events of cells"
     )
-    nulls: ClassVar[tuple[str, ...]] = (
-        "closed-form",
-        "exact",
-        "consistency",
-        "convolution",
-        "saddlepoint",
-    )
+    nulls: ClassVar[tuple[str, ...]] = ("closed-form", *OF_ROWS)
 
     @property
     @abstractmethod
@@ -105,8 +100,7 @@ class GradeMeasure(Measure):
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the defaults of each row, times the weights."""
-        check_one_dimension(predictions, self.title)
-        return event_terms(predictions)
+        return event_terms(predictions, self.title)
 
     def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the test of the number of defaults in a grade whose PD is the mean prediction."""
@@ -124,18 +118,18 @@ class GradeMeasure(Measure):
         self, d: int, n: int, pd: float, tails: Tails, *, notes: tuple[str, ...], **described: Any
     ) -> Outcome:
         """Return the test of d defaults of n obligors by the tails of a distribution."""
-        given: dict[str, Any] = {
-            "statistic_name": "defaults",
-            "statistic": float(d),
-            "null_text": f"{self.distribution_text}, {self.alternative}",
-        }
+        text = f"{self.distribution_text}, {self.alternative}"
+        given: dict[str, Any] = {"statistic_name": "defaults", "statistic": float(d)}
+        given |= {"null_text": text, **described}
+        upper, lower = tails
+        told = self.alternative == "greater" and lower <= RARE
         return Outcome(
-            pvalue=pvalue_of(tails, self.alternative),
+            pvalue=upper if self.alternative == "greater" else min(1.0, 2.0 * min(tails)),
             estimate=d / n,
             alternative=self.alternative,
             parameters=self.settings(pd),
-            notes=(*notes, *other_side(tails, self.alternative)),
-            **(given | described),
+            notes=(*notes, OTHER_SIDE.format(tail=lower)) if told else notes,
+            **given,
         )
 
     @property
@@ -185,10 +179,8 @@ def defaults_in(
     """Return defaults, obligors and PD of a grade, and a note where its predictions differ."""
     check_one_dimension(predictions, measure.title)
     if predictions.sample_weight is not None:
-        raise NotApplicable(
-            f"{measure.title}: its null distribution takes no weights",
-            "use the test 'binomial' and null='exact'",
-        )
+        reason = f"{measure.title}: its null distribution takes no weights"
+        raise NotApplicable(reason, "use the test 'binomial' and null='exact'")
     event = predictions.probs[:, 1]
     low, high = float(event.min()), float(event.max())
     # The mean of equal predictions is that prediction, to the last bit.
@@ -196,19 +188,6 @@ def defaults_in(
     mixed = MIXED.format(low=low, high=high) + AS_THEY_ARE * ("exact" in measure.nulls)
     notes = (mixed,) if high > low else ()
     return int(np.count_nonzero(predictions.labels)), predictions.n, pd, notes
-
-
-def pvalue_of(tails: Tails, alternative: str) -> float:
-    """Return the upper tail, or twice the smaller of both."""
-    upper, lower = tails
-    return upper if alternative == "greater" else min(1.0, 2.0 * min(upper, lower))
-
-
-def other_side(tails: Tails, alternative: str) -> tuple[str, ...]:
-    """Say that the number of defaults is rare on the side that the test does not look for."""
-    if alternative == "two-sided" or tails[1] > RARE:
-        return ()
-    return (OTHER_SIDE.format(tail=tails[1]),)
 
 
 def certain_tails(d: int, n: int, pd: float) -> Tails:
@@ -221,13 +200,6 @@ def binomial_tails(d: int, n: int, pd: float) -> Tails:
     """Independent defaults; the tails are incomplete beta functions."""
     upper = float(scipy.special.betainc(d, n - d + 1, pd)) if d > 0 else 1.0
     lower = float(scipy.special.betainc(n - d, d + 1, 1.0 - pd)) if d < n else 1.0
-    return upper, lower
-
-
-def jeffreys_tails(d: int, n: int, pd: float) -> Tails:
-    """Posterior probability, from Jeffreys' prior, of a rate of at most pd, and of at least pd."""
-    upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
-    lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
     return upper, lower
 
 
@@ -320,7 +292,9 @@ class Jeffreys(GradeMeasure):
     distribution_text: ClassVar[str] = "beta posterior of the default rate from Jeffreys' prior"
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
-        return jeffreys_tails(d, n, pd)
+        upper = float(scipy.special.betainc(d + 0.5, n - d + 0.5, pd))
+        lower = float(scipy.special.betainc(n - d + 0.5, d + 0.5, 1.0 - pd))
+        return upper, lower
 
 
 FEWEST_EXPECTED, FEWEST_OBSERVED = 10.0, 10
@@ -351,13 +325,7 @@ class Normal(GradeMeasure):
 
     key: ClassVar[str] = "normal"
     title: ClassVar[str] = "number of defaults, normal limit"
-    nulls: ClassVar[tuple[str, ...]] = (
-        "asymptotic",
-        "exact",
-        "consistency",
-        "convolution",
-        "saddlepoint",
-    )
+    nulls: ClassVar[tuple[str, ...]] = ("asymptotic", *OF_ROWS)
 
     distribution_text: ClassVar[str] = "normal limit"
 
@@ -373,10 +341,8 @@ class Normal(GradeMeasure):
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
         """Test d defaults of n obligors with the probability of default pd; no rows needed."""
         if pd in {0.0, 1.0}:
-            raise NotApplicable(
-                f"the normal limit needs a PD between 0 and 1, and it is {pd:g}",
-                "use the test 'binomial'",
-            )
+            reason = f"the normal limit needs a PD between 0 and 1, and it is {pd:g}"
+            raise NotApplicable(reason, "use the test 'binomial'")
         fewest, kind = min((n * pd, "defaults"), (n * (1.0 - pd), "survivors"))
         note = FEW_EXPECTED_NOTE.format(count=fewest, kind=kind)
         sparse = (note,) if fewest < FEWEST_EXPECTED else ()
@@ -398,13 +364,6 @@ ASSET_CLASSES = {
     "revolving": (0.04, 0.04, 1.0),
     "retail": (0.03, 0.16, 35.0),
 }
-
-
-def asset_correlation(pd: float, asset_class: str) -> float:
-    """Return the correlation that Basel's formula for capital takes for a PD and an asset class."""
-    high, low, decay = ASSET_CLASSES[asset_class]
-    share = math.expm1(-decay * pd) / math.expm1(-decay)
-    return high * share + low * (1.0 - share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -447,9 +406,11 @@ class Vasicek(GradeMeasure):
 
     def correlation_at(self, pd: float) -> float:
         """Return the correlation of a grade."""
-        if isinstance(self.correlation, str):
-            return asset_correlation(pd, self.correlation)
-        return float(self.correlation)
+        if not isinstance(self.correlation, str):
+            return float(self.correlation)
+        high, low, decay = ASSET_CLASSES[self.correlation]
+        share = math.expm1(-decay * pd) / math.expm1(-decay)
+        return high * share + low * (1.0 - share)
 
     def tails(self, d: int, n: int, pd: float) -> Tails:
         correlation = self.correlation_at(pd)

@@ -42,6 +42,11 @@ CONSERVATIVE = (
     "predictions vary within groups, so that under calibration {symbol} has the mean {mean:.4g}, "
     "below df = {df}: the chi^2 limit is conservative; use null='exact'"
 )
+SPARSE = (
+    f"{{few}} of {{size}} expected counts are below {EXPECTED_FOR_LIMIT}, and {{fewer}} below "
+    f"{LEAST_FOR_LIMIT}: the chi^2 limit is unreliable; use null='exact' for data that the model "
+    "was not fitted to, or fewer groups"
+)
 SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
 
 
@@ -106,25 +111,20 @@ class GroupedMeasure(Measure):
         if df < 1:
             groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
             groups += " with certain classes" if found.degenerate else ""
-            raise NotApplicable(
-                f"the chi^2 limit has no degrees of freedom with {groups}",
-                "use more groups, or internal=False and null='exact'",
-            )
+            reason = f"the chi^2 limit has no degrees of freedom with {groups}"
+            raise NotApplicable(reason, "use more groups, or internal=False and null='exact'")
         sample = "development" if self.internal else "external"
         parameters = {**found.parameters, "df": df, "sample": sample}
-        notes = (*found.notes, *self._which(bound, df), *bound.sparse())
-        described: dict[str, Any] = {"notes": notes, "degenerate": found.degenerate}
-        return chi2_limit(
-            self.symbol, float(found.observed[0]), df, parameters=parameters, **described
-        )
-
-    def _which(self, bound: RiskGroups, df: int) -> tuple[str, ...]:
-        """Return notes on what the degrees of freedom are for, and whether they are too many."""
-        if self.internal:
-            return (DEVELOPMENT.format(df=df),)
-        conservative = CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df)
-        notes = (EXTERNAL.format(df=df), conservative)
-        return notes if bound.mean < SHARE_OF_DF * df else notes[:1]
+        notes = [*found.notes, (DEVELOPMENT if self.internal else EXTERNAL).format(df=df)]
+        if not self.internal and bound.mean < SHARE_OF_DF * df:
+            notes.append(CONSERVATIVE.format(symbol=self.symbol, mean=bound.mean, df=df))
+        bounds = EXPECTED_FOR_LIMIT, LEAST_FOR_LIMIT
+        few, fewer = (np.count_nonzero(bound.expected < least) for least in bounds)
+        if few:
+            notes.append(SPARSE.format(few=few, fewer=fewer, size=bound.expected.size))
+        given = self.symbol, float(found.observed[0]), df
+        described: dict[str, Any] = {"notes": tuple(notes), "degenerate": found.degenerate}
+        return chi2_limit(*given, parameters=parameters, **described)
 
 
 class RiskGroups(UnitSums):
@@ -203,7 +203,10 @@ class RiskGroups(UnitSums):
 
     def chi2(self, deviation: Floats) -> Floats:
         """Return the sums (B, G) of squared deviations over their variance."""
-        terms = standardised(deviation, self.variance)
+        variance, certain = self.variance, np.where(deviation == 0, 0.0, np.inf)
+        with np.errstate(over="ignore"):
+            terms = np.square(deviation) / np.where(variance > 0, variance, 1.0)
+        terms = np.where(variance > 0, terms, certain)
         first = np.searchsorted(self.start, self.units.start[:-1]) * self.classes
         return np.asarray(np.add.reduceat(terms, first, axis=1))
 
@@ -221,20 +224,6 @@ class RiskGroups(UnitSums):
         )
         return () if isinstance(self.units, CellUnits) or not certain else (message,)
 
-    def sparse(self) -> tuple[str, ...]:
-        """Return a note where expected counts are too small for the chi^2 limit."""
-        few, fewer = (
-            (self.expected < bound).sum() for bound in (EXPECTED_FOR_LIMIT, LEAST_FOR_LIMIT)
-        )
-        if not few:
-            return ()
-        note = (
-            f"{few} of {self.expected.size} expected counts are below {EXPECTED_FOR_LIMIT}, and "
-            f"{fewer} below {LEAST_FOR_LIMIT}: the chi^2 limit is unreliable; use null='exact' for "
-            "data that the model was not fitted to, or fewer groups"
-        )
-        return (note,)
-
 
 def cell_group_starts(units: CellUnits, wanted: int) -> Ints:
     """Return the first cell of each risk group of each group of cells, and where all end.
@@ -251,14 +240,6 @@ def cell_group_starts(units: CellUnits, wanted: int) -> Ints:
     # A break at the smallest prediction is none, unless it lies above it.
     inner = ((below > first) | (above > below) | ~cells.is_point[first]) & (below < last)
     return np.unique(np.concatenate([units.start, below[inner] + 1]))
-
-
-def standardised(deviation: Floats, variance: Floats) -> Floats:
-    """Return deviation^2 / variance; where the variance is 0, 0 or infinity."""
-    with np.errstate(over="ignore"):
-        terms = np.square(deviation) / np.where(variance > 0, variance, 1.0)
-    certain = np.where(deviation == 0, 0.0, np.inf)
-    return np.asarray(np.where(variance > 0, terms, certain))
 
 
 def group_starts(ordered: Floats, groups: int) -> Ints:

@@ -30,7 +30,7 @@ from caltest.kernels.line import LineKernel, is_line_term
 from caltest.kernels.matrix import MatrixKernel
 from caltest.measures.bound import BoundMeasure, UStatistic
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.chunks import BoundChunks, FeatureTotals, MakeFeatures
+from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Pairs, in_parts, residuals
 from caltest.numerics.class_sums import add_class_sums, binary_brier_sums, class_lists, label_sums
@@ -513,7 +513,7 @@ class FeaturePairs(BoundChunks):
         if callable(scalar.metric):
             raise NotApplicable("a callable metric has no features", "use engine='rows'")
         self.features = Features.of(scalar, sample.probs)
-        self.make = MakeFeatures(self.features, m)
+        self.make = partial(FeatureTotals, self.features, m)
         if self.features.is_degenerate:
             self.degenerate = (NO_BANDWIDTH,)
         rule = self.features.rule

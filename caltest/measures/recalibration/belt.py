@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy
@@ -16,22 +16,18 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
-from caltest.measures.outcome import Outcome, positive
-from caltest.measures.recalibration.belt_fit import Belt, Selection, check_belt
+from caltest.measures.outcome import Outcome, outcome_of, positive
+from caltest.measures.recalibration.belt_fit import Belt, Selection
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 
-__all__ = [
-    "CalibrationBelt",
-    "CalibrationBeltCurve",
-    "calibration_belt",
-    "calibration_belt_curve",
-]
+__all__ = ["CalibrationBelt", "CalibrationBeltCurve", "calibration_belt", "calibration_belt_curve"]
 
 Intervals = tuple[tuple[float, float], ...]
 
 NAME = "the calibration belt"
+LARGEST_DEGREE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +40,23 @@ class CalibrationBelt(Measure):
 
     key: ClassVar[str] = "calibration-belt"
     title: ClassVar[str] = "GiViTI calibration belt"
+    drawn_as: ClassVar[str] = "belt"
     symbol: ClassVar[str] = "LR"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     interval_instead: ClassVar[str] = "test='ks', or the belt itself, measures.calibration_belt"
 
     def __post_init__(self) -> None:
-        check_belt(self.internal, self.threshold, self.max_degree)
+        least = 2 if checks.check_flag(self.internal, "internal") else 1
+        checks.check_level(self.threshold, "threshold")
+        degree = checks.check_integer(self.max_degree, "max_degree", least)
+        if degree > LARGEST_DEGREE:
+            rule = f"max_degree must be at most {LARGEST_DEGREE}"
+            known = f"{rule}, up to which the null distribution is known"
+            raise invalid(known, str(degree), f"pass {least} to {LARGEST_DEGREE}")
 
     @property
     def description(self) -> str:
         return f"{self.title}, development sample" if self.internal else self.title
-
-    def plot_kind(self, m: int) -> str:
-        return "belt"
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -80,17 +80,11 @@ class CalibrationBelt(Measure):
         model = self.model(RowUnits(predictions))
         fit = model.fitted("use another test" if self.internal else "use null='exact'")
         statistic, degree = float(fit.statistic[0]), int(fit.degree[0])
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=statistic,
-            pvalue=self.selection.sf(statistic, degree),
-            estimate=statistic,
-            alternative="greater",
-            null_text="likelihood ratio given the selected degree",
-            parameters={"degree": degree, **model.parameters},
-            notes=model.notes,
-            degenerate=model.degenerate,
-        )
+        pvalue = self.selection.sf(statistic, degree)
+        text = "likelihood ratio given the selected degree"
+        about: dict[str, Any] = {"notes": model.notes, "degenerate": model.degenerate}
+        about["parameters"] = {"degree": degree, **model.parameters}
+        return outcome_of(self.symbol, statistic, pvalue, text, statistic, **about)
 
 
 def calibration_belt(
@@ -299,10 +293,8 @@ def _belt(
     predictions: Predictions, measure: CalibrationBelt, levels: tuple[float, ...], points: int
 ) -> CalibrationBeltCurve:
     if predictions.sample_weight is not None:
-        raise NotApplicable(
-            "the limiting distribution of the calibration belt takes no sample weights",
-            "use test='calibration-belt' with null='exact'",
-        )
+        reason = "the limiting distribution of the calibration belt takes no sample weights"
+        raise NotApplicable(reason, "use test='calibration-belt' with null='exact'")
     model, selection = measure.model(RowUnits(predictions)), measure.selection
     for message in model.degenerate:
         warnings.warn(message, DegenerateDataWarning, stacklevel=5)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 import scipy
+from numpy.polynomial.legendre import leggauss
 
-from caltest.checks.options import check_flag, check_integer, check_level
-from caltest.errors import NotApplicable, invalid
+from caltest.errors import NotApplicable
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
     STEPS,
@@ -42,11 +42,11 @@ MAYBE_FITTED = (
     "internal=True"
 )
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
-LARGEST_DEGREE = 4
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
 STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
-POINTS = 48  # of Gauss-Legendre; the integrands are analytic
+_POINTS, _WEIGHTS = leggauss(48)  # of Gauss-Legendre on [-1, 1]; the integrands are analytic
+GAUSS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0  # on [0, 1]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,11 @@ class Belt(LogOdds):
     def __init__(self, units: Units, selection: Selection) -> None:
         super().__init__(units)
         self.selection, self.scale = selection, SUPREMUM * self.scale
-        self.degenerate = _left_out(self.outside, units.rows)
+        left_out = (
+            f"{self.outside} of {units.rows} predictions are 0 or 1 and have no log odds; they are "
+            "left out of the fit, and a label that contradicts one makes the statistic infinite"
+        )
+        self.degenerate = (left_out,) if self.outside else ()
         self.parameters = {"sample": "development" if selection.first > 1 else "external"}
         excess = float(units.scale @ (units.observed - units.shift))
         if selection.first == 1 and abs(excess) < FITTED_HERE:
@@ -123,15 +127,12 @@ class Belt(LogOdds):
         nodes = interpolation_nodes(self.z, self._weight)
         self._nodes: Support | None = None
         if nodes is not None:
-            self._nodes = self._support_at(*nodes)
+            self._nodes = support(*nodes, basis_values(nodes[0], self.shift, self.norm).T)
 
     @cached_property
     def _rows(self) -> Support:
         """All rows: many take a while, and are needed only where nodes do not do."""
-        return self._support_at(self.z, self._weight)
-
-    def _support_at(self, z: Floats, weight: Floats) -> Support:
-        return support(z, weight, basis_values(z, self.shift, self.norm).T)
+        return support(self.z, self._weight, basis_values(self.z, self.shift, self.norm).T)
 
     def fitted(self, remedy: str) -> BeltFit:
         """Return the fit to what was observed; NotApplicable where no polynomial is unique."""
@@ -163,24 +164,19 @@ class Belt(LogOdds):
     def fit(self, observed: Observed) -> BeltFit:
         """Select a polynomial for each row of what is observed, (B, U)."""
         if self.z.size:
-            fit = self._select(self.sums(observed))
+            sums = self.sums(observed)
+            fit = self._select_on(self._nodes or self._rows, sums)
+            for b in range(len(sums)):
+                if self._is_steep(fit.gamma[b]):
+                    again = self._select_on(self._rows, sums[b : b + 1])
+                    fit.statistic[b], fit.degree[b] = again.statistic[0], again.degree[0]
+                    fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
         else:
             size = len(observed)
             none = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, 1))
             fit = BeltFit(*none, np.zeros(size, np.bool_))
         if self.certain.size:
             fit.statistic[self.contradicted(observed)] = np.inf
-        return fit
-
-    def _select(self, sums: Floats) -> BeltFit:
-        if self._nodes is None:
-            return self._select_on(self._rows, sums)
-        fit = self._select_on(self._nodes, sums)
-        for b in range(len(sums)):
-            if self._is_steep(fit.gamma[b]):
-                again = self._select_on(self._rows, sums[b : b + 1])
-                fit.statistic[b], fit.degree[b] = again.statistic[0], again.degree[0]
-                fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
         return fit
 
     def _select_on(self, rows: Support, sums: Floats) -> BeltFit:
@@ -190,10 +186,6 @@ class Belt(LogOdds):
     def _is_steep(self, gamma: Floats) -> bool:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
         return self._nodes is not None and largest_rise(gamma, self._nodes) > STEEP
-
-    def _support(self, gamma: Floats) -> Support:
-        """Return the nodes, or all rows where there are none or the polynomial is too steep."""
-        return self._rows if self._nodes is None or self._is_steep(gamma) else self._nodes
 
     def coefficients(self, fit: BeltFit) -> Floats:
         """Return the polynomial of the first row of labels in powers of the log odds."""
@@ -205,33 +197,11 @@ class Belt(LogOdds):
     def bounds(self, fit: BeltFit, at: Floats, drop: float) -> Floats:
         """Return the probabilities (points, 2) between which a fit lies at given log odds."""
         k = int(fit.degree[0]) + 1
-        rows = self._support(fit.gamma[0])
+        rows = self._rows if self._is_steep(fit.gamma[0]) else self._nodes or self._rows
         basis = np.ascontiguousarray(basis_values(at, self.shift[:k], self.norm[:k]))
         sums = self.sums(self.units.observed[np.newaxis])[0, :k]
         moved = likelihood_bounds(sums, rows, fit.gamma[0, :k].copy(), basis, drop)
         return np.asarray(scipy.special.expit(at[:, None] + moved))
-
-
-def _left_out(count: int, rows: int) -> tuple[str, ...]:
-    """Say how many predictions have no log odds."""
-    message = (
-        f"{count} of {rows} predictions are 0 or 1 and have no log odds; they are left out of the "
-        "fit, and a label that contradicts one makes the statistic infinite"
-    )
-    return (message,) if count else ()
-
-
-def check_belt(internal: object, threshold: object, max_degree: object) -> None:
-    """Check how the degree of a calibration belt is selected."""
-    least = 2 if check_flag(internal, "internal") else 1
-    check_level(threshold, "threshold")
-    degree = check_integer(max_degree, "max_degree", least)
-    if degree > LARGEST_DEGREE:
-        rule = (
-            f"max_degree must be at most {LARGEST_DEGREE}, up to which the null distribution is "
-            "known"
-        )
-        raise invalid(rule, str(degree), f"pass {least} to {LARGEST_DEGREE}")
 
 
 def polynomial_sums(
@@ -379,17 +349,10 @@ def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Flo
     # r = sqrt(t) sin(a) makes sqrt(t - r^2) smooth up to r^2 = t; squares of the distance to the
     # upper end take away the root that the integral inside has there.
     low, high = np.arcsin(np.sqrt(cut / t)), np.arcsin(np.sqrt(np.minimum(left / t, 1.0)))
-    x, weight = _gauss()
+    x, weight = GAUSS
     angle = high[..., None] - (high - low)[..., None] * np.square(x)
     inner = _scaled_tail(t[..., None] * np.cos(angle) ** 2, steps - 1, first, cut, q)
     terms = inner * np.cos(angle) @ (2.0 * x * weight)
     integral = math.sqrt(2.0 / math.pi) * np.sqrt(t) * (high - low) * terms
     beyond = (q * math.exp(cut / 2.0)) ** (steps - 1) * scipy.special.erfcx(np.sqrt(left / 2.0))
     return np.asarray(integral + beyond)
-
-
-@cache
-def _gauss() -> tuple[Floats, Floats]:
-    """Return points and weights on [0, 1]."""
-    x, weight = np.polynomial.legendre.leggauss(POINTS)
-    return (x + 1.0) / 2.0, weight / 2.0

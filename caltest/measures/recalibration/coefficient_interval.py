@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -30,6 +28,8 @@ from caltest.measures.recalibration.fits import (
 from caltest.numerics.tails import student_isf
 from caltest.types import Floats, Labels
 
+Bounds = tuple[float, float]
+Columns = tuple[Floats, Labels, Floats, Floats]  # log odds, labels, weights, numbers of rows
 PROFILE = {
     "profile": "profile likelihood, sandwich error, or an event not yet seen, what reaches farthest"
 }
@@ -69,78 +69,52 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
     division by 1 - h is HC3 of MacKinnon, White (1985), J. Econometrics 29; see `profile_bounds`.
     """
     if not fit.x.size:
-        raise NotApplicable(
-            f"{OUTSIDE}, and there is no other row to estimate the {symbol} from",
-            "use the p-value of the exact null",
-        )
-    ends = _bounds(_outcomes(fit), fit, symbol, level)
-    if not fit.outside:
-        return ends
-    return replace(ends, notes=(*ends.notes, f"of {inside_rows(fit.units.rows - fit.outside)}"))
-
-
-class Outcomes(NamedTuple):
-    """Log odds, labels of 0 or 1 and weights (k,), and how many rows have each."""
-
-    x: Floats
-    labels: Labels
-    weight: Floats
-    size: Floats
-
-
-def _outcomes(fit: Coefficient) -> Outcomes:
-    """Return the rows without and with the event of each unit that has log odds."""
-    units = fit.units
+        reason = f"{OUTSIDE}, and there is no other row to estimate the {symbol} from"
+        raise NotApplicable(reason, "use the p-value of the exact null")
+    # The rows without and with the event of each unit that has log odds.
+    units, column = fit.units, fit.column
     events = fit.inside(units.observed)
     size = np.stack([fit.inside(units.size) - events, events], axis=1).ravel()
     some = size > 0
     x, weight = (np.repeat(values, 2)[some] for values in (fit.x, fit.inside(units.scale)))
-    labels = np.tile(np.array([0, 1], np.uint8), events.size)[some]
-    return Outcomes(x, labels, weight, size[some])
-
-
-def _bounds(outcomes: Outcomes, fit: Coefficient, symbol: str, level: float) -> Ends:
-    """Return the ends of the likelihood, or those of the other two where they reach farther."""
-    x, labels, weight, size = outcomes
-    column, found = fit.column, fit.estimates
+    labels, size = np.tile(np.array([0, 1], np.uint8), events.size)[some], size[some]
     n, parameters = int(size.sum()), 1 if column == INTERCEPT_ALONE else 2
-    alone, intercept, slope = found
-    estimate = found[column]
+    alone, intercept, slope = fit.estimates
+    estimate = fit.estimates[column]
     undetermined = n <= parameters or math.isnan(estimate)
     if not undetermined and column != INTERCEPT_ALONE:
         undetermined = labels.min() == labels.max() or not fit.has_slope
         undetermined |= math.isinf(slope) and column == INTERCEPT
     if undetermined:
-        raise NotApplicable(
-            f"the {symbol} is not determined by these labels and has no interval",
-            "use the p-value of the exact null",
-        )
+        reason = f"the {symbol} is not determined by these labels and has no interval"
+        raise NotApplicable(reason, "use the p-value of the exact null")
     quantile, mass = student_isf((1.0 - level) / 2.0, n - parameters), weight * size
-    low, high = profile_bounds(
-        x, labels, mass * (mass.sum() / (weight * mass).sum()), column, quantile
-    )
+    relative = mass * (mass.sum() / (weight * mass).sum())
+    low, high = profile_bounds(x, labels, relative, column, quantile)
     if column == INTERCEPT_ALONE:
         intercept, slope = alone, 1.0
     else:
         start = (intercept, slope) if math.isfinite(slope) else (0.0, 1.0)
         unseen = unseen_bounds(x, labels, weight, column - INTERCEPT, start, level, size)
         low, high = np.fmin(low, unseen[0]), np.fmax(high, unseen[1])
+    notes = [f"of {inside_rows(units.rows - fit.outside)}"] if fit.outside else []
     if not math.isfinite(estimate):
-        return Ends(float(low), float(high), estimate, TEXT, (ONE_SIDED,))
-    errors = _errors(outcomes, intercept, slope, parameters)
-    reach = quantile * float(errors[1 if column == SLOPE else 0])
-    widest = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
-    return Ends(float(widest[0]), float(widest[1]), estimate, TEXT)
+        notes.insert(0, ONE_SIDED)
+    else:
+        errors = _errors((x, labels, weight, size), intercept, slope, parameters)
+        reach = quantile * float(errors[1 if column == SLOPE else 0])
+        low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
+    return Ends(float(low), float(high), estimate, TEXT, tuple(notes))
 
 
-def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int) -> Floats:
+def _errors(rows: Columns, intercept: float, slope: float, parameters: int) -> Floats:
     """Return the standard errors of intercept and slope."""
-    x, labels, weight, size = outcomes
+    x, labels, weight, size = rows
     fitted = scipy.special.expit(intercept + slope * x)
     mass = weight * size
     mean = float(mass @ x / mass.sum())
-    rows = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
-    curvature = rows.T @ (rows * (mass * fitted * (1.0 - fitted))[:, None])
+    basis = np.column_stack([np.ones_like(x), x - mean])[:, :parameters]
+    curvature = basis.T @ (basis * (mass * fitted * (1.0 - fitted))[:, None])
     scale = np.sqrt(np.diagonal(curvature))
     if not scale.all() or np.linalg.det(curvature / np.outer(scale, scale)) < SMALLEST_SHARE:
         raise NotApplicable(
@@ -148,8 +122,8 @@ def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int)
             "standard error",
             "use test='calibration-in-the-large', or the p-value alone",
         )
-    inverse = np.linalg.solve(curvature, rows.T)
-    leverage = weight * fitted * (1.0 - fitted) * np.einsum("ij,ji->i", rows, inverse)
+    inverse = np.linalg.solve(curvature, basis.T)
+    leverage = weight * fitted * (1.0 - fitted) * np.einsum("ij,ji->i", basis, inverse)
     residual = (labels - fitted) / np.maximum(1.0 - leverage, LEAST_LEFT)
     root = inverse * (weight * np.sqrt(size) * residual)
     if parameters == 2:
@@ -157,9 +131,7 @@ def _errors(outcomes: Outcomes, intercept: float, slope: float, parameters: int)
     return np.asarray(np.linalg.norm(root, axis=1))
 
 
-def profile_bounds(
-    x: Floats, labels: Labels, weight: Floats, column: int, reach: float
-) -> tuple[float, float]:
+def profile_bounds(x: Floats, labels: Labels, weight: Floats, column: int, reach: float) -> Bounds:
     r"""Return the values that the likelihood allows, the other coefficient at its best for each.
 
     .. math:: \{\theta : 2 [\max \ell - \max_\psi \ell(\theta, \psi)] \le r^2\}
@@ -190,9 +162,7 @@ def profile_bounds(
     return _one_sided(labels, rows, found[column], gains[parameters - 1], column, reach)
 
 
-def _regular(
-    labels: Labels, rows: Rows, found: Floats, column: int, reach: float
-) -> tuple[float, float]:
+def _regular(labels: Labels, rows: Rows, found: Floats, column: int, reach: float) -> Bounds:
     """Return the bounds around a finite maximum."""
     sums = deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
     if column == INTERCEPT_ALONE:
@@ -204,36 +174,30 @@ def _regular(
         if column == INTERCEPT:
             along = np.array([1.0, -rows.mean / rows.sd])
     with np.errstate(all="ignore"):  # bounds that are not found are not finite
-        low, high = likelihood_bounds(
-            sums[: gamma.size], all_rows(rows), gamma, along[None], reach * reach
-        )[0]
+        given = sums[: gamma.size], all_rows(rows), gamma, along[None]
+        low, high = likelihood_bounds(*given, reach * reach)[0]
     shift = 1.0 if column == SLOPE else 0.0
     return shift + float(low), shift + float(high)
 
 
 def _one_sided(
     labels: Labels, rows: Rows, infinite: float, supremum: float, column: int, reach: float
-) -> tuple[float, float]:
+) -> Bounds:
     """Return the finite bound of an infinite estimate, and the infinite one."""
-    sign = math.copysign(1.0, infinite)
+    sign, alone = math.copysign(1.0, infinite), column == INTERCEPT_ALONE
 
     def excess(size: float) -> float:
-        gained = _gain_at(labels, rows, sign * size, alone=column == INTERCEPT_ALONE)
-        return 2.0 * (supremum - gained) - reach * reach
+        eta = rows.x + sign * size if alone else sign * size * (rows.x - rows.mean)
+        if not alone:
+            eta = eta + _best_intercept(labels, rows.weight, eta)
+        change = np.where(labels == 1, eta - rows.x, 0.0)
+        terms = change - np.logaddexp(0.0, eta) + np.logaddexp(0.0, rows.x)
+        return 2.0 * (supremum - float(rows.weight @ terms)) - reach * reach
 
-    unit = 1.0 if column == INTERCEPT_ALONE else 1.0 / rows.sd
+    unit = 1.0 if alone else 1.0 / rows.sd
     ends = [unit * FARTHEST * side for side in (-1.0, 1.0)]
     bound = sign * float(scipy.optimize.brentq(excess, *ends, xtol=1e-10 * unit))
     return (bound, math.inf) if sign > 0 else (-math.inf, bound)
-
-
-def _gain_at(labels: Labels, rows: Rows, value: float, *, alone: bool) -> float:
-    """Return the gain of log likelihood at an intercept, or at a slope with its best intercept."""
-    eta = rows.x + value if alone else value * (rows.x - rows.mean)
-    if not alone:
-        eta = eta + _best_intercept(labels, rows.weight, eta)
-    change = np.where(labels == 1, eta - rows.x, 0.0)
-    return float(rows.weight @ (change - np.logaddexp(0.0, eta) + np.logaddexp(0.0, rows.x)))
 
 
 def _best_intercept(labels: Labels, weight: Floats, eta: Floats) -> float:
@@ -254,7 +218,7 @@ def unseen_bounds(
     start: tuple[float, float],
     level: float,
     size: Floats | None = None,
-) -> tuple[float, float]:
+) -> Bounds:
     r"""Return the ends that an event which has not been seen would allow; infinite as they are.
 
     Four events that all fell into one group tell nothing of the likelihood of a fifth elsewhere:
@@ -296,7 +260,10 @@ def unseen_bounds(
     x, y, size = x[order], labels[order].astype(np.float64), size[order]
     weight = weight[order] / (float(weight @ size) / float(size.sum()))
     p = scipy.special.expit(x)
-    along = _influence(x, size * weight * p * (1.0 - p), column)
+    curvature = size * weight * p * (1.0 - p)
+    total, first, second = (float((curvature * x**k).sum()) for k in range(3))
+    # How far an event of a row moves the coefficient, up to a positive factor.
+    along = total * x - first if column == 1 else second - first * x
     squares = np.square(weight * along * (y - p))
     sizes, rows = _neighbours(x, y, weight, size, squares)
     rare = (p < 0.5).astype(np.float64)
@@ -313,12 +280,6 @@ def unseen_bounds(
         found = _refitted(rows[:2], masses, (x[unseen], rare[unseen], mass), start)
         ends.append(float(np.quantile(found[column], level_of_end)))
     return ends[0], ends[1]
-
-
-def _influence(x: Floats, curvature: Floats, column: int) -> Floats:
-    """Return how far an event of a row moves the coefficient, up to a positive factor."""
-    total, first, second = (float((curvature * x**k).sum()) for k in range(3))
-    return total * x - first if column == 1 else second - first * x
 
 
 def _neighbours(
@@ -343,9 +304,8 @@ def _refitted(
     rows: Floats, masses: Floats, unseen: tuple[Floats, Floats, Floats], start: tuple[float, float]
 ) -> Floats:
     """Return intercepts and slopes (2, B) of rows with masses (B, k) and one more row in each."""
-    x, y = (
-        np.column_stack([np.tile(a, (DRAWS, 1)), b]) for a, b in zip(rows, unseen, strict=False)
-    )
+    pairs = zip(rows, unseen, strict=False)
+    x, y = (np.column_stack([np.tile(a, (DRAWS, 1)), b]) for a, b in pairs)
     mass = np.column_stack([masses, unseen[2]])
     mean, sd = float(rows[0].mean()), float(rows[0].std())
     z = (x - mean) / sd

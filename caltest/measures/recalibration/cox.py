@@ -30,13 +30,12 @@ from caltest.measures.recalibration.fits import (
     ratio_of,
     score_statistics,
 )
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import Flippable
 from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import check_one_dimension
 
 __all__ = [
     "CalibrationIntercept",
@@ -72,9 +71,7 @@ class OfCoefficient(Measure):
         """Return 1 for the slope, and 0 for the intercept."""
         return float(self.column == SLOPE)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the scores of what is tested, at the intercept 0 and the slope 1."""
         return score_statistics(predictions, f"the {self.title}{self.dependent}", self.column)
 
@@ -153,7 +150,7 @@ class Cox(OfCoefficient):
                 "use null='exact'",
             )
         value = self.bind(predictions).value()
-        terms = event_terms(predictions, by_likelihood=True)
+        terms = event_terms(predictions, f"the {self.title}", by_likelihood=True)
         return terms if math.isfinite(value) else replace(terms, observed=math.inf)
 
     @property
@@ -293,8 +290,7 @@ class CalibrationIntercept(OfCoefficient):
         """Return the events of each row: the intercept alone grows with their sum."""
         if self.slope != "fixed":
             return super().row_terms(predictions)
-        check_one_dimension(predictions, f"the {self.title}")
-        return event_terms(predictions)
+        return event_terms(predictions, f"the {self.title}")
 
     @property
     def column(self) -> int:
@@ -470,9 +466,7 @@ class Unreliability(Measure):
     def statistic(self, units: Units) -> Statistic:
         return Excess(ratio_of(units.counted(), "both", "common", None)).statistic()
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the scores of intercept and slope, at 0 and 1."""
         return score_statistics(predictions, f"the {self.title} of rows that depend", BOTH)
 

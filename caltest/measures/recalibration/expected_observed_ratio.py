@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import scipy
@@ -19,7 +19,7 @@ from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
 from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
-from caltest.measures.residual_sums import ResidualStatistic, of_row_terms
+from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import binary_residual_sums
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
@@ -37,6 +37,7 @@ __all__ = [
 
 
 METHODS = ("log", "poisson", "clopper-pearson")
+OF_SUMS = ("convolution", "saddlepoint")  # nulls
 OWN = {"event-count": "limits of the observed count"}
 ALTERNATIVES = "use method='poisson' or 'clopper-pearson'"
 
@@ -50,22 +51,12 @@ class MeanCalibration(MeanScore):
     title: ClassVar[str] = "calibration in the large"
     symbol: ClassVar[str] = "mean(y) - mean(p)"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
-    nulls: ClassVar[tuple[str, ...]] = (
-        "exact",
-        "consistency",
-        "asymptotic",
-        "convolution",
-        "saddlepoint",
-    )
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", *OF_SUMS)
 
     def statistic(self, units: Units) -> Statistic:
-        sums = self._sums(units)
-        return Statistic(
-            units=units,
-            sums=sums,
-            value=lambda excess: np.asarray(excess / units.total),
-            scale=units.rounding,
-        )
+        sums, total = self._sums(units), units.total
+        given: dict[str, Any] = {"sums": sums, "scale": units.rounding}
+        return Statistic(units=units, value=lambda excess: np.asarray(excess / total), **given)
 
     def _sums(self, units: Units) -> ScoreSums:
         """Return the sums of the residuals of rows."""
@@ -78,8 +69,7 @@ class MeanCalibration(MeanScore):
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, of which the residuals are a shift."""
-        check_one_dimension(predictions, self.title)
-        return event_terms(predictions)
+        return event_terms(predictions, self.title)
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the residual of each label, times the weights."""
@@ -95,10 +85,8 @@ class MeanCalibration(MeanScore):
         value = float(self.statistic(units).observed[0])
         sd = float(np.sqrt(units.variance)[0] / units.total[0])
         if sd == 0:
-            raise NotApplicable(
-                "all predictions are 0 or 1, so that the labels have no variance",
-                "use null='exact'",
-            )
+            reason = "all predictions are 0 or 1, so that the labels have no variance"
+            raise NotApplicable(reason, "use null='exact'")
         return two_sided_normal(value / sd, value, {"standard deviation": sd})
 
 
@@ -169,17 +157,14 @@ class ExpectedObservedRatio(Measure):
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     symbol: ClassVar[str] = "E/O"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
-    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "convolution", "saddlepoint")
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", *OF_SUMS)
     intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
 
     def row_terms(self, predictions: Predictions) -> RowTerms:
         """Return the events of each row, whose sum divides the expected one."""
-        check_one_dimension(predictions, f"the {self.title}")
-        return event_terms(predictions)
+        return event_terms(predictions, f"the {self.title}")
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 
@@ -391,23 +376,16 @@ def ratio_of_counts(
     """Return the ratio of expected to observed events of n rows, with its interval."""
     if expected == 0:
         raise NotApplicable("E/O has no interval where no event is expected", "use test='cox'")
-    low, high = _count_limits(observed, n, level, method)
-    ratio, upper = (expected / count if count > 0 else math.inf for count in (observed, low))
-    return ExpectedObserved(expected, observed, ratio, expected / high, upper, level, method)
-
-
-def _count_limits(observed: int, n: int, level: float, method: str) -> tuple[float, float]:
-    """Return the limits of the expectation of a count."""
     tail = (1.0 - level) / 2.0
     if method == "log":
         if observed == 0:
-            raise NotApplicable(
-                "log(E/O) is infinite where no event was observed", f"{ALTERNATIVES}"
-            )
+            raise NotApplicable("log(E/O) is infinite where no event was observed", ALTERNATIVES)
         reach = float(-scipy.special.ndtri(tail)) * math.sqrt((1.0 - observed / n) / observed)
-        return observed * math.exp(-reach), observed * math.exp(reach)
-    if method == "poisson":
+        low, high = observed * math.exp(-reach), observed * math.exp(reach)
+    elif method == "poisson":
         low = float(scipy.special.gammaincinv(observed, tail)) if observed else 0.0
-        return low, float(scipy.special.gammainccinv(observed + 1, tail))
-    low, high = share_limits(observed / n, n, level)
-    return n * low, n * high
+        high = float(scipy.special.gammainccinv(observed + 1, tail))
+    else:
+        low, high = (n * share for share in share_limits(observed / n, n, level))
+    ratio, upper = (expected / count if count > 0 else math.inf for count in (observed, low))
+    return ExpectedObserved(expected, observed, ratio, expected / high, upper, level, method)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import cast
 
@@ -23,10 +22,10 @@ from caltest.measures.recalibration.binary_fit import (
 )
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
 from caltest.measures.residual_sums import (
-    ResidualStatistic,
+    Flippable,
     RobustQuadratic,
     RobustZ,
-    event_residuals,
+    residuals,
 )
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
@@ -64,7 +63,14 @@ class LogOdds(Fit):
 
     def __init__(self, units: Units) -> None:
         super().__init__(units)
-        self.certain, self._impossible = impossible_labels(units)
+        # Units of which a label has probability 0, and for each label whether; of cells all rows.
+        if isinstance(units, CellUnits):
+            table = np.column_stack([units.least == 1.0, units.most == 0.0])
+            self.certain: Order = np.flatnonzero(table.any(axis=1))
+            self._impossible: Flags = table[self.certain]
+        else:
+            self.certain = rows_below(units.probs, 0.0)
+            self._impossible = units.probs[self.certain] == 0.0
         self.outside = int(units.row_counts[self.certain].sum())
 
     def inside(self, values: Observed, axis: int = 0) -> Observed:
@@ -92,7 +98,22 @@ class LogOdds(Fit):
         """What the predictions leave undefined."""
         units, remarks = self.units, list[str]()
         if isinstance(units, RowUnits):
-            remarks += extreme_messages(units.predictions)
+            data, rows = units.predictions, units.predictions.n
+            probs, labels = data.probs, data.labels
+            extreme = rows_below(probs, math.nextafter(SMALLEST_PROBABILITY, 0.0))
+            extreme = extreme[row_weights(data)[extreme] > 0]
+            inside = (probs[extreme] > 0.0).all(axis=1) | (data.m > 2)
+            if inside.any():
+                remarks.append(
+                    "probabilities below 2.2e-16 count as that in their logarithm, in "
+                    f"{np.count_nonzero(inside)} of {rows} rows, first in row {extreme[inside][0]}"
+                )
+            wrong = extreme[probs[extreme, labels[extreme]] == 0]
+            if wrong.size:
+                remarks.append(
+                    f"the observed class has probability 0 in {wrong.size} of {rows} rows, first "
+                    f"in row {wrong[0]}: {CONTRADICTS}"
+                )
         if self.outside and units.mean.ndim == 1:
             remarks.append(outside(units.rows - self.outside, units.rows))
         if isinstance(units, CellUnits) and self.contradicted(units.observed[None])[0]:
@@ -110,7 +131,17 @@ class Recalibration(LogOdds):
         mass, size = np.ascontiguousarray(self.inside(units.mass)), self.inside(units.size)
         self._rows = standard_rows(self.x, mass, size)
         self._nodes = few_nodes(self._rows)
-        self.degenerate = tuple(self._messages())
+        messages = list(self.undefined)
+        if units.rows > self.outside:
+            if with_slope and not self.has_slope:
+                messages.append(f"{NO_SLOPE}; it is taken as 1")
+            events = self.inside(units.observed)
+            if not events.any() or (events == self._rows.size).all():
+                taken = ", and the slope is taken as 1" if with_slope and self.has_slope else ""
+                messages.append(f"all labels are equal: the intercept is infinite{taken}")
+            elif with_slope and math.isinf(self.estimates[SLOPE]):
+                messages.append("the predictions separate the labels: the slope is infinite")
+        self.degenerate = tuple(messages)
 
     @property
     def has_slope(self) -> bool:
@@ -129,20 +160,6 @@ class Recalibration(LogOdds):
         """The estimates for what was observed."""
         estimates: list[float] = self.recalibrations(self.units.observed[None])[0][0].tolist()
         return estimates
-
-    def _messages(self) -> Iterator[str]:
-        """Say what the data leave undefined."""
-        yield from self.undefined
-        if self.units.rows == self.outside:
-            return
-        if self._with_slope and not self.has_slope:
-            yield f"{NO_SLOPE}; it is taken as 1"
-        events = self.inside(self.units.observed)
-        if not events.any() or (events == self._rows.size).all():
-            taken = ", and the slope is taken as 1" if self._with_slope and self.has_slope else ""
-            yield f"all labels are equal: the intercept is infinite{taken}"
-        elif self._with_slope and math.isinf(self.estimates[SLOPE]):
-            yield "the predictions separate the labels: the slope is infinite"
 
 
 class Coefficient(Recalibration):
@@ -189,7 +206,9 @@ class MultinomialRatio(LogOdds):
         self._weight = np.ascontiguousarray(units.scale)
         self._task = make_task(probs, self._weight, reference if slopes == "reference" else -1)
         possible = int((units.probs > 0).any(axis=0).sum())
-        slope_of = varying(np.log(probs) - np.log(probs[:, [reference]]))
+        features = np.log(probs) - np.log(probs[:, [reference]])
+        least = SAME * np.maximum(1.0, np.abs(features.mean(axis=0)))
+        slope_of = features.std(axis=0) > least
         free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
         self.df = possible - 1 + free
         self.parameters = {"slopes": slopes}
@@ -227,24 +246,6 @@ class Excess(Fit):
         return (self.ratio.values(observed) - self.ratio.df) / self.total
 
 
-def impossible_labels(units: Units) -> tuple[Order, Flags]:
-    """Return the units of which a label has probability 0, and for each label whether, (k, m).
-
-    Of cells those of which it has for all rows.
-    """
-    if isinstance(units, CellUnits):
-        table = np.column_stack([units.least == 1.0, units.most == 0.0])
-        certain = np.flatnonzero(table.any(axis=1))
-        return certain, table[certain]
-    certain = rows_below(units.probs, 0.0)
-    return certain, units.probs[certain] == 0.0
-
-
-def has_log_odds(probs: Floats) -> Flags:
-    """Return which predictions of two classes are inside (0, 1)."""
-    return np.asarray((probs > 0.0).all(axis=1))
-
-
 def outside(count: int, rows: int) -> str:
     """Say that predictions of 0 and 1 have no log odds, and which rows are fitted."""
     if not count:
@@ -255,32 +256,6 @@ def outside(count: int, rows: int) -> str:
 def inside_rows(count: int) -> str:
     """Name the rows that have log odds."""
     return f"the {count:,} rows with predictions inside (0, 1)"
-
-
-def extreme_messages(predictions: Predictions) -> tuple[str, ...]:
-    """Say where probabilities have no logarithm, and where such a class was observed."""
-    probs = predictions.probs
-    extreme = rows_below(probs, math.nextafter(SMALLEST_PROBABILITY, 0.0))
-    extreme = extreme[row_weights(predictions)[extreme] > 0]
-    if not extreme.size:
-        return ()
-    clipped = extreme
-    if predictions.m == 2:
-        clipped = extreme[has_log_odds(probs[extreme])]
-    remarks = []
-    if clipped.size:
-        remarks.append(
-            f"probabilities below 2.2e-16 count as that in their logarithm, in {clipped.size} of "
-            f"{predictions.n} rows, first in row {clipped[0]}"
-        )
-    observed = probs[extreme, predictions.labels[extreme]]
-    rows = extreme[observed == 0]
-    if rows.size:
-        remarks.append(
-            f"the observed class has probability 0 in {rows.size} of {predictions.n} rows, first "
-            f"in row {rows[0]}: {CONTRADICTS}"
-        )
-    return tuple(remarks)
 
 
 def rows_below(probs: Floats, limit: float) -> Order:
@@ -297,28 +272,16 @@ def raised(probs: Floats) -> Floats:
     return higher
 
 
-def varying(features: Floats) -> Flags:
-    """Return for each column whether it varies."""
-    mean, sd = features.mean(axis=0), features.std(axis=0)
-    different: Flags = sd > SAME * np.maximum(1.0, np.abs(mean))
-    return different
-
-
 def ratio_of(units: Units, tested: str, slopes: str, reference: object) -> Ratio:
     """Return the ratio of two classes, or that of several where both parameters are tested."""
     if units.mean.ndim == 1:
-        check_binary(slopes, reference)
+        chosen = None if slopes == "common" else slopes
+        check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
         return BinaryRatio(units, tested)
     rows = cast("RowUnits", units)
     classes = rows.predictions.classes
     column = 0 if reference is None else check_class(reference, classes, "reference")
     return MultinomialRatio(rows, slopes, column)
-
-
-def check_binary(slopes: str, reference: object) -> None:
-    """Check that options of several classes are not given for two."""
-    chosen = None if slopes == "common" else slopes
-    check_unused("where the lens leaves two classes", slopes=chosen, reference=reference)
 
 
 def limit_of(ratio: Ratio, estimate: float) -> Outcome:
@@ -329,9 +292,7 @@ def limit_of(ratio: Ratio, estimate: float) -> Outcome:
     return chi2_limit("LR", ratio.value(), ratio.df, estimate, **described)
 
 
-def score_statistics(
-    predictions: Predictions, measure: str, column: int
-) -> list[ResidualStatistic]:
+def score_statistics(predictions: Predictions, measure: str, column: int) -> Flippable:
     r"""Return the score of the intercept, of the slope, or of both, at 0 and 1.
 
     With log odds x the scores are the sums of :math:`y - p` and :math:`x (y - p)`. One that is
@@ -346,7 +307,7 @@ def score_statistics(
     check_one_dimension(predictions, measure)
     p, weight = predictions.probs[:, 1], row_weights(predictions)
     inside = np.clip(p, LEAST_PROB, 1.0 - LEAST_PROB)
-    x, gap = np.log(inside) - np.log1p(-inside), event_residuals(predictions)
+    x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(residuals(predictions)[:, 1])
     basis = np.column_stack([np.ones_like(x), x])
     if column == BOTH:
         return [RobustQuadratic(basis * gap[:, None])]

@@ -33,6 +33,9 @@ FACTORED = 2**20  # numbers in the table whose factor is the curvature without s
 ABSENT = -1e300  # alpha of a class without a label, whose probability vanishes
 
 
+Free = tuple[Order, Order]  # entries of (alpha, beta) that are fitted, and those that are one
+
+
 class Task(NamedTuple):
     """What does not depend on the labels.
 
@@ -66,13 +69,6 @@ class MultinomialFit(NamedTuple):
     alpha: Floats
     beta: Floats
     gain: float
-
-
-class Free(NamedTuple):
-    """The parameters that are fitted: entries of (alpha, beta), and whether beta is shared."""
-
-    entries: Order
-    shared: Order
 
 
 def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
@@ -154,7 +150,20 @@ def _climb(task: Task, theta: Floats, sums: Floats, present: Flags, free: Free) 
         return gradient @ axes, gain
 
     def factor(x: Floats) -> Floats:
-        return curvature_factor(task, theta + axes @ x, axes)
+        (n, m), point = task.probs.shape, theta + axes @ x
+        if n * m * axes.shape[1] > FACTORED:
+            H = axes.T @ hessian(task.features, task.weight, point) @ axes
+            values, vectors = np.linalg.eigh(H)
+            return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+        # From few rows R comes without the squares, whose small differences rounding would hide.
+        q = point[:m] + point[m:] * task.features
+        q -= q.max(axis=1, keepdims=True)
+        q = task.probs * np.exp(q)
+        q /= q.sum(axis=1, keepdims=True)
+        moved = axes[:m] + task.features[:, :, None] * axes[m:]
+        moved = moved - np.einsum("ij,ijk->ik", q, moved)[:, None]
+        rows = np.sqrt(q * task.weight[:, None])[:, :, None] * moved
+        return np.asarray(np.linalg.qr(rows.reshape(n * m, -1), mode="r"))
 
     noise = NOISE * float(task.weight.sum())
     return np.asarray(theta + axes @ climb(value, factor, np.zeros(axes.shape[1]), noise))
@@ -170,25 +179,6 @@ def _axes(free: Free, size: int, largest: float) -> Floats:
     return axes
 
 
-def curvature_factor(task: Task, theta: Floats, axes: Floats) -> Floats:
-    """Return R with R'R = minus the second derivatives along the axes.
-
-    From few rows R comes without the squares, whose small differences rounding would hide.
-    """
-    n, m = task.probs.shape
-    if n * m * axes.shape[1] > FACTORED:
-        values, vectors = np.linalg.eigh(axes.T @ hessian(task.features, task.weight, theta) @ axes)
-        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
-    q = theta[:m] + theta[m:] * task.features
-    q -= q.max(axis=1, keepdims=True)
-    q = task.probs * np.exp(q)
-    q /= q.sum(axis=1, keepdims=True)
-    moved = axes[:m] + task.features[:, :, None] * axes[m:]
-    moved = moved - np.einsum("ij,ijk->ik", q, moved)[:, None]
-    rows = np.sqrt(q * task.weight[:, None])[:, :, None] * moved
-    return np.asarray(np.linalg.qr(rows.reshape(n * m, -1), mode="r"))
-
-
 def _free(reference: int, present: Flags) -> Free:
     """Return what is fitted: no alpha of the reference, or of the first class that there is."""
     m = present.size
@@ -196,9 +186,9 @@ def _free(reference: int, present: Flags) -> Free:
     base = reference if reference >= 0 and present[reference] else classes[0]
     alphas = classes[classes != base]
     if reference < 0:
-        return Free(alphas, m + classes)
+        return alphas, m + classes
     slopes = m + classes[classes != reference]
-    return Free(np.concatenate([alphas, slopes]), np.empty(0, np.intp))
+    return np.concatenate([alphas, slopes]), np.empty(0, np.intp)
 
 
 def _gradient(task: Task, theta: Floats, sums: Floats, present: Flags) -> tuple[Floats, float]:

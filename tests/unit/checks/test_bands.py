@@ -5,15 +5,16 @@ import pytest
 
 from caltest.errors import InvalidInput
 from caltest.measures.isotonic.confidence_band import check_digits
-from caltest.measures.recalibration.belt import check_levels
-from caltest.measures.recalibration.belt_fit import check_belt
+from caltest.measures.recalibration.belt import CalibrationBelt, check_levels
+
+NAMES = ("internal", "threshold", "max_degree")
 
 
 @pytest.mark.parametrize("max_degree", [2, 3, 4, np.int64(4)])
 def test_belt_takes_degrees_up_to_four(max_degree):
     """From 2 in the development sample, from 1 else."""
-    check_belt(internal=True, threshold=0.95, max_degree=max_degree)
-    check_belt(internal=False, threshold=0.9, max_degree=1)
+    CalibrationBelt(internal=True, threshold=0.95, max_degree=max_degree)
+    CalibrationBelt(internal=False, threshold=0.9, max_degree=1)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_belt_takes_degrees_up_to_four(max_degree):
 )
 def test_belt_refuses_options(options, message):
     with pytest.raises(InvalidInput, match=f"^{message}; pass "):
-        check_belt(*options)
+        CalibrationBelt(**dict(zip(NAMES, options, strict=True)))
 
 
 def test_levels_are_sorted():

@@ -8,15 +8,15 @@ import pytest
 from caltest.checks import check_optional_integer
 from caltest.errors import InvalidInput
 from caltest.measures.binning import check_power
-from caltest.measures.bins.ece import check_distance
-from caltest.measures.bins.errors import check_distances
+from caltest.measures.bins.ece import ECE
+from caltest.measures.bins.errors import row_distances
 
 
 def test_distance_is_a_name_or_a_function():
-    assert check_distance("tv") == "tv"
-    assert check_distance(max) is max
+    assert ECE(distance="tv").distance == "tv"
+    assert ECE(distance=max).distance is max
     with pytest.raises(InvalidInput, match="did you mean 'cityblock'"):
-        check_distance("city-block")
+        ECE(distance="city-block")
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, np.float64(3), math.inf])
@@ -40,4 +40,4 @@ def test_optional_integer_may_be_missing():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -0.1])
 def test_distances_must_be_finite_and_not_negative(value):
     with pytest.raises(InvalidInput, match=r"finite numbers of at least 0; got .* for bin 1"):
-        check_distances(np.array([0.5, value]))
+        row_distances(lambda _, y: y[0], np.zeros((2, 1)), np.array([[0.5], [value]]))

@@ -7,11 +7,11 @@ import pytest
 from scipy import integrate, stats
 
 from caltest.measures.grades.grade import (
+    Jeffreys,
     binomial_tails,
     certain_tails,
     factor_limit_tails,
     factor_tails,
-    jeffreys_tails,
     normal_score,
 )
 
@@ -42,7 +42,7 @@ def test_jeffreys_tails_are_those_of_a_beta_law(d, n, pd):
     """Of Beta(d + 1/2, n - d + 1/2)."""
     posterior = stats.beta(d + 0.5, n - d + 0.5)
     expected = posterior.cdf(pd), posterior.sf(pd)
-    assert jeffreys_tails(d, n, pd) == pytest.approx(expected, rel=1e-12)
+    assert Jeffreys().tails(d, n, pd) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.cases(1)

@@ -5,7 +5,7 @@ import pytest
 
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
-from caltest.measures.grades.grade import Binomial, Vasicek, asset_correlation
+from caltest.measures.grades.grade import Binomial, Vasicek
 
 
 def grade(pd, n, defaults):
@@ -26,7 +26,7 @@ def grade(pd, n, defaults):
 )
 def test_correlation_is_basels(asset_class, pd, expected):
     """Paragraphs 272 and 328 to 330, where exp(-50) is nothing."""
-    assert asset_correlation(pd, asset_class) == pytest.approx(expected, rel=1e-12)
+    assert Vasicek(correlation=asset_class).correlation_at(pd) == pytest.approx(expected, rel=1e-12)
 
 
 def test_default_null_is_the_closed_form():
