@@ -192,7 +192,7 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     after = max(rows + 1, math.ceil(REFIT * rows))
     if memory < 1.0:
         after = min(after, rows + int(0.1 / (1.0 - memory)) + 1)
-        kept = memory ** (after - rows)
+        kept = math.pow(memory, float(after - rows))
         for k in range(cells.shape[0]):
             for c in range(n_cells):
                 cells[k, c] *= kept
@@ -264,16 +264,16 @@ def bet_gain(gain: float, levels: Floats) -> float:
     return won
 
 
-@njit(fastmath={"reassoc", "nsz"})
+@njit()
 def dot(a: Floats, b: Floats) -> float:
-    """Sum products, in the order that is fastest."""
+    """Sum products, in their order: the sum is the same wherever it is computed."""
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
     return total
 
 
-@njit(fastmath={"reassoc", "nsz"})
+@njit()
 def dot_of_row(matrix: Floats, row: int, vector: Floats) -> float:
     """Sum the products of a row and a vector."""
     total = 0.0

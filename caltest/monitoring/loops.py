@@ -223,7 +223,7 @@ def _multiply(wins: Floats, product: Floats, restarted: Floats, log_one: float) 
     return least < TINY or most > HUGE
 
 
-@njit(fastmath={"reassoc", "nsz"})
+@njit()
 def _dot_of_three(a: Floats, b: Floats, c: Floats) -> float:
     total = 0.0
     for j in range(a.size):
