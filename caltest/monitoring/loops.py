@@ -126,12 +126,11 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     product, restarted, log_one = state.product, state.restarted, game.log_one
     theta, inverse, cells, shift = state.theta, state.inverse, state.cells, state.shift
     witness, sums, log_thresholds = state.witness, state.sums, game.log_thresholds
-    log_wealth, low, low_row = state.log_wealth, state.low, state.low_row
-    path, part_of = state.path, game.part_of
+    log_wealth, parts = state.log_wealth, state.low.size
     base, wins, changes, phi = np.empty(G), np.empty(G), np.empty(G), np.empty(phases.size)
     p, logs, q, f = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     gradient, deviation, direction = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
-    tops, before, after = np.empty(low.size), np.empty(low.size), np.empty(low.size)
+    tops, before, after = np.empty(parts), np.empty(parts), np.empty(parts)
     for j in range(game.offset.size):
         changes[j] = math.exp(game.offset[j]) - 1.0
     _open(log_wealth, weights, log_one, levels, base)
@@ -166,29 +165,36 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
         _look(total, log_thresholds, levels, crossed, counts, trace, i)
         if counts[ROWS] >= counts[REFIT_AT]:
             refit(cells, shift, memory, counts)
-        whole = counts[IN_BLOCK] == BLOCK
-        if extreme or whole:
-            if log_one == 0.0:
-                # Where a process is begun at each row, the sum of all grows from there on, and does
-                # not fall below its newest: what those that were there have won since tells where
-                # they were lowest.
-                _sum_parts(weights, 1.0, part_of, log_wealth, product, tops, before, after)
-                for j in range(low.size):
-                    if before[j] > 0.0:
-                        low[j] += math.log(after[j] / before[j]) if after[j] > 0.0 else -math.inf
-                        if low[j] <= 0.0:
-                            low[j], low_row[j] = 0.0, counts[ROWS]
-            _close(log_wealth, product, restarted, log_one)
+        if extreme or counts[IN_BLOCK] == BLOCK:
+            _end_block(game, state, tops, before, after)
             _open(log_wealth, weights, log_one, levels, base)
-        if whole:
-            counts[IN_BLOCK] = 0
-            _sum_parts(weights, float(low.size), part_of, log_wealth, product, tops, before, after)
-            for j in range(low.size):
-                after[j] = math.log(after[j]) + tops[j]
-                if log_one != 0.0 and after[j] <= low[j]:
-                    low[j], low_row[j] = after[j], counts[ROWS]
-            if counts[ROWS] % (counts[STRIDE] * BLOCK) == 0:
-                _note(after, path, counts)
+
+
+@njit()
+def _end_block(game: Game, state: State, tops: Floats, before: Floats, after: Floats) -> None:
+    """Put what was won into the logarithms, and note where parts were lowest, and the path."""
+    counts, low, low_row, log_one = state.counts, state.low, state.low_row, game.log_one
+    own = (game.part_of, state.log_wealth, state.product, tops, before, after)
+    if log_one == 0.0:
+        # Where a process is begun at each row, the sum of all grows from there on, and does not
+        # fall below its newest: what those that were there have won since tells where they were
+        # lowest.
+        _sum_parts(game.weights, 1.0, *own)
+        for j in range(low.size):
+            if before[j] > 0.0:
+                low[j] += math.log(after[j] / before[j]) if after[j] > 0.0 else -math.inf
+                if low[j] <= 0.0:
+                    low[j], low_row[j] = 0.0, counts[ROWS]
+    _close(state.log_wealth, state.product, state.restarted, log_one)
+    if counts[IN_BLOCK] == BLOCK:
+        counts[IN_BLOCK] = 0
+        _sum_parts(game.weights, float(low.size), *own)
+        for j in range(low.size):
+            after[j] = math.log(after[j]) + tops[j]
+            if log_one != 0.0 and after[j] <= low[j]:
+                low[j], low_row[j] = after[j], counts[ROWS]
+        if counts[ROWS] % (counts[STRIDE] * BLOCK) == 0:
+            _note(after, state.path, counts)
 
 
 @njit()
