@@ -30,7 +30,9 @@ def temperatures(p: Floats, logs: Floats, label: int, slopes: Floats, wins: Floa
         for j in range(slopes.size):
             wins[j] = 1.0 / ((1.0 + math.exp(slopes[j] * z)) * p[label])
         return
-    most = logs.max()
+    most = logs[0]
+    for k in range(1, m):
+        most = max(most, logs[k])
     for j in range(slopes.size):
         mass = 0.0
         for k in range(m):
@@ -39,16 +41,18 @@ def temperatures(p: Floats, logs: Floats, label: int, slopes: Floats, wins: Floa
 
 
 @njit()
-def offsets(p: Floats, label: int, offset_class: Codes, gain_of: Floats, wins: Floats) -> None:
+def offsets(
+    p: Floats, label: int, offset_class: Codes, gain_of: Floats, first: int, wins: Floats
+) -> None:
     """Bet on the odds of a class, changed by a factor of 1 + gain."""
     if p.size == 2:  # all are on the second class
         won = float(label)
-        for j in range(gain_of.size):
-            wins[j] = (1.0 + won * gain_of[j]) / (1.0 + p[1] * gain_of[j])
+        for j in range(offset_class.size):
+            wins[first + j] = (1.0 + won * gain_of[j]) / (1.0 + p[1] * gain_of[j])
         return
-    for j in range(gain_of.size):
+    for j in range(offset_class.size):
         k = offset_class[j]
-        wins[j] = (1.0 + (gain_of[j] if k == label else 0.0)) / (1.0 + p[k] * gain_of[j])
+        wins[first + j] = (1.0 + (gain_of[j] if k == label else 0.0)) / (1.0 + p[k] * gain_of[j])
 
 
 @njit()
@@ -89,9 +93,14 @@ def newton_step(
 
     Of many classes the information is estimated by the outer product of the gradient.
     """
-    if memory < 1.0 and np.diag(inverse).max() < MOST_VARIANCE:
-        inverse /= memory
     m, d = q.size, theta.size
+    if memory < 1.0:
+        most = inverse[0, 0]
+        for a in range(1, d):
+            most = max(most, inverse[a, a])
+        for a in range(d if most < MOST_VARIANCE else 0):
+            for b in range(d):
+                inverse[a, b] /= memory
     if m > MOST_INFORMED:
         add_outer(inverse, gradient, direction)
     else:
@@ -183,7 +192,10 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     after = max(rows + 1, math.ceil(REFIT * rows))
     if memory < 1.0:
         after = min(after, rows + int(0.1 / (1.0 - memory)) + 1)
-        cells *= memory ** (after - rows)
+        kept = math.pow(memory, float(after - rows))
+        for k in range(cells.shape[0]):
+            for c in range(n_cells):
+                cells[k, c] *= kept
     counts[REFIT_AT] = after
 
 
@@ -219,7 +231,8 @@ def class_witness(
 ) -> float:
     """Return the same for several classes, with a kernel of random features."""
     m, D = p.size, phases.size
-    f[:] = 0.0
+    for k in range(m):
+        f[k] = 0.0
     for j in range(D):
         angle = phases[j]
         for k in range(m):
@@ -251,16 +264,16 @@ def bet_gain(gain: float, levels: Floats) -> float:
     return won
 
 
-@njit(fastmath={"reassoc", "nsz"})
+@njit()
 def dot(a: Floats, b: Floats) -> float:
-    """Sum products, in the order that is fastest."""
+    """Sum products, in their order: the sum is the same wherever it is computed."""
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
     return total
 
 
-@njit(fastmath={"reassoc", "nsz"})
+@njit()
 def dot_of_row(matrix: Floats, row: int, vector: Floats) -> float:
     """Sum the products of a row and a vector."""
     total = 0.0

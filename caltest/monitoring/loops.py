@@ -114,59 +114,40 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     A bet is q(y) / p(y) with q known before y. Products run over blocks of 64 rows, counted from
     the first, so that the answer does not depend on how rows are cut into batches. The logarithm of
     the e-value after each row is written to `trace`, unless that is empty.
+
+    Compiled code here and in what it calls is scalar: an expression of arrays takes as long to
+    compile as a hundred lines. Members of tuples are taken once for all rows: numba counts the
+    references to each by atomic steps.
     """
-    counts, log_wealth, product = state.counts, state.log_wealth, state.product
-    base, totals = np.empty(product.size), np.empty(state.low.size)
-    _open(log_wealth, game.weights, game.log_one, state.levels, base)
-    done = int(np.int64(0))  # the constant 0 is another type: `_play` would be compiled twice
-    while done < P.shape[0]:
-        played, extreme = _play(P, y, done, game, state, base, trace)
-        done += played
-        if extreme or counts[IN_BLOCK] == BLOCK:
-            if game.log_one == 0.0:
-                _grown(game, state)
-            _close(log_wealth, product, state.restarted, game.log_one)
-            _open(log_wealth, game.weights, game.log_one, state.levels, base)
-        if counts[IN_BLOCK] == BLOCK:
-            counts[IN_BLOCK] = 0
-            _lowest(game, state, totals)
-            if counts[ROWS] % (counts[STRIDE] * BLOCK) == 0:
-                _note(totals, state.path, counts)
-
-
-@njit()
-def _play(
-    P: Floats, y: Codes, first: int, game: Game, state: State, base: Floats, trace: Floats
-) -> tuple[int, bool]:
-    """Play rows to the end of the block, or until a product is extreme.
-
-    Return how many, and whether one is. Members of tuples and views are taken once for all of them:
-    numba counts the references to each by atomic steps.
-    """
-    m, G, n_slopes = P.shape[1], base.size, game.slopes.size
+    m, G, n_slopes = P.shape[1], state.product.size, game.slopes.size
     slopes, offset_class, weights = game.slopes, game.offset_class, game.weights
     kernel, features, phases, memory = game.kernel, game.features, game.phases, game.memory
     counts, levels, crossed, gaps = state.counts, state.levels, state.crossed, state.gaps
     product, restarted, log_one = state.product, state.restarted, game.log_one
     theta, inverse, cells, shift = state.theta, state.inverse, state.cells, state.shift
     witness, sums, log_thresholds = state.witness, state.sums, game.log_thresholds
-    wins, changes, phi = np.empty(G), np.exp(game.offset) - 1.0, np.empty(phases.size)
+    log_wealth, parts = state.log_wealth, state.low.size
+    base, wins, changes, phi = np.empty(G), np.empty(G), np.empty(G), np.empty(phases.size)
     p, logs, q, f = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    gradient, deviation = np.empty(theta.size), np.empty(theta.size)
-    direction, offset_wins = np.empty(theta.size), wins[n_slopes:]
-    reach, extreme, played = largest(witness), False, 0
-    while not extreme and counts[IN_BLOCK] < BLOCK and first + played < P.shape[0]:
-        label = y[first + played]
-        _take(P, first + played, p, logs)
+    gradient, deviation, direction = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
+    tops, before, after = np.empty(parts), np.empty(parts), np.empty(parts)
+    for j in range(game.offset.size):
+        changes[j] = math.exp(game.offset[j]) - 1.0
+    _open(log_wealth, weights, log_one, levels, base)
+    reach = largest(witness)
+    for i in range(P.shape[0]):
+        label = y[i]
+        _take(P, i, p, logs)
         counts[ROWS] += 1
         counts[IN_BLOCK] += 1
         _gap(p, label, gaps)
         if p[label] <= 0.0:
             _impossible(counts, crossed)
-            wins[:] = 1.0
+            for g in range(G):
+                wins[g] = 1.0
         else:
             temperatures(p, logs, label, slopes, wins)
-            offsets(p, label, offset_class, changes, offset_wins)
+            offsets(p, label, offset_class, changes, n_slopes, wins)
             if theta.size > 0:
                 won = recalibrate(p, logs, label, theta, q, gradient)
                 newton_step(q, logs, theta, inverse, memory, gradient, deviation, direction)
@@ -181,11 +162,39 @@ def _play(
         total = dot(base, product)
         if log_one == 0.0:
             total += math.exp(-levels[OFFSET]) * _dot_of_three(weights, product, restarted)
-        _look(total, log_thresholds, levels, crossed, counts, trace, first + played)
+        _look(total, log_thresholds, levels, crossed, counts, trace, i)
         if counts[ROWS] >= counts[REFIT_AT]:
             refit(cells, shift, memory, counts)
-        played += 1
-    return played, extreme
+        if extreme or counts[IN_BLOCK] == BLOCK:
+            _end_block(game, state, tops, before, after)
+            _open(log_wealth, weights, log_one, levels, base)
+
+
+@njit()
+def _end_block(game: Game, state: State, tops: Floats, before: Floats, after: Floats) -> None:
+    """Put what was won into the logarithms, and note where parts were lowest, and the path."""
+    counts, low, low_row, log_one = state.counts, state.low, state.low_row, game.log_one
+    own = (game.part_of, state.log_wealth, state.product, tops, before, after)
+    if log_one == 0.0:
+        # Where a process is begun at each row, the sum of all grows from there on, and does not
+        # fall below its newest: what those that were there have won since tells where they were
+        # lowest.
+        _sum_parts(game.weights, 1.0, *own)
+        for j in range(low.size):
+            if before[j] > 0.0:
+                low[j] += math.log(after[j] / before[j]) if after[j] > 0.0 else -math.inf
+                if low[j] <= 0.0:
+                    low[j], low_row[j] = 0.0, counts[ROWS]
+    _close(state.log_wealth, state.product, state.restarted, log_one)
+    if counts[IN_BLOCK] == BLOCK:
+        counts[IN_BLOCK] = 0
+        _sum_parts(game.weights, float(low.size), *own)
+        for j in range(low.size):
+            after[j] = math.log(after[j]) + tops[j]
+            if log_one != 0.0 and after[j] <= low[j]:
+                low[j], low_row[j] = after[j], counts[ROWS]
+        if counts[ROWS] % (counts[STRIDE] * BLOCK) == 0:
+            _note(after, state.path, counts)
 
 
 @njit()
@@ -220,7 +229,7 @@ def _multiply(wins: Floats, product: Floats, restarted: Floats, log_one: float) 
     return least < TINY or most > HUGE
 
 
-@njit(fastmath={"reassoc", "nsz"})
+@njit()
 def _dot_of_three(a: Floats, b: Floats, c: Floats) -> float:
     total = 0.0
     for j in range(a.size):
@@ -259,7 +268,9 @@ def _open(
     log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, base: Floats
 ) -> None:
     """Begin a block: wealth relative to the largest, which becomes the unit."""
-    most = max(log_wealth.max(), log_one)
+    most = log_one
+    for g in range(log_wealth.size):
+        most = max(most, log_wealth[g])
     best = levels[BEST]
     if best > 0.0 and most != levels[OFFSET]:  # the same unit is not rounded again
         levels[BEST] = math.exp(math.log(best) + levels[OFFSET] - most)
@@ -282,47 +293,27 @@ def _close(log_wealth: Floats, product: Floats, restarted: Floats, log_one: floa
 
 
 @njit()
-def _grown(game: Game, state: State) -> None:
-    """Add what each part has won in the block, and note where that sum was lowest.
-
-    Where a process is begun at each row, the sum of all grows from there on, and does not fall
-    below its newest: what those that were there have won since tells where they were lowest.
-    """
-    tops = np.full(state.low.size, -math.inf)
-    for g in range(game.weights.size):
-        j = game.part_of[g]
-        tops[j] = max(tops[j], state.log_wealth[g])
-    before, after = np.zeros(tops.size), np.zeros(tops.size)
-    for g in range(game.weights.size):
-        j = game.part_of[g]
-        if tops[j] > -math.inf:
-            share = game.weights[g] * math.exp(state.log_wealth[g] - tops[j])
-            before[j] += share
-            after[j] += share * state.product[g]
+def _sum_parts(
+    weights: Floats,
+    scale: float,
+    part_of: Codes,
+    log_wealth: Floats,
+    product: Floats,
+    tops: Floats,
+    before: Floats,
+    after: Floats,
+) -> None:
+    """Sum the wealth of each part before and after the block, relative to the largest of a bet."""
     for j in range(tops.size):
-        if before[j] > 0.0:
-            state.low[j] += math.log(after[j] / before[j]) if after[j] > 0.0 else -math.inf
-            if state.low[j] <= 0.0:
-                state.low[j], state.low_row[j] = 0.0, state.counts[ROWS]
-
-
-@njit()
-def _lowest(game: Game, state: State, totals: Floats) -> None:
-    """Take the logarithm of the e-value of each part, and note where it was lowest."""
-    tops = np.full(totals.size, -math.inf)
-    for g in range(game.weights.size):
-        j = game.part_of[g]
-        tops[j] = max(tops[j], state.log_wealth[g])
-    totals[:] = 0.0
-    for g in range(game.weights.size):
-        if state.log_wealth[g] > -math.inf:
-            j = game.part_of[g]
-            totals[j] += game.weights[g] * totals.size * math.exp(state.log_wealth[g] - tops[j])
-    for j in range(totals.size):
-        totals[j] = math.log(totals[j]) + tops[j]
-        if game.log_one != 0.0 and totals[j] <= state.low[j]:
-            state.low[j] = totals[j]
-            state.low_row[j] = state.counts[ROWS]
+        tops[j], before[j], after[j] = -math.inf, 0.0, 0.0
+    for g in range(weights.size):
+        tops[part_of[g]] = max(tops[part_of[g]], log_wealth[g])
+    for g in range(weights.size):
+        if log_wealth[g] > -math.inf:
+            j = part_of[g]
+            share = weights[g] * scale * math.exp(log_wealth[g] - tops[j])
+            before[j] += share
+            after[j] += share * product[g]
 
 
 @njit()
@@ -333,18 +324,20 @@ def _note(totals: Floats, path: Floats, counts: Codes) -> None:
     if counts[POINTS] == path.shape[0]:
         half = path.shape[0] // 2
         for j in range(half):
-            path[j] = path[2 * j + 1]
+            for k in range(path.shape[1]):
+                path[j, k] = path[2 * j + 1, k]
         counts[POINTS] = half
         counts[STRIDE] *= 2
         if counts[ROWS] % (counts[STRIDE] * BLOCK) != 0:
             return
-    row = path[counts[POINTS]]
-    most, whole = totals.max(), 0.0
+    point, most, whole = counts[POINTS], totals[0], 0.0
+    for j in range(1, totals.size):
+        most = max(most, totals[j])
     for j in range(totals.size):
         whole += math.exp(totals[j] - most)
-        row[2 + j] = totals[j]
-    row[0] = counts[ROWS]
-    row[1] = math.log(whole / totals.size) + most
+        path[point, 2 + j] = totals[j]
+    path[point, 0] = counts[ROWS]
+    path[point, 1] = math.log(whole / totals.size) + most
     counts[POINTS] += 1
 
 

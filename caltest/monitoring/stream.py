@@ -14,6 +14,7 @@ import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.monitoring import bet_loops, loops
+from caltest.numerics.loops import plain
 from caltest.types import AnyArray, Codes, Floats, Ints
 
 _NEAR = [0.02, 0.05, 0.08, 0.12, 0.16, 0.21, 0.26, 0.32, 0.39]
@@ -194,6 +195,17 @@ class Stream:
         rows, codes = np.ascontiguousarray(probs).view(), labels.view()
         # The loop is compiled once, for arrays that cannot be written to.
         rows.flags.writeable = codes.flags.writeable = False
+        interpreted = plain(loops.advance, len(labels) * int(self.bets.sizes.sum()))
+        if interpreted is not None:
+            kept = {name: array.copy() for name, array in self.state.items()}
+            try:
+                with np.errstate(all="ignore"):
+                    interpreted(rows, codes, self.game, state, trace[1:])
+            except (ArithmeticError, ValueError):  # compiled, log(0) and exp(1000) are infinite
+                for name, array in self.state.items():
+                    array[...] = kept[name]
+            else:
+                return trace
         loops.advance(rows, codes, self.game, state, trace[1:])
         return trace
 

@@ -10,10 +10,21 @@ from caltest.numerics.labels import FIRST, GAMMA, SECOND
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Hashes, Ints
 
+BLOCK = 4096  # rows, whose hashes stay in the cache of the processor
+
 
 def content_hashes(probs: Floats) -> Hashes:
     """Return a number of 64 bits for each row of `probs` (n, m), which are no negative zeros."""
-    hashes: Hashes = _hash_rows(np.ascontiguousarray(probs).view(np.uint64))
+    bits = np.ascontiguousarray(probs).view(np.uint64)
+    hashes = np.zeros(len(bits), np.uint64)
+    for start in range(0, len(bits), BLOCK):
+        z = hashes[start : start + BLOCK]
+        for column in bits[start : start + BLOCK].T:
+            z += np.uint64(GAMMA)
+            z ^= column
+            for shift, factor in ((30, FIRST), (27, SECOND), (31, 1)):
+                z ^= z >> np.uint64(shift)
+                z *= np.uint64(factor)
     return hashes
 
 
@@ -36,24 +47,6 @@ def numbered(hashes: Hashes, number: Ints) -> Hashes:
 def repeated(ordered: Hashes) -> Hashes:
     """Return the values that are more than once in sorted hashes, each once."""
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-
-
-@njit(inline="always")
-def _mixed(z: np.uint64) -> np.uint64:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
-    return z ^ (z >> np.uint64(31))
-
-
-@njit()
-def _hash_rows(bits: Hashes) -> Hashes:
-    out = np.empty(bits.shape[0], np.uint64)
-    for i in range(bits.shape[0]):
-        z = np.uint64(0)
-        for k in range(bits.shape[1]):
-            z = _mixed((z + np.uint64(GAMMA)) ^ bits[i, k])
-        out[i] = z
-    return out
 
 
 @njit()

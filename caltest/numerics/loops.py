@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
@@ -19,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 Loop = Callable[..., Any]
 Function = TypeVar("Function", bound=Loop)
 _LOCK = threading.RLock()
+STEPS = 120_000  # of an inner loop: half a second as Python code
 Result = TypeVar("Result")
 
 
@@ -45,9 +47,22 @@ class _Loop:
         self.py_func = function
         self._options = options
         self._ready: Loop | None = None
+        self.interpreted = 0
 
     def __call__(self, *args: object, **options: object) -> Any:
         return (self._ready or self.dispatcher())(*args, **options)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it was handed to numba."""
+        return self._ready is not None
+
+    def as_python(self) -> Loop:
+        """Return the function as it was written, and so those that it calls."""
+        names = self.py_func.__globals__
+        called = {name: names.get(name) for name in self.py_func.__code__.co_names}
+        own = {name: x.as_python() for name, x in called.items() if isinstance(x, _Loop)}
+        return FunctionType(self.py_func.__code__, {**names, **own})
 
     def dispatcher(self) -> Loop:
         """Return the function as numba has it."""
@@ -74,6 +89,17 @@ class _Loop:
             # Neither the installation nor a home can be written to: compiled anew in each process.
             compiled = decorator(nogil=True, **self._options)(self.py_func)
         return cast("Loop", compiled)
+
+
+def plain(loop: Loop, steps: int) -> Loop | None:
+    """Return a loop as Python code, with those that it calls, where numba is not worth loading.
+
+    That is so until the process has run `STEPS` of it in this way, unless it is compiled already.
+    """
+    if not isinstance(loop, _Loop) or loop.is_compiled or loop.interpreted + steps > STEPS:
+        return None
+    loop.interpreted += steps
+    return loop.as_python()
 
 
 def map_threads(

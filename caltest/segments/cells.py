@@ -18,7 +18,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.segments.inputs import Column
-from caltest.segments.loops import join, list_members, list_pairs
+from caltest.segments.loops import count_combinations, list_members, list_pairs
 from caltest.types import AnyArray, Flags, Ints, Labels, SmallInts
 
 Pairs = tuple[SmallInts, SmallInts]
@@ -194,9 +194,10 @@ class Tables:
                 f"{self.min_size} rows, more than {COMBINATIONS}",
                 "pass depth=1, a larger min_size, or columns with fewer values",
             )
-        numbers = np.empty(self.order.size, dtype=np.int32)
-        join(self.codes, np.array(columns, np.int32), np.array(sizes, np.int32), 0, numbers)
-        return np.bincount(numbers, minlength=total)
+        counts = np.zeros(total, dtype=np.int64)
+        own = (np.array(columns, np.int32), np.array(sizes, np.int32))
+        count_combinations(self.codes, *own, counts)
+        return counts
 
     def crossed(self, depth: int) -> Iterator[Crossing]:
         """Yield the tables of `depth` columns with the combinations of values that are segments.

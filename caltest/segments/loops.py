@@ -13,17 +13,26 @@ SERIES_BELOW = 1e-3  # where the deviance would be a difference of nearly equal 
 
 
 @njit()
-def join(codes: Labels, columns: SmallInts, sizes: SmallInts, first: int, out: SmallInts) -> None:
-    """Number the combination of the values that each row has in some columns.
+def _join(codes: Labels, columns: SmallInts, sizes: SmallInts, first: int, out: SmallInts) -> None:
+    """Number the combinations of the values of rows from `first` on, column by column."""
+    out[:] = 0
+    for j in range(columns.size):
+        size, own = sizes[j], codes[columns[j], first : first + out.size]
+        for i in range(out.size):
+            out[i] = out[i] * size + np.int32(own[i])
+
+
+@njit()
+def count_combinations(codes: Labels, columns: SmallInts, sizes: SmallInts, counts: Ints) -> None:
+    """Count the rows of each combination of the values of some columns.
 
     `codes` is (D, n), the values of D columns; those of `columns` are the digits, with the bases
-    `sizes`, of the numbers of the rows from `first` on.
+    `sizes`, of the number of a combination.
     """
-    for k in range(out.size):
-        number = 0
-        for j in range(columns.size):
-            number = number * sizes[j] + np.int64(codes[columns[j], first + k])
-        out[k] = number
+    numbers = np.empty(codes.shape[1], np.int32)
+    _join(codes, columns, sizes, 0, numbers)
+    for i in range(numbers.size):
+        counts[numbers[i]] += 1
 
 
 @njit()
@@ -44,15 +53,13 @@ def list_pairs(
     cell with number k of table t is `place[starts[t] + k]`, or negative where it is none. Rows are
     counted from `first`. Returns how many pairs there are.
     """
-    count = 0
+    numbers, count = np.empty(stop - first, np.int32), 0
     for t in range(tables.shape[0]):
-        for i in range(first, stop):
-            number = 0
-            for j in range(tables.shape[1]):
-                number = number * sizes[t, j] + np.int64(codes[tables[t, j], i])
-            cell = place[starts[t] + number]
+        _join(codes, tables[t], sizes[t], first, numbers)
+        for i in range(numbers.size):
+            cell = place[starts[t] + numbers[i]]
             if cell >= 0:
-                rows[count] = i - first
+                rows[count] = i
                 cells[count] = cell
                 count += 1
     return count
@@ -176,15 +183,26 @@ def score_sums(
     share: float,
     scores: Singles,
 ) -> None:
-    """Write -log of the p-values of the sums (S, L) in `scores`, each less `share`."""
+    """Write -log of the p-values of the sums (S, L) in `scores`, each less `share`.
+
+    Sums without weights are whole numbers, of which few are different: each is scored once.
+    """
+    known = np.empty(sums.shape[1], np.float32)
     for s in range(sums.shape[0]):
+        least, most, whole = sums[s, 0], sums[s, 0], True
         for lane in range(sums.shape[1]):
-            difference = sums[s, lane] - expected[s]
+            least, most = min(least, sums[s, lane]), max(most, sums[s, lane])
+            whole &= sums[s, lane] == np.int64(sums[s, lane])
+        some = whole and most - least < sums.shape[1]
+        for k in range(np.int64(most - least) + 1 if some else sums.shape[1]):
+            difference = (least + k if some else sums[s, k]) - expected[s]
             if deviation[s] > 0.0:
                 r = residual(difference / deviation[s], skewness[s])
-                scores[s, lane] = surprise(abs(r)) - share
+                known[k] = surprise(abs(r)) - share
             else:  # all is certain: any other sum is impossible
-                scores[s, lane] = np.inf if abs(difference) > 1e-6 else -np.inf
+                known[k] = np.inf if abs(difference) > 1e-6 else -np.inf
+        for lane in range(sums.shape[1]):
+            scores[s, lane] = known[np.int64(sums[s, lane] - least) if some else lane]
 
 
 @njit()

@@ -18,6 +18,7 @@ from caltest.monitoring.stream import (
     Stream,
     bets_for,
 )
+from caltest.numerics import loops as numerics
 
 
 def stream_of(m, *, restart=False, memory=1.0):
@@ -241,3 +242,17 @@ def test_path_keeps_at_most_a_thousand_points():
     steps = np.diff(stream.path[:, 0])
     assert 512 <= len(stream.path) <= loops.MOST_POINTS
     assert len(set(steps.tolist())) == 1
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_python_code_and_compiled_code_agree_to_the_last_bit(restart, monkeypatch):
+    """So that it does not matter which of the two a short stream was watched by."""
+    probs, labels = rows(200, 3, seed=8, exponent=0.6)
+    both = [stream_of(3, restart=restart, memory=0.99) for _ in range(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr("caltest.monitoring.stream.plain", lambda loop, _: loop.as_python())
+        patch.setattr(loops, "advance", numerics.njit()(loops.advance.py_func))
+        both[0].advance(probs, labels)
+    monkeypatch.setattr("caltest.monitoring.stream.plain", lambda *_: None)
+    both[1].advance(probs, labels)
+    assert both[0].to_dict() == both[1].to_dict()
