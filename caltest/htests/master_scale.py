@@ -11,8 +11,9 @@ import numpy as np
 
 from caltest import checks
 from caltest.checks.arrays import as_array, as_numbers, read_only
+from caltest.checks.options import CORRECTIONS
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
-from caltest.htests.combine import METHODS, adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.named import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import keys_offering
@@ -182,7 +183,7 @@ def test_master_scale(
     names = [checks.check_choice(one, TESTS, "test") for one in tests]
     asked = checks.check_strings(portfolio, "portfolio")
     together = [checks.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
-    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
     level = None if level is None else checks.check_level(level)
     bounds = None if lights is None else checks.check_light_bounds(lights)
     options = {"alternative": alternative, "correlation": correlation}

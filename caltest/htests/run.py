@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from caltest import checks
+from caltest.checks.options import CORRECTIONS
 from caltest.errors import invalid, shown
 from caltest.htests.asked import Asked, read
 from caltest.htests.cells import choose
-from caltest.htests.combine import METHODS
 from caltest.htests.margins import run_segments
 from caltest.htests.named import REGISTRY, check_options
 from caltest.htests.options import CalibrationOptions
@@ -212,7 +212,7 @@ def test_calibration(
         return run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
-    checks.check_choice("none" if correction is None else correction, METHODS, "correction")
+    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
     checks.check_jobs(n_jobs)
     bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
