@@ -130,18 +130,12 @@ def matrix_chunks(
     """Yield the columns of a matrix that have enough rows, and not all, each set of rows once."""
     counts = members.sum(axis=0)
     large = np.flatnonzero((counts >= min_size) & (counts < len(members)))
-    kept = np.array(list(_first_of_equals(members, large)), dtype=np.int64)
+    first: dict[bytes, int] = {}  # of equals
+    for column in large.tolist():
+        first.setdefault(np.packbits(members[:, column]).tobytes(), column)
+    kept = np.array(list(first.values()), dtype=np.int64)
     for start in range(0, kept.size, CELLS):
         yield MatrixChunk(members, order, kept[start : start + CELLS], names)
-
-
-def _first_of_equals(members: Flags, columns: Ints) -> Iterator[int]:
-    seen: set[bytes] = set()
-    for column in columns.tolist():
-        rows = np.packbits(members[:, column]).tobytes()
-        if rows not in seen:
-            seen.add(rows)
-            yield column
 
 
 @dataclass(frozen=True)
@@ -270,11 +264,6 @@ class Crossing:
         """The number of combinations of values."""
         return math.prod(self.sizes)
 
-    def definition(self, place: int, texts: Sequence[Sequence[str]]) -> str:
-        """Say which rows a segment holds, by what each value of the columns says."""
-        values = np.unravel_index(int(self.kept[place]), [len(some) for some in texts])
-        return " & ".join(some[int(v)] for some, v in zip(texts, values, strict=True))
-
 
 def expand(sums: AnyArray, columns: Sequence[Column]) -> AnyArray:
     """Turn sums over the values of columns into those over their unions, axis by axis."""
@@ -292,6 +281,9 @@ class TableChunk(Chunk):
         self._ends = np.cumsum([one.kept.size for one in members])
         self._starts = np.cumsum([0, *(one.cells for one in members)])
         self.size, self.width = int(self._ends[-1]), len(members)
+        # the columns of each table, and the numbers of their values
+        self._numbers = np.array([one.numbers for one in members], np.int32)
+        self._sizes = np.array([one.sizes for one in members], np.int32)
 
     @staticmethod
     def held(crossing: Crossing) -> int:
@@ -320,16 +312,10 @@ class TableChunk(Chunk):
         place[np.concatenate([one.kept + start for one, start in pairs])] = np.arange(self.size)
         return place
 
-    @cached_property
-    def _crossed(self) -> tuple[SmallInts, SmallInts]:
-        """The columns of each table, and the numbers of their values."""
-        numbers, sizes = zip(*((one.numbers, one.sizes) for one in self._members), strict=True)
-        return np.array(numbers, np.int32), np.array(sizes, np.int32)
-
     def pairs(self, first: int, stop: int) -> Pairs:
         rows = np.empty((stop - first) * self.width, dtype=np.int32)
         cells = np.empty_like(rows)
-        own = (*self._crossed, self._starts, self._places)
+        own = (self._numbers, self._sizes, self._starts, self._places)
         count = list_pairs(self._tables.codes, *own, first, stop, rows, cells)
         return rows[:count], cells[:count]
 
@@ -339,8 +325,10 @@ class TableChunk(Chunk):
     def definition(self, segment: int) -> str:
         number = int(np.searchsorted(self._ends, segment, side="right"))
         one = self._members[number]
-        place = segment - int(self._ends[number]) + one.kept.size
-        return one.definition(place, [self._texts(column) for column in one.columns])
+        place = int(one.kept[segment - int(self._ends[number]) + one.kept.size])
+        texts = [self._texts(column) for column in one.columns]
+        values = np.unravel_index(place, [len(some) for some in texts])
+        return " & ".join(some[int(v)] for some, v in zip(texts, values, strict=True))
 
 
 class UnionChunk(TableChunk):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -64,9 +63,12 @@ def read_segments(segments: object, features: object, given: ModelData, n: int) 
     own = {str(name): values for name, values in columns.items()}
     suspect_index(**{"data": given.data, "model": given.model, **own})
     if isinstance(segments, Mapping):
-        return Given(_check_any({str(k): as_array(v, str(k)) for k, v in segments.items()}))
+        return Given(_check_any(_of_values(segments)))
     if tables.is_table(segments):
-        return _of_table(segments)
+        read = _columns_of(segments)
+        if read and all(values.dtype.kind == "b" for values in read.values()):
+            return Given({}, np.column_stack(list(read.values())), list(read))
+        return Given(_check_any(read))
     return _of_array(segments, n)
 
 
@@ -79,13 +81,6 @@ def names_of(value: object) -> list[str] | None:
     return None
 
 
-def _of_table(table: object) -> Given:
-    columns = _columns_of(tables.table_of_frame(table))
-    if columns and all(values.dtype.kind == "b" for values in columns.values()):
-        return Given({}, np.column_stack(list(columns.values())), list(columns))
-    return Given(_check_any(columns))
-
-
 def _of_array(segments: object, n: int) -> Given:
     array = as_array(segments, "segments")
     if array.ndim == 1:
@@ -93,17 +88,16 @@ def _of_array(segments: object, n: int) -> Given:
     if array.ndim != 2 or array.dtype.kind != "b":
         rule = "segments must be column names, a dict or table of columns, or a boolean matrix"
         got = f"dtype {array.dtype}, shape {array.shape}"
-        remedy = "pass booleans, or features= for columns of values"
-        raise invalid(rule, got, remedy)
+        raise invalid(rule, got, "pass booleans, or features= for columns of values")
     if len(array) != n:
         rule = "segments must have one row per row of probs"
         raise invalid(rule, f"{len(array)} for {n} rows", "transpose it if segments are rows")
     return Given({}, array, [f"segment {k}" for k in range(array.shape[1])])
 
 
-def _columns_of(table: tables.Table, names: Sequence[str] | None = None) -> Named:
-    wanted = table.names if names is None else names
-    return {name: table.column(name) for name in wanted}
+def _columns_of(frame: object, names: Sequence[str] | None = None) -> Named:
+    table = tables.table_of_frame(frame)
+    return {name: table.column(name) for name in (table.names if names is None else names)}
 
 
 def _check_any(columns: Named, name: str = "segments") -> Named:
@@ -117,13 +111,13 @@ def _named(names: Sequence[str], given: ModelData) -> Named:
     if frame is None:
         rule = "segments must be values where there is no data frame that columns could be of"
         raise invalid(rule, shown(list(names)), "pass a dict of columns, {'age': age}")
-    table = tables.table_of_frame(frame)
+    known = tables.table_of_frame(frame).names
     for name in names:
-        check_choice(name, table.names, "segments")
+        check_choice(name, known, "segments")
         check_not_label(name, given.label, "segments")
     if len(set(names)) < len(names):
         raise invalid("segments must name each column once", shown(list(names)), "drop the copy")
-    return _columns_of(table, names)
+    return _columns_of(frame, names)
 
 
 def frame_of(given: ModelData) -> object:
@@ -139,25 +133,24 @@ def frame_of(given: ModelData) -> object:
 def _features(features: object, given: ModelData) -> Named:
     names = names_of(features)
     if names is not None:
-        return _named_features(names, given)
+        try:
+            return _named(names, given)
+        except InvalidInput as error:
+            rule = error.rule.replace("segments", "features")
+            raise InvalidInput(rule, error.got, error.remedy) from None
     if features is not None:
         return _of_values(features)
     data = given.data
     if isinstance(data, (tuple, list)) and len(data) == 2:
         return _of_values(data[0])
     frame = data if tables.is_table(data) else given.model
-    if tables.is_table(frame) and given.label is not None:
-        return _all_but_predictions(frame, given)
-    raise _nothing_to_scan()
-
-
-def _named_features(names: Sequence[str], given: ModelData) -> Named:
-    try:
-        return _named(names, given)
-    except InvalidInput as error:
-        raise InvalidInput(
-            error.rule.replace("segments", "features"), error.got, error.remedy
-        ) from None
+    if not tables.is_table(frame) or given.label is None:
+        rule = "segments or features must be given where data has no columns beside the predictions"
+        raise invalid(rule, "neither", "pass features=X, or segments= with columns or a matrix")
+    names, taken = tables.table_of_frame(frame).names, [str(given.label)]
+    if given.model is None or tables.is_table(given.model):
+        taken += tables.prob_columns(names, given.probs, taken)
+    return _columns_of(frame, [name for name in names if name not in taken])
 
 
 def _of_values(features: object) -> Named:
@@ -165,7 +158,7 @@ def _of_values(features: object) -> Named:
     if isinstance(features, Mapping):
         return {str(name): as_array(values, str(name)) for name, values in features.items()}
     if tables.is_table(features):
-        return _columns_of(tables.table_of_frame(features))
+        return _columns_of(features)
     array = as_array(features, "features")
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -173,22 +166,6 @@ def _of_values(features: object) -> Named:
         rule = "features must be a table or an array of columns"
         raise invalid(rule, f"shape {array.shape}", "pass two dimensions, (n, d)")
     return {f"x{k}": array[:, k] for k in range(array.shape[1])}
-
-
-def _all_but_predictions(frame: Any, given: ModelData) -> Named:
-    table = tables.table_of_frame(frame)
-    taken = [str(given.label)]
-    if given.model is None or tables.is_table(given.model):
-        taken += tables.prob_columns(table.names, given.probs, taken)
-    return _columns_of(table, [name for name in table.names if name not in taken])
-
-
-def _nothing_to_scan() -> InvalidInput:
-    rule = "segments or features must be given where data has no columns beside the predictions"
-    return invalid(rule, "neither", "pass features=X, or segments= with columns or a matrix")
-
-
-MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -232,9 +209,8 @@ class Column:
         for k, cut in enumerate(self.cuts, start=1):
             texts += [f"{self.name} <= {cut}", f"{self.name} > {cut}"]
             rows += [place < k, (place >= k) & (place < parts)]
-            single += [
-                count in self.ends for count in (below[k - 1], below[parts - 1] - below[k - 1])
-            ]
+            counts = (below[k - 1], below[parts - 1] - below[k - 1])
+            single += [count in self.ends for count in counts]
         return Unions(tuple(texts), np.array(rows, dtype=np.float64), np.array(single))
 
 
@@ -269,12 +245,19 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     cuts: list[str] = []
     numeric = numbers_of(present)
     if numeric is not None and np.unique(numeric).size > bins:
-        codes[~lacks], conditions, cuts = _cut(numeric, name, parts or bins)
+        ends = quantile_cuts(np.sort(numeric), None, parts or bins)
+        codes[~lacks], cuts = np.searchsorted(ends, numeric, side="left"), _short(ends.tolist())
+        inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
+        conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]
     else:
-        codes[~lacks], conditions = _categories(present, name)
+        if present.dtype.kind in "OT":
+            present = np.array([str(item) for item in present.tolist()], dtype=str)
+        distinct, codes[~lacks] = np.unique(present, return_inverse=True)
+        texts = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
+        conditions = [f"{name} = {text}" for text in texts]
     if lacks.any():
         codes[lacks] = len(conditions)
-        conditions.append(f"{name} {MISSING}")
+        conditions.append(f"{name} missing")
     return Column(name, codes, tuple(conditions), tuple(cuts))
 
 
@@ -299,14 +282,6 @@ def numbers_of(present: AnyArray) -> AnyArray | None:
     return present.astype(np.float64) if kinds <= {int, float} else None
 
 
-def _cut(values: AnyArray, name: str, bins: int) -> tuple[Codes, list[str], list[str]]:
-    cuts = quantile_cuts(np.sort(values), None, bins)
-    ends = _short(cuts.tolist())
-    inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(ends)]
-    names = [f"{name} <= {ends[0]}", *inside, f"{name} > {ends[-1]}"]
-    return np.searchsorted(cuts, values, side="left"), names, ends
-
-
 def _short(values: list[float]) -> list[str]:
     """Write numbers with as few digits as tell them apart, four or more."""
     for digits in range(4, 17):
@@ -314,14 +289,6 @@ def _short(values: list[float]) -> list[str]:
         if len(set(texts)) == len(texts):
             return texts
     return [repr(value) for value in values]
-
-
-def _categories(values: AnyArray, name: str) -> tuple[Codes, list[str]]:
-    if values.dtype.kind in "OT":
-        values = np.array([str(item) for item in values.tolist()], dtype=str)
-    distinct, codes = np.unique(values, return_inverse=True)
-    texts = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
-    return codes.astype(np.int64), [f"{name} = {text}" for text in texts]
 
 
 def without_rare(column: Column, min_size: int) -> Column | None:

@@ -231,18 +231,10 @@ class Sums:
         np.maximum(self.down, self._fall, out=self.down)
 
 
-@dataclass(frozen=True)
-class Scored:
-    """Scores (S, L), and the sums that they are made of."""
-
-    scores: Singles
-    sums: Sums
-
-
 def score(
     family: Family, rows: Rows, events_of: EventsOf, lanes: int, tick: Callable[[], None]
-) -> Scored:
-    """Score the segments for the labels of some resamples.
+) -> tuple[Singles, Sums]:
+    """Return scores (S, L) for the labels of some resamples, and the sums that they are made of.
 
     A score is -log p of a standardised difference, p being that of a normal distribution after a
     correction for skewness, less the share of its depth.
@@ -251,8 +243,7 @@ def score(
     weighted = rows.weight is not None
     sums = Sums(chunk.cells, lanes, weighted=weighted, cumulative=family.cumulative)
     for first, stop in chunk.blocks():
-        pairs = chunk.pairs(first, stop)
-        sums.add(rows, slice(first, stop), pairs, events_of(first, stop))
+        sums.add(rows, slice(first, stop), chunk.pairs(first, stop), events_of(first, stop))
         tick()
     sums.total = chunk.combine(sums.total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
@@ -262,7 +253,7 @@ def score(
     if family.cumulative:
         sums.close()
         loops.raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
-    return Scored(scores, sums)
+    return scores, sums
 
 
 @dataclass(frozen=True)
@@ -273,8 +264,8 @@ class Joint:
     ----------
     families : tuple of Family
         The segments.
-    observed : tuple of Scored
-        Of each family.
+    sums : tuple of Sums
+        Of each family, for the observed labels.
     scores, adjusted : (S,) array
         For the observed labels; those of segments that are left out are -inf and NaN.
     largest : (B,) array
@@ -282,15 +273,10 @@ class Joint:
     """
 
     families: tuple[Family, ...]
-    observed: tuple[Scored, ...]
+    sums: tuple[Sums, ...]
     scores: Floats
     adjusted: Floats
     largest: Floats
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value of all segments together."""
-        return float(np.nanmin(self.adjusted))
 
 
 def families_of(
@@ -302,24 +288,18 @@ def families_of(
     for chunk, moments in found:
         if chunk.in_order:
             costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
-    deepest = _deepest_affordable(costs, n_resamples)
-    only = "mean" not in statistics
-    families = []
-    for chunk, moments in found:
-        cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
-        cumulative = cumulative and chunk.in_order
-        families.append(Family(chunk, moments, not only, cumulative))
-    return tuple(families)
-
-
-def _deepest_affordable(costs: dict[int, float], n_resamples: int) -> int:
     total, deepest = 0.0, 0
     for depth in sorted(costs):
         total += costs[depth] * n_resamples
         if total > AFFORDABLE and depth > 0:
             break
         deepest = depth
-    return deepest
+    only = "mean" not in statistics
+    families = []
+    for chunk, moments in found:
+        cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
+        families.append(Family(chunk, moments, not only, cumulative and chunk.in_order))
+    return tuple(families)
 
 
 def test_jointly(
@@ -338,8 +318,8 @@ def test_jointly(
     passes = (task for some in (apart, used) for task in _tasks(families, some.size, n_jobs))
     tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
     families = _shared(families, _redrawn(families, rows, apart, n_jobs, tick))
-    observed = tuple(score(family, rows, rows.observed, 1, tick) for family in families)
-    scores = np.concatenate([one.scores[:, 0] for one in observed]).astype(np.float64)
+    observed = [score(family, rows, rows.observed, 1, tick) for family in families]
+    scores = np.concatenate([own[:, 0] for own, _ in observed]).astype(np.float64)
     kept = _largest(scores, SCORES // (n_resamples + 1))
     starts = np.cumsum([0, *(family.chunk.size for family in families)])
     if not kept.size:
@@ -357,19 +337,27 @@ def test_jointly(
         others = values[at < 0].max(axis=0, initial=-np.inf)
         np.maximum(rest[some], others, out=rest[some])
     adjusted = _adjusted(scores, kept, table)
-    return Joint(tuple(families), observed, scores, adjusted, table.max(axis=0))
+    sums = tuple(own for _, own in observed)
+    return Joint(tuple(families), sums, scores, adjusted, table.max(axis=0))
 
 
 def _tasks(
     families: Sequence[Family], n_resamples: int, n_jobs: int | None
 ) -> list[tuple[int, int, int]]:
-    """List what is scored at a time: the number of a family, and from which resample to which."""
-    return [
-        (number, first, min(first + lanes, n_resamples))
-        for number, family in enumerate(families)
-        for lanes in [_lanes(family.chunk, n_resamples, n_jobs)]
-        for first in range(0, n_resamples, lanes)
-    ]
+    """List what is scored at a time: the number of a family, and from which resample to which.
+
+    The result does not depend on how many resamples a task has.
+    """
+    import joblib  # loads asyncio
+
+    each = math.ceil(n_resamples / max(joblib.effective_n_jobs(n_jobs), 1))
+    tasks = []
+    for number, family in enumerate(families):
+        fits = max(FEW_LANES, SUMS // max(family.chunk.size, family.chunk.cells))
+        lanes = int(max(1, min(LANES, fits, each)))
+        starts = range(0, n_resamples, lanes)
+        tasks += [(number, first, min(first + lanes, n_resamples)) for first in starts]
+    return tasks
 
 
 def _redrawn(
@@ -383,8 +371,8 @@ def _redrawn(
 
     def scored(number: int, first: int, stop: int) -> tuple[int, slice, Singles]:
         draw = rows.redrawn(keys[first:stop])
-        found = score(families[number], rows, draw, stop - first, tick)
-        return number, slice(first, stop), found.scores
+        scores, _ = score(families[number], rows, draw, stop - first, tick)
+        return number, slice(first, stop), scores
 
     yield from map_threads(scored, _tasks(families, keys.size, n_jobs), n_jobs)
 
@@ -414,15 +402,6 @@ def _share(largest: Floats, depth: int) -> float:
     return number - math.log(1 + depth)
 
 
-def _lanes(chunk: Chunk, n_resamples: int, n_jobs: int | None) -> int:
-    """Return how many resamples a task has; the result does not depend on it."""
-    import joblib  # loads asyncio
-
-    jobs = max(joblib.effective_n_jobs(n_jobs), 1)
-    fits = max(FEW_LANES, SUMS // max(chunk.size, chunk.cells))
-    return int(max(1, min(LANES, fits, math.ceil(n_resamples / jobs))))
-
-
 def _largest(scores: Floats, count: int) -> Ints:
     """Return the segments with the largest scores, without those that are left out."""
     order = np.argsort(-scores, kind="stable")
@@ -440,7 +419,9 @@ def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
     others = np.ones(scores.size, dtype=bool)
     others[kept] = False
     others &= scores > -np.inf
-    floor = _lowered(scores)
+    # less what may be rounding, so that ties count as extreme
+    size = np.where(np.isfinite(scores), np.abs(scores), 0.0)
+    floor = scores - TIES * np.maximum(size, 1.0)
     last, rest = floor[others].max(initial=-np.inf), table[-1]
     stepped = stepped_down(np.append(floor[kept], last), table)
     adjusted = np.full(scores.size, np.nan)
@@ -450,12 +431,6 @@ def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
         beyond = rest.size - np.searchsorted(ordered, floor[others], side="left")
         adjusted[others] = np.maximum(stepped[-1], (1 + beyond) / (1 + rest.size))
     return adjusted
-
-
-def _lowered(scores: Floats) -> Floats:
-    """Return the scores less what may be rounding, so that ties count as extreme."""
-    size = np.where(np.isfinite(scores), np.abs(scores), 0.0)
-    return np.asarray(scores - TIES * np.maximum(size, 1.0))
 
 
 class Ticker:

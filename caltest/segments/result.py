@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
-from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars
+from caltest.render.sheet import LEGEND, Sheet, number, pvalue, stars
 from caltest.results.codec import NULL_UNLESS_ASKED
 from caltest.results.printable import Summary, Table, given
 from caltest.results.wording import told_of_segments, with_worst
@@ -228,46 +227,35 @@ def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
     longest = max(len(row.definition) for row in rows)
     numbered = longest > (LONGEST - 16 if long else LONGEST)
     names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
+    by_depth = list(enumerate(test.n_segments))[1:]
+    sizes = ", ".join(f"{count} of depth {depth}" for depth, count in by_depth if count)
+    made_of = f"all rows, {sizes}, each of at least {test.min_size} rows"
+    sampling = f"B = {test.n_resamples}, seed = {test.seed}"
+    gap = "gap = observed - predicted, each interval by itself"
+    # definitions that are too long for the grid stand under it
+    closing = [(name, row.definition) for name, row in zip(names, rows, strict=True) if numbered]
+    if test.level is not None:
+        some = f"{test.n_rejected} of {sum(test.n_segments)} segments"
+        closing.append((f"rejected at level {number(test.level)}", some))
+    closing.append(("predicted, observed, gap", f"in per cent and percentage points; {gap}"))
     return Sheet(
         title="Exact test of calibration in segments",
         headline=with_worst(told_of_segments(test)),
-        facts=_facts(test),
+        facts=(
+            ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
+            ("segments", f"{sum(test.n_segments)} of {test.source}: {made_of}"),
+            ("statistic", f"the largest over segments: {test.statistics}"),
+            ("null", f"exact, labels redrawn from the predictions, {sampling}"),
+            ("adjusted", "step-down maximum over all segments, observed and redrawn alike"),
+        ),
         numbers=(("T", number(test.statistic)), ("p-value", pvalue(test.pvalue))),
         header=header,
         rows=tuple(
             segment_cells(row, name, long=long) for row, name in zip(rows, names, strict=True)
         ),
         legend=LEGEND,
-        closing=(*(_defined(rows, names) if numbered else ()), *_closing(test)),
+        closing=(*closing, *(("note", note) for note in test.notes)),
     )
-
-
-def _facts(test: SegmentsTest) -> Pairs:
-    sampling = f"B = {test.n_resamples}, seed = {test.seed}"
-    return (
-        ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
-        ("segments", f"{sum(test.n_segments)} of {test.source}: {_sizes(test)}"),
-        ("statistic", f"the largest over segments: {test.statistics}"),
-        (
-            "null",
-            f"exact, labels redrawn from the predictions, {sampling}",
-        ),
-        ("adjusted", "step-down maximum over all segments, observed and redrawn alike"),
-    )
-
-
-def _sizes(test: SegmentsTest) -> str:
-    parts = [
-        f"{count} of {'all rows' if depth == 0 else f'depth {depth}'}"
-        for depth, count in enumerate(test.n_segments)
-        if depth and count
-    ]
-    return f"all rows, {', '.join(parts)}, each of at least {test.min_size} rows"
-
-
-def _defined(rows: Sequence[Segment], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The definitions that are too long for the grid, under it."""
-    return zip(names, (row.definition for row in rows), strict=True)
 
 
 def segment_cells(row: Segment, name: str, *, long: bool = False) -> tuple[str, ...]:
@@ -286,15 +274,3 @@ def segment_cells(row: Segment, name: str, *, long: bool = False) -> tuple[str, 
         pvalue(row.adjusted),
         stars(row.adjusted),
     )
-
-
-def _closing(test: SegmentsTest) -> Iterator[tuple[str, str]]:
-    if test.level is not None:
-        some = f"{test.n_rejected} of {sum(test.n_segments)} segments"
-        yield f"rejected at level {number(test.level)}", some
-    yield (
-        "predicted, observed, gap",
-        "in per cent and percentage points; gap = observed - predicted, each interval by itself",
-    )
-    for note in test.notes:
-        yield "note", note

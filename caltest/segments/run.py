@@ -19,9 +19,8 @@ from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
 from caltest.segments.cells import AllRows, Chunk, TableChunk, Tables, UnionChunk, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
-from caltest.segments.null import Family, Joint, Rows, Scored, families_of, test_jointly
+from caltest.segments.null import Family, Joint, Rows, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
-from caltest.types import Ints
 
 STATISTICS = ("mean", "cumulative")
 FINER = 2  # cuts whose sides are taken, for each of those between parts
@@ -209,15 +208,22 @@ def run_given(given: ModelData, segments: object, settings: Settings) -> Segment
     """Read the predictions and the segments, and test these, as `test_segments` does."""
     features = given.features
     given = replace(given, features=names_of(features))
-    predictions = _readable(given).predictions()
+    # names of features are for a model that takes columns of a table
+    takes = given.model is not None and models.is_model(given.model) and tables.is_table(given.data)
+    predictions = (given if takes else replace(given, features=None)).predictions()
     source = read_segments(segments, features, given, predictions.n)
     return test_source(source, predictions, settings)
 
 
 def test_source(source: Given, predictions: Predictions, settings: Settings) -> SegmentsTest:
     """Test the segments that were read, as `test_segments` does."""
-    lens = _check_lens(settings.lens, predictions)
-    depth = _check_depth(settings.depth, source)
+    usual = "strong" if predictions.m == 2 else "confidence"
+    lens = resolve_lens(usual if settings.lens is None else settings.lens)
+    checks.check_not_family(lens.is_family, lens)
+    depth = min(2 if settings.depth is None else settings.depth, len(source.columns))
+    if source.members is not None:
+        where = "on a boolean matrix, whose segments are taken as they are"
+        checks.check_unused(where, depth=settings.depth)
     rows = Rows.of(_seen(predictions, lens))
     chunks, without = _chunks(source, rows, depth, settings)
     joint = test_jointly(
@@ -229,11 +235,14 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         progress=settings.progress,
     )
     level = settings.level
+    chunks = [family.chunk for family in joint.families]
+    depths = np.repeat([chunk.depth for chunk in chunks], [chunk.size for chunk in chunks])
+    inside = np.isfinite(joint.adjusted)  # others are left out
     return SegmentsTest(
         rows=tuple(_worst(joint, settings.keep)),
-        pvalue=joint.pvalue,
+        pvalue=float(np.nanmin(joint.adjusted)),
         statistic=float(joint.scores.max()),
-        n_segments=_by_depth(joint),
+        n_segments=tuple(np.bincount(depths[inside], minlength=1 + depths.max()).tolist()),
         n_rejected=None if level is None else int(np.count_nonzero(joint.adjusted <= level)),
         n=rows.n,
         m=predictions.m,
@@ -253,20 +262,6 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
     )
 
 
-def _readable(given: ModelData) -> ModelData:
-    """Leave out the names of features where no model takes them."""
-    takes = given.model is not None and models.is_model(given.model)
-    return given if takes and tables.is_table(given.data) else replace(given, features=None)
-
-
-def _check_lens(lens: str | Lens | None, predictions: Predictions) -> Lens:
-    if lens is None:
-        lens = "strong" if predictions.m == 2 else "confidence"
-    resolved = resolve_lens(lens)
-    checks.check_not_family(resolved.is_family, resolved)
-    return resolved
-
-
 def _seen(predictions: Predictions, lens: Lens) -> Predictions:
     """Return what the lens shows: two classes and all rows."""
     seen = induced(lens, predictions)
@@ -279,26 +274,10 @@ def _seen(predictions: Predictions, lens: Lens) -> Predictions:
     return seen
 
 
-def _check_depth(depth: int | None, source: Given) -> int:
-    if source.members is not None:
-        checks.check_unused(
-            "on a boolean matrix, whose segments are taken as they are", depth=depth
-        )
-        return 1
-    return min(2 if depth is None else depth, len(source.columns))
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of values that are segments, those whose sides are, and what is left out."""
-
-    kept: tuple[Column, ...]
-    whole: tuple[Column, ...]
-    without: tuple[str, ...]
-
-
-def _columns(source: Given, n: int, *, bins: int, min_size: int) -> _Columns:
-    """Number the values of the columns.
+def _columns(
+    source: Given, n: int, *, bins: int, min_size: int
+) -> tuple[tuple[Column, ...], tuple[Column, ...], tuple[str, ...]]:
+    """Return the columns of values that are segments, those whose sides are, and what is left out.
 
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
@@ -311,7 +290,7 @@ def _columns(source: Given, n: int, *, bins: int, min_size: int) -> _Columns:
         if one.name in kept
     )
     without = tuple(one.name for one in cut if one.name not in kept)
-    return _Columns(tuple(kept.values()), whole, without)
+    return tuple(kept.values()), whole, without
 
 
 def _sides(source: Given, cut: Column, bins: int, parts: int) -> Column:
@@ -327,41 +306,22 @@ def _chunks(
 ) -> tuple[list[Chunk], tuple[str, ...]]:
     """Return all rows and the segments, and the names of columns that give none."""
     least = settings.min_size
-    columns = _columns(source, rows.n, bins=settings.bins, min_size=least)
+    kept, sided, without = _columns(source, rows.n, bins=settings.bins, min_size=least)
+    chunks: list[Chunk] = []
     if source.members is not None:
-        chunks = list(matrix_chunks(source.members, rows.order, source.names, least))
-    else:
-        unions = source.scan and "mean" in settings.statistics
-        chunks = list(_chunks_of(columns, rows.order, depth, least, unions=unions))
+        chunks += matrix_chunks(source.members, rows.order, source.names, least)
+    tables, whole = Tables(kept, rows.order, least), Tables(sided, rows.order, least)
+    for d in range(1, min(depth, len(kept)) + 1):
+        chunks += TableChunk.of(tables.crossed(d))
+        if source.scan and "mean" in settings.statistics:
+            chunks += UnionChunk.of(whole.united(d))
     if not chunks:
         reason = f"no segment has at least {least} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
-    return [AllRows(rows.n), *chunks], columns.without
-
-
-def _chunks_of(
-    columns: _Columns, order: Ints, depth: int, min_size: int, *, unions: bool
-) -> Iterator[Chunk]:
-    if not columns.kept:
-        return
-    tables = Tables(columns.kept, order, min_size)
-    whole = Tables(columns.whole, order, min_size)
-    for d in range(1, min(depth, len(columns.kept)) + 1):
-        yield from TableChunk.of(tables.crossed(d))
-        if unions:
-            yield from UnionChunk.of(whole.united(d))
+    return [AllRows(rows.n), *chunks], without
 
 
 # ---- from numbers to a result -------------------------------------------------------------------
-
-
-def _by_depth(joint: Joint) -> tuple[int, ...]:
-    sizes = [0] * (1 + max(family.chunk.depth for family in joint.families))
-    starts = np.cumsum([0, *(family.chunk.size for family in joint.families)])
-    for family, first, stop in zip(joint.families, starts, starts[1:], strict=False):
-        inside = np.isfinite(joint.adjusted[first:stop])
-        sizes[family.chunk.depth] += int(np.count_nonzero(inside))
-    return tuple(sizes)
 
 
 def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
@@ -370,53 +330,36 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
     ends = np.cumsum([family.chunk.size for family in joint.families])
     for place in order[joint.scores[order] > -np.inf].tolist():
         number = int(np.searchsorted(ends, place, side="right"))
-        family, scored = joint.families[number], joint.observed[number]
-        own = place - int(ends[number]) + family.chunk.size
-        adjusted = float(joint.adjusted[place])
-        yield _segment(family, scored, own, adjusted)
-
-
-def _segment(family: Family, scored: Scored, s: int, adjusted: float) -> Segment:
-    moments = family.moments
-    mass, total = float(moments.mass[s]), float(scored.sums.total[s, 0])
-    expected, deviation = float(moments.expected[s]), float(moments.deviation[s])
-    difference = total - expected
-    gap, squares = difference / mass, float(moments.squares[s])
-    spread = float(moments.spread[s]) - 2.0 * gap * float(moments.crossed[s]) + gap * gap * squares
-    found = gap_of_sums(
-        "segment",
-        family.chunk.definition(s),
-        int(moments.n[s]),
-        expected / mass,
-        total / mass,
-        deviation**2,
-        spread,
-        (mass, squares),
-    )
-    certain = math.copysign(math.inf, difference)
-    return Segment(
-        definition=found.name,
-        depth=family.chunk.depth,
-        n=found.n,
-        predicted=found.predicted,
-        observed=found.observed,
-        gap=gap,
-        low=found.low,
-        high=found.high,
-        z=difference / deviation if deviation > 0 else certain,
-        cumulative=_cumulative(scored, s, deviation),
-        adjusted=adjusted,
-        effective=found.effective,
-    )
-
-
-def _cumulative(scored: Scored, s: int, deviation: float) -> float | None:
-    if not scored.sums.cumulative:
-        return None
-    sums = scored.sums
-    return (
-        max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation if deviation > 0 else math.inf
-    )
+        chunk, moments = joint.families[number].chunk, joint.families[number].moments
+        sums, s = joint.sums[number], place - int(ends[number]) + chunk.size
+        mass, total = float(moments.mass[s]), float(sums.total[s, 0])
+        expected, deviation = float(moments.expected[s]), float(moments.deviation[s])
+        difference = total - expected
+        gap, squares = difference / mass, float(moments.squares[s])
+        crossed, spread = float(moments.crossed[s]), float(moments.spread[s])
+        spread = spread - 2.0 * gap * crossed + gap * gap * squares
+        name, n, shares = chunk.definition(s), int(moments.n[s]), (expected / mass, total / mass)
+        weights = (mass, squares)
+        found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, weights)
+        z, cumulative = math.copysign(math.inf, difference), math.inf  # where all is certain
+        if deviation > 0:
+            z = difference / deviation
+            if sums.cumulative:
+                cumulative = max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation
+        yield Segment(
+            definition=found.name,
+            depth=chunk.depth,
+            n=found.n,
+            predicted=found.predicted,
+            observed=found.observed,
+            gap=gap,
+            low=found.low,
+            high=found.high,
+            z=z,
+            cumulative=cumulative if sums.cumulative else None,
+            adjusted=float(joint.adjusted[place]),
+            effective=found.effective,
+        )
 
 
 def _statistics_text(families: Sequence[Family]) -> str:
