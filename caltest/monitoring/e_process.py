@@ -18,16 +18,8 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
-from caltest.monitoring import sheets, waiting
-from caltest.monitoring.evalues import (
-    adjust_log_evalues,
-    findings_of,
-    gap_of,
-    row_of_class,
-    temperatures_of,
-)
+from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
-from caltest.monitoring.waiting import Counted, digest_of
 from caltest.predictions import Predictions
 from caltest.results.codec import plain
 from caltest.results.printable import Result, Summary
@@ -89,7 +81,7 @@ class Monitor(Result):
         self.groups = () if groups is None else waiting.check_groups_named(groups)
         self.classes: tuple[object, ...] | None = None
         self._streams: dict[object, Stream] = {}
-        self._waiting, self._counted, self._is_told = waiting.Waiting(), Counted(), False
+        self._waiting, self._counted, self._is_told = waiting.Waiting(), waiting.Counted(), False
         self._largest, self._alarm_after = 0.0, NEVER
         if classes is not None:
             self._begin(waiting.check_classes_named(classes))
@@ -145,20 +137,16 @@ class Monitor(Result):
         """
         reading = {"from_logits": from_logits, "renormalize": renormalize}
         given = waiting.read_batch(probs, labels, self.classes, **reading)
-        codes = waiting.codes_of_groups(
-            given.groups if groups is None else groups, given.n, self.groups
-        )
+        named = given.groups if groups is None else groups
+        codes = waiting.codes_of_groups(named, given.n, self.groups)
         known = labels is not None or isinstance(probs, Predictions)
         names = None if ids is None else waiting.check_ids(ids, given.n)
         if not known and names is None:
-            raise invalid(
-                "rows without labels need names", "ids=None", "pass ids=, for resolve(ids, labels)"
-            )
+            remedy = "pass ids=, for resolve(ids, labels)"
+            raise invalid("rows without labels need names", "ids=None", remedy)
         self._waiting.check_new(names)
-        batch, digest = (
-            waiting.check_batch_id(batch_id),
-            digest_of(given, codes, names, known=known),
-        )
+        batch = waiting.check_batch_id(batch_id)
+        digest = waiting.digest_of(given, codes, names, known=known)
         if not checks.check_flag(again, "again"):
             self._counted.check(batch, digest)
         if self.classes is None:
@@ -198,9 +186,8 @@ class Monitor(Result):
         m = 0 if self.classes is None else len(self.classes)
         if not m:
             raise invalid("resolve needs rows that wait", "none", "pass them to update first")
-        read = Predictions(
-            np.full((len(names), m), 1.0 / m), labels, classes=list(self.classes or ())
-        )
+        even = np.full((len(names), m), 1.0 / m)
+        read = Predictions(even, labels, classes=list(self.classes or ()))
         self._waiting.resolve(names, read.labels)
         self._settle()
         return self
@@ -224,8 +211,13 @@ class Monitor(Result):
 
     def _settle(self) -> None:
         """Bet on the rows before the first whose outcome is not known."""
-        for probs, labels, codes in self._waiting.settled():
-            self._advance(probs, labels, codes)
+        rows = self._waiting.rows
+        count = next((i for i, row in enumerate(rows) if row[2] == waiting.UNKNOWN), len(rows))
+        if count:
+            known, self._waiting.rows = rows[:count], rows[count:]
+            labels = np.array([row[2] for row in known], dtype=np.int64)
+            codes = np.array([row[3] for row in known], dtype=np.int64)
+            self._advance(np.array([row[1] for row in known]), labels, codes)
 
     def _begin(
         self, classes: tuple[object, ...], states: Sequence[object] = (), *, earlier: bool = False
@@ -248,26 +240,21 @@ class Monitor(Result):
         if not self.groups:
             whole.advance(probs, labels)
             self._largest = whole.log_largest
-            row = whole.crossing(self.level)
-            self._alarm_after = NEVER if row is None else row + 1
+            self._alarm_after = int(whole.state["crossed"][whole.levels.index(self.level)])
             return
-        step = max(1, MOST_TRACED // len(self._streams))
+        # Look at the mean of all rows and of the groups after each row.
+        step, reached = max(1, MOST_TRACED // len(self._streams)), -math.log(self.level)
         for start in range(0, len(labels), step):
-            part = slice(start, start + step)
-            self._advance_groups(probs[part], labels[part], codes[part])
-
-    def _advance_groups(self, probs: Floats, labels: Codes, codes: Codes) -> None:
-        """Look at the mean of all rows and of the groups after each row."""
-        before, logs = self.n, np.empty((len(self._streams), len(labels)))
-        for place, (name, stream) in enumerate(self._streams.items()):
-            rows = np.ones(len(labels), dtype=bool) if name == WHOLE else codes == name
-            trace = stream.advance(probs[rows], labels[rows], traced=True)
-            logs[place] = trace[np.cumsum(rows)]
-        after_each = mean_log(logs)
-        self._streams[WHOLE].draw_mean(before, after_each)
-        self._largest = max(self._largest, float(after_each.max()))
-        if self._alarm_after == NEVER and self._largest >= -math.log(self.level):
-            self._alarm_after = before + 1 + int(np.argmax(after_each >= -math.log(self.level)))
+            P, y, groups = (column[start : start + step] for column in (probs, labels, codes))
+            before, logs = self.n, np.empty((len(self._streams), len(y)))
+            for place, (name, stream) in enumerate(self._streams.items()):
+                rows = np.ones(len(y), dtype=bool) if name == WHOLE else groups == name
+                logs[place] = stream.advance(P[rows], y[rows], traced=True)[np.cumsum(rows)]
+            after_each = mean_log(logs)
+            whole.draw_mean(before, after_each)
+            self._largest = max(self._largest, float(after_each.max()))
+            if self._alarm_after == NEVER and self._largest >= reached:
+                self._alarm_after = before + 1 + int(np.argmax(after_each >= reached))
 
     # ---- what it says ---------------------------------------------------------------------------
 
@@ -321,7 +308,7 @@ class Monitor(Result):
             return {}
         logs = np.array([self._streams[code].log_evalue for code in range(len(self.groups))])
         with np.errstate(over="ignore"):
-            adjusted = np.exp(adjust_log_evalues(logs))
+            adjusted = np.exp(evalues.adjust_log_evalues(logs))
         return dict(zip(self.groups, adjusted.tolist(), strict=True))
 
     def alarm(self, level: float | None = None) -> bool:
@@ -389,8 +376,9 @@ class Monitor(Result):
         stream, names = self._streams[WHOLE], self.classes or ()
         if of == "temperature":
             self._refuse_restart("a confidence sequence of the temperature")
-            return temperatures_of(stream, asked)
-        size = gap_of(stream, 0 if of == "confidence" else row_of_class(which, names), asked, names)
+            return evalues.temperatures_of(stream, asked)
+        row = 0 if of == "confidence" else evalues.row_of_class(which, names)
+        size = evalues.gap_of(stream, row, asked, names)
         return size.low, size.high
 
     def size(self) -> Gap:
@@ -409,7 +397,7 @@ class Monitor(Result):
         if not self.n:
             raise NotApplicable("the size of the gap needs rows", "pass some to update")
         names = self.classes or ()
-        return gap_of(self._streams[WHOLE], 1 if len(names) == 2 else 0, self.level, names)
+        return evalues.gap_of(self._streams[WHOLE], 1 if len(names) == 2 else 0, self.level, names)
 
     def verdict(self) -> Verdict:
         """Return what a person can act on: alarm or none, since when, and what is wrong.
@@ -449,14 +437,12 @@ class Monitor(Result):
         """
         if not self._streams:
             return []
-        return findings_of(self._streams[WHOLE], self.level, self.classes or ())
+        return evalues.findings_of(self._streams[WHOLE], self.level, self.classes or ())
 
     def _refuse_restart(self, what: str) -> None:
         if self.restart:
-            raise NotApplicable(
-                f"{what} has no meaning with restart=True, which bounds the rate of false alarms",
-                "begin a monitor without it",
-            )
+            rate = "with restart=True, which bounds the rate of false alarms"
+            raise NotApplicable(f"{what} has no meaning {rate}", "begin a monitor without it")
 
     @property
     def path(self) -> dict[str, Floats]:
@@ -484,13 +470,11 @@ class Monitor(Result):
         values = {
             "classes": None if self.classes is None else plain(list(self.classes)),
             "groups": plain(list(self.groups)),
-            "restart": self.restart,
-            "memory": self.memory,
-            "level": self.level,
+            **{name: getattr(self, name) for name in ("restart", "memory", "level")},
             "largest": plain(self._largest),
             "alarm_after": self._alarm_after,
             "streams": [stream.to_dict() for stream in self._streams.values()],
-            "waiting": self._waiting.to_dict(),
+            "waiting": list(map(list, self._waiting.rows)),
             "counted": list(map(list, self._counted.batches)),
         }
         return values | {"checksum": checksum(values)}
@@ -504,9 +488,8 @@ class Monitor(Result):
         InvalidInput
             If the state is of another version, or not whole.
         """
-        checked = checks.check_version(
-            values, cls.schema, "the state of a monitor", earlier=EARLIER
-        )
+        name = "the state of a monitor"
+        checked = checks.check_version(values, cls.schema, name, earlier=EARLIER)
         written = values.get("schema", cls.schema)
         fields = set(cls().to_dict()) - (LATER if written in EARLIER else set())
         if set(checked) != fields:
@@ -514,29 +497,22 @@ class Monitor(Result):
             raise broken(f"fields that are missing or strange, {odd}")
         if written not in EARLIER and checked.pop("checksum") != checksum(checked):
             raise broken("its checksum differs: it was damaged or changed")
-        made = cls(
-            groups=checked["groups"] or None,
-            restart=checked["restart"],
-            memory=checked["memory"],
-            level=checked["level"],
-        )
-        made._load(checked, earlier=written == EARLIER[0])
-        return made
-
-    def _load(self, checked: Mapping[str, Any], *, earlier: bool) -> None:
-        """Take over the streams and the rows that wait."""
+        own = {name: checked[name] for name in ("restart", "memory", "level")}
+        made = cls(groups=checked["groups"] or None, **own)
         streams, names = checked["streams"], checked["classes"]
-        wanted = 0 if names is None else 1 + len(self.groups)
+        wanted = 0 if names is None else 1 + len(made.groups)
         if not isinstance(streams, list) or len(streams) != wanted:
             raise broken("streams, which must be one for all rows and one for each group")
         if names is not None:
-            self._begin(waiting.check_classes_named(names), streams, earlier=earlier)
-        self._largest = waiting.check_number(checked["largest"], "largest")
-        self._alarm_after = checks.check_integer(checked["alarm_after"], "alarm_after", minimum=0)
-        if self._alarm_after > self.n:
+            earlier = written == EARLIER[0]
+            made._begin(waiting.check_classes_named(names), streams, earlier=earlier)
+        made._largest = waiting.check_number(checked["largest"], "largest")
+        made._alarm_after = checks.check_integer(checked["alarm_after"], "alarm_after", minimum=0)
+        if made._alarm_after > made.n:
             raise broken("alarm_after, which must be a row so far")
-        self._waiting.load(checked["waiting"], len(self.classes or ()), len(self.groups))
-        self._counted.load(checked.get("counted", []))
+        made._waiting.load(checked["waiting"], len(made.classes or ()), len(made.groups))
+        made._counted.load(checked.get("counted", []))
+        return made
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from caltest.checks import as_numbers, check_choice, check_weights
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
-from caltest.monitoring import sheets
 from caltest.monitoring.stream import SLOPES, Stream
 from caltest.types import Floats
 
@@ -198,50 +197,34 @@ def _same_rows(**columns: ArrayLike) -> list[Floats]:
     for name, values in columns.items():
         array = as_numbers(values, name)
         if array.ndim != 1 or (arrays and array.size != arrays[0].size):
-            raise invalid(
-                f"{name} must be one number for each row",
-                f"shape {array.shape}",
-                "pass columns of the same length",
-            )
-        if not ((array >= 0) & (array <= 1)).all():
-            raise invalid(
-                f"{name} must be in [0, 1]",
-                shown(array[~((array >= 0) & (array <= 1))][0]),
-                "pass probabilities",
-            )
+            rule = f"{name} must be one number for each row"
+            raise invalid(rule, f"shape {array.shape}", "pass columns of the same length")
+        odd = array[~((array >= 0) & (array <= 1))]
+        if odd.size:
+            raise invalid(f"{name} must be in [0, 1]", shown(odd[0]), "pass probabilities")
         arrays.append(array)
     return arrays
 
 
 def _check_evalues(evalues: EValues) -> Floats:
-    given: ArrayLike = evalues  # type: ignore[assignment]
+    given: Any = evalues
     if isinstance(evalues, Iterable) and not isinstance(evalues, str | np.ndarray):
-        given = [_evalue_of(one) for one in evalues]
+        given = []
+        for one in evalues:
+            given.append(getattr(one, "evalue", one))
+            if given[-1] is None and one is not None:
+                rule, test = "results must have an e-value", getattr(one, "test", one)
+                remedy = "use test='e-likelihood-ratio' or test='e-hosmer-lemeshow'"
+                raise invalid(rule, f"a result of the test {test!r}", remedy)
     values = np.atleast_1d(np.asarray(as_numbers(given, "evalues"), dtype=np.float64))
     if values.ndim != 1 or values.size == 0 or not (values >= 0).all():
         raise invalid("evalues must be numbers that are not negative", shown(evalues), "pass some")
     return values
 
 
-def _evalue_of(one: object) -> Any:
-    """Return the e-value of a result; numbers stay."""
-    if not hasattr(one, "evalue"):
-        return one
-    if one.evalue is None:
-        raise invalid(
-            "results must have an e-value",
-            f"a result of the test {getattr(one, 'test', one)!r}",
-            "use test='e-likelihood-ratio' or test='e-hosmer-lemeshow'",
-        )
-    return one.evalue
-
-
 # ---- Confidence sequences, and what a stream says besides its e-value ---------------------------
 
 BEST_AT = 100.0  # sum of squared residuals at which the interval is narrowest
-
-
-ROOT = 1e-9
 
 
 def mean_half_width(squares: float, rows: float, level: float) -> float:
@@ -282,7 +265,7 @@ def mean_half_width(squares: float, rows: float, level: float) -> float:
     top = 1.0
     while excess(top) < 0:
         top *= 2.0
-    return float(brentq(excess, 0.0, top, xtol=ROOT * top)) / rows
+    return float(brentq(excess, 0.0, top, xtol=1e-9 * top)) / rows
 
 
 def log_mixture(sums: ArrayLike, squares: ArrayLike, level: float) -> Floats:
@@ -343,45 +326,31 @@ def exponents_left(
     order = np.argsort(np.append(exponents, 1.0))
     b, value = np.append(exponents, 1.0)[order], np.append(log_wealth, 0.0)[order]
     bound = log_numerator + math.log(level)
-    ends = [
-        place
-        for i in range(-1, b.size)
-        for place in _part_above(_lines(b, value, i), _cell(b, i), bound)
-    ]
+    ends: list[float] = []
+    for i in range(-1, b.size):  # the part of each range in which the lines are above the bound
+        low = float(b[i]) if i >= 0 else 0.0
+        high = float(b[i + 1]) if i + 1 < b.size else math.inf
+        lines = [(i - 1, i)] if i >= 1 else []
+        lines += [(i + 2, i + 1)] if i + 2 < b.size else []
+        for far, near in lines:
+            place, height = float(b[near]), float(value[near])
+            slope = float((value[far] - value[near]) / (b[far] - b[near]))
+            if slope > 0:
+                low = max(low, place + (bound - height) / slope)
+            elif slope < 0:
+                high = min(high, place + (bound - height) / slope)
+            elif height < bound:
+                high = -math.inf
+        if low <= high:
+            ends += [low, high]
     return (min(ends), max(ends)) if ends else None
 
 
-def _cell(b: Floats, i: int) -> tuple[float, float]:
-    """Return the ends of the i-th range between the places of the grid."""
-    return (float(b[i]) if i >= 0 else 0.0), (float(b[i + 1]) if i + 1 < b.size else math.inf)
-
-
-def _lines(b: Floats, value: Floats, i: int) -> list[tuple[float, float, float]]:
-    """Return place, value and slope of the lines that are above a concave function in a range."""
-    pairs = [(i - 1, i)] if i >= 1 else []
-    pairs += [(i + 2, i + 1)] if i + 2 < b.size else []
-    return [
-        (float(b[near]), float(value[near]), float((value[far] - value[near]) / (b[far] - b[near])))
-        for far, near in pairs
-    ]
-
-
-def _part_above(
-    lines: list[tuple[float, float, float]], cell: tuple[float, float], bound: float
-) -> tuple[float, ...]:
-    """Return the ends of the part of a range in which all lines are above the bound."""
-    low, high = cell
-    for place, value, slope in lines:
-        if slope == 0.0:
-            if value < bound:
-                return ()
-            continue
-        reached = place + (bound - value) / slope
-        low, high = (max(low, reached), high) if slope > 0 else (low, min(high, reached))
-    return (low, high) if low <= high else ()
-
-
 LEARNED = ("temperature", "recalibration")  # parts that bet on temperatures, among others
+SHAPES = {
+    "isotonic": "an increasing function of the confidence is nearer to the outcomes",
+    "kernel": "rows of similar predictions are off in the same direction",
+}
 
 
 def row_of_class(which: object, classes: Sequence[object]) -> int:
@@ -393,11 +362,9 @@ def row_of_class(which: object, classes: Sequence[object]) -> int:
         raise invalid("which must be a class", shown(which), f"pass one of {names}")
     if len(names) == 2:
         if names.index(which) == 0:
-            raise invalid(
-                "which must be the second of two classes",
-                shown(which),
-                f"pass {names[1]!r}: the gap of the other is its negative",
-            )
+            rule = "which must be the second of two classes"
+            remedy = f"pass {names[1]!r}: the gap of the other is its negative"
+            raise invalid(rule, shown(which), remedy)
         return 1
     return 1 + names.index(which)
 
@@ -440,10 +407,11 @@ def findings_of(
     stream: Stream, level: float, classes: Sequence[object]
 ) -> list[tuple[str, float, int, str]]:
     """Return the parts whose e-value is 1 / level: name, log e-value, since row, in words."""
+    since = stream.state["low_row"].tolist()
     found = [
-        (part, value, int(stream.state["low_row"][j]), _in_words(stream, part, classes))
-        for j, (part, value) in enumerate(
-            zip(stream.bets.parts, stream.log_parts.tolist(), strict=True)
+        (part, value, row, _in_words(stream, part, classes))
+        for part, value, row in zip(
+            stream.bets.parts, stream.log_parts.tolist(), since, strict=True
         )
         if value >= -math.log(level)
     ]
@@ -457,11 +425,18 @@ def _in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
     own = stream.log_wealth[start : start + int(bets.sizes[place])]
     if part == "temperature":
         share = np.exp(own - np.logaddexp.reduce(own))
-        return sheets.temperature_in_words(1.0 / float(np.exp(share @ np.log(SLOPES))))
+        temperature = 1.0 / float(np.exp(share @ np.log(SLOPES)))
+        side = "too sure" if temperature > 1 else "not sure enough"
+        return f"{side}: temperature {temperature:.2f} fixes it"
     if part == "class-frequencies":
         best = int(np.argmax(own))
-        name = str(classes[int(bets.offset_class[best])])
-        return sheets.offset_in_words(name, float(bets.offset[best]))
+        name, offset = classes[int(bets.offset_class[best])], float(bets.offset[best])
+        word, factor = "rarely" if offset > 0 else "often", f"{math.exp(offset):.2g}"
+        return f"class {name} predicted too {word}: its odds times {factor} mend it"
     if part == "recalibration":
-        return sheets.recalibration_in_words(stream.state["theta"], classes)
-    return sheets.shape_in_words(part)
+        slope, *offsets = map(float, stream.state["theta"])
+        mean = sum(offsets) / len(offsets)
+        k = max(range(len(offsets)), key=lambda j: (round(abs(offsets[j] - mean), 12), j))
+        shift = offsets[k] - (offsets[0] if len(offsets) == 2 else mean)
+        return f"slope {slope:.2f} and log odds of {classes[k]} {shift:+.2f} mend it"
+    return SHAPES[part]

@@ -100,13 +100,8 @@ class MonitoringPlan(Table[DriftDelay]):
         Monitor
             With `restart=True`.
         """
-        return Monitor(
-            classes=classes,
-            groups=groups,
-            restart=True,
-            memory=memory,
-            level=self.monitor_level,
-        )
+        level = self.monitor_level
+        return Monitor(classes=classes, groups=groups, restart=True, memory=memory, level=level)
 
     def level_of_checks(self) -> float:
         """Return the level of a test of a fixed number of rows, which must be planned.
@@ -122,9 +117,8 @@ class MonitoringPlan(Table[DriftDelay]):
             If the plan has none.
         """
         if self.check_level is None:
-            raise NotApplicable(
-                "the plan has no level for tests", "plan some with checks_per_day=1"
-            )
+            reason = "the plan has no level for tests"
+            raise NotApplicable(reason, "plan some with checks_per_day=1")
         return self.check_level
 
     @classmethod
@@ -149,11 +143,9 @@ class MonitoringPlan(Table[DriftDelay]):
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
-            raise invalid(
-                "a plan must be a file with the JSON of a plan of monitoring",
-                f"{type(error).__name__}: {error}",
-                "write it with plan.to_json()",
-            ) from error
+            rule = "a plan must be a file with the JSON of a plan of monitoring"
+            got = f"{type(error).__name__}: {error}"
+            raise invalid(rule, got, "write it with plan.to_json()") from error
         return cls.from_dict(values)
 
     def _sheet(self) -> Sheet:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
 from caltest.render.sheet import Sheet, number
@@ -15,15 +15,7 @@ if TYPE_CHECKING:
     from caltest.monitoring import Monitor, MonitoringPlan
 
 MOST_FINDINGS = 3
-
-
 LEAST_IN_PERCENT = 1e-4
-
-
-SHAPES = {
-    "isotonic": "an increasing function of the confidence is nearer to the outcomes",
-    "kernel": "rows of similar predictions are off in the same direction",
-}
 
 
 def evalue(log: float) -> str:
@@ -56,19 +48,18 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
     """The sentences of the verdict: the answer, what is wrong, and which groups."""
     if size is None:
         return (("answer", _no_rows(monitor)),)
-    alarm = monitor.alarm()
-    told = f"e = {evalue(monitor.log_evalue)}"
+    alarm, told = monitor.alarm(), f"e = {evalue(monitor.log_evalue)}"
     if not monitor.restart:
         told += f", p {short(monitor.pvalue)}, level {number(monitor.level)}"
     else:
         told += f", a false alarm in {1.0 / monitor.level:,.0f} rows or more on average"
     rows, after = rows_in_words(monitor.n), monitor.alarm_after
     first = f"Alarm after {after:,} of {rows}" if after is not None else f"Alarm in {rows}"
-    if not alarm:
-        first = f"No alarm in {rows}"
-    sentences = [("answer", f"{first} ({told}). {size_in_words(size, clear=alarm)}")]
-    holds = f"{_coverage(monitor.level)} at all times at once."
-    sentences.append(("interval", holds))
+    first = first if alarm else f"No alarm in {rows}"
+    sentences = [
+        ("answer", f"{first} ({told}). {size_in_words(size, clear=alarm)}"),
+        ("interval", f"{_coverage(monitor.level)} at all times at once."),
+    ]
     if monitor.impossible_row is not None:
         told = (
             f"the outcome of row {monitor.impossible_row:,}, counted from 0, had probability 0. "
@@ -78,53 +69,21 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
     if monitor.n_waiting:
         wait = "waits for its outcome" if monitor.n_waiting == 1 else "wait for their outcomes"
         sentences.append(("note", f"{rows_in_words(monitor.n_waiting)} {wait}."))
-    if alarm:
-        sentences += [("what", text) for text in _findings(monitor)]
-        sentences += [("groups", text) for text in _groups(monitor)]
+    if not alarm:
+        return tuple(sentences)
+    for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:
+        told = f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
+        sentences.append(("what", told))
+    for group, value in monitor.group_evalues.items():
+        if value >= 1.0 / monitor.level:
+            log = math.log(value) if math.isfinite(value) else math.inf
+            sentences.append(("groups", f"{group} (e = {evalue(log)}, adjusted for all groups)."))
     return tuple(sentences)
 
 
 def _coverage(level: float) -> str:
     """How sure an interval is: 95 %, or 1 - 1e-06 where more digits of 100 % would be needed."""
     return f"{100 * (1 - level):g} %" if level >= LEAST_IN_PERCENT else f"1 - {level:.2g}"
-
-
-def _findings(monitor: Monitor) -> Iterator[str]:
-    for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:
-        yield f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
-
-
-def _groups(monitor: Monitor) -> Iterator[str]:
-    for group, value in monitor.group_evalues.items():
-        if value >= 1.0 / monitor.level:
-            log = math.log(value) if math.isfinite(value) else math.inf
-            yield f"{group} (e = {evalue(log)}, adjusted for all groups)."
-
-
-def temperature_in_words(temperature: float) -> str:
-    """Which temperature corrects the probabilities."""
-    side = "too sure" if temperature > 1 else "not sure enough"
-    return f"{side}: temperature {temperature:.2f} fixes it"
-
-
-def offset_in_words(name: str, offset: float) -> str:
-    """Which class is predicted too often or too rarely."""
-    word = "rarely" if offset > 0 else "often"
-    return f"class {name} predicted too {word}: its odds times {math.exp(offset):.2g} mend it"
-
-
-def recalibration_in_words(theta: Any, classes: Sequence[object]) -> str:
-    """Which slope and offsets the online recalibration has learned."""
-    offsets = [float(value) for value in theta[1:]]
-    mean = sum(offsets) / len(offsets)
-    k = max(range(len(offsets)), key=lambda j: (round(abs(offsets[j] - mean), 12), j))
-    shift = offsets[k] - (offsets[0] if len(offsets) == 2 else mean)
-    return f"slope {float(theta[0]):.2f} and log odds of {classes[k]} {shift:+.2f} mend it"
-
-
-def shape_in_words(part: str) -> str:
-    """What a part that has no number has found."""
-    return SHAPES[part]
 
 
 def _no_rows(monitor: Monitor) -> str:
@@ -141,24 +100,19 @@ def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
     facts = [("rows", f"{monitor.n:,}, m = {verdict.m}")]
     if long:
         facts += _sequences(monitor)
-    rows = tuple((kind, name, evalue(log)) for kind, name, log in _rows(monitor))
+    rows = [("all rows", part, evalue(log)) for part, log in monitor.log_parts.items()]
+    for group, value in monitor.group_evalues.items():
+        log = math.log(value) if 0 < value < math.inf else (math.inf if value else -math.inf)
+        rows.append((str(group), "all, adjusted", evalue(log)))
     return Sheet(
         title="",
         headline=verdict.headline,
         facts=tuple(facts),
         header=("", "bets on", "e-value") if long else (),
-        rows=rows if long else (),
+        rows=tuple(rows) if long else (),
         n_text=2,
         closing=tuple(verdict.sentences[1:]),
     )
-
-
-def _rows(monitor: Monitor) -> Iterator[tuple[str, str, float]]:
-    for part, value in monitor.log_parts.items():
-        yield "all rows", part, value
-    for group, value in monitor.group_evalues.items():
-        log = math.log(value) if 0 < value < math.inf else (math.inf if value else -math.inf)
-        yield str(group), "all, adjusted", log
 
 
 def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
@@ -191,15 +145,12 @@ def sheet_of_monitoring_plan(plan: MonitoringPlan) -> Sheet:
         checks = f"{plan.checks_per_day:g} a day at level {plan.check_level:.2g}"
         facts.append(("checks", checks))
     facts.append(("predictions", plan.predictions))
-    grid = (
-        (
-            row.drift,
-            f"{100 * row.error:.1f}",
-            *(_count(value) for value in (row.rows, row.rows_90)),
-            *(_days(value) for value in (row.days, row.days_90)),
-        )
-        for row in plan.rows
-    )
+    grid = []
+    for row in plan.rows:
+        cells = [(f"{count:,.0f}", count) for count in (row.rows, row.rows_90)]
+        cells += [(number(float(f"{day:.2g}")), day) for day in (row.days, row.days_90)]
+        told = (text if math.isfinite(value) else "more" for text, value in cells)
+        grid.append((row.drift, f"{100 * row.error:.1f}", *told))
     return Sheet(
         title="Plan of monitoring, by simulation",
         facts=tuple(facts),
@@ -211,11 +162,3 @@ def sheet_of_monitoring_plan(plan: MonitoringPlan) -> Sheet:
         ),
         listing=True,
     )
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if math.isfinite(value) else "more"
-
-
-def _days(value: float) -> str:
-    return number(float(f"{value:.2g}")) if math.isfinite(value) else "more"

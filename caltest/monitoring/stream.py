@@ -123,9 +123,6 @@ LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6
 PRIOR_VARIANCE = 0.1  # of the slope and the offsets, at which the online Newton step begins
 
 
-NEVER = 0
-
-
 class Stream:
     """One e-process, with what its bets have learned.
 
@@ -255,13 +252,6 @@ class Stream:
         best, offset = self.state["levels"][[bet_loops.BEST, bet_loops.OFFSET]].tolist()
         return math.log(best) + offset if best > 0 else -math.inf
 
-    def crossing(self, level: float) -> int | None:
-        """Return the row, from 0, at which the e-value first was 1 / level, where it is kept."""
-        if level not in self.levels:
-            return None
-        row = int(self.state["crossed"][self.levels.index(level)])
-        return None if row == NEVER else row - 1
-
     @property
     def path(self) -> Floats:
         """Rows so far, log e-value, and that of each part, at up to 1024 times."""
@@ -289,11 +279,16 @@ class Stream:
         if not isinstance(values, Mapping) or set(values) != set(self.state):
             raise broken(values)
         for name, array in self.state.items():
+            unpack = zlib.decompressobj()
             try:
                 raw = base64.b64decode(values[name], validate=True)
-                new = np.frombuffer(raw if earlier else _unpacked(raw, array), dtype=array.dtype)
+                if not earlier:  # no more than the array can have, and all of it
+                    raw = unpack.decompress(raw, array.nbytes + 1)
+                new = np.frombuffer(raw, dtype=array.dtype)
             except (TypeError, ValueError, binascii.Error, zlib.error) as error:
                 raise broken(name) from error
+            if not earlier and not unpack.eof:
+                raise broken(name)
             if name == "gaps" and earlier and not array.size:
                 continue  # version 1 had them for groups, and did not use them
             if not self._take(name, array, new, earlier=earlier):
@@ -348,19 +343,8 @@ class Stream:
         return True
 
 
-def _unpacked(raw: bytes, array: AnyArray) -> bytes:
-    """Undo the compression of no more than the array can have."""
-    unpack = zlib.decompressobj()
-    found = unpack.decompress(raw, array.nbytes + 1)
-    if not unpack.eof:
-        raise ValueError("cut off, or longer than it can be")
-    return found
-
-
 def broken(part: object) -> InvalidInput:
     """Return the error of a state with a part that no rows can have led to."""
-    return invalid(
-        "the state of a monitor must be whole, as to_json wrote it",
-        f"a part that is not: {part if isinstance(part, str) else shown(part)}",
-        "go on from an earlier state, or begin anew",
-    )
+    rule = "the state of a monitor must be whole, as to_json wrote it"
+    got = f"a part that is not: {part if isinstance(part, str) else shown(part)}"
+    return invalid(rule, got, "go on from an earlier state, or begin anew")

@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -49,12 +49,8 @@ class Waiting:
         """Put rows at the end of the queue."""
         for i, row in enumerate(probs):
             name = None if names is None else names[i]
-            entry = [
-                name,
-                row.tolist(),
-                UNKNOWN if labels is None else int(labels[i]),
-                int(groups[i]),
-            ]
+            label = UNKNOWN if labels is None else int(labels[i])
+            entry = [name, row.tolist(), label, int(groups[i])]
             self.rows.append(entry)
             if labels is None:
                 self._by_name[name] = entry
@@ -71,37 +67,13 @@ class Waiting:
         gone = {id(self._by_name.pop(name)) for name in names}
         self.rows = [row for row in self.rows if id(row) not in gone]
 
-    def settled(self) -> Iterator[tuple[Floats, Codes, Codes]]:
-        """Yield the rows before the first whose outcome is not known, and forget them.
-
-        Yields
-        ------
-        (probs, labels, groups)
-            Arrays, once or never.
-        """
-        count = next((i for i, row in enumerate(self.rows) if row[2] == UNKNOWN), len(self.rows))
-        if count:
-            known, self.rows = self.rows[:count], self.rows[count:]
-            yield (
-                np.array([row[1] for row in known]),
-                np.array([row[2] for row in known], dtype=np.int64),
-                np.array([row[3] for row in known], dtype=np.int64),
-            )
-
-    def to_dict(self) -> list[list[Any]]:
-        """Return the queue, whose names are plain values."""
-        return [list(row) for row in self.rows]
-
     def load(self, values: object, m: int, groups: int) -> None:
-        """Take over what `to_dict` returned."""
+        """Take over the rows of a state, whose names are plain values."""
         rows: list[Any] = values if isinstance(values, list) else [values]
         for row in rows:
             if not self._is_row(row, m, groups) or (row[2] == UNKNOWN and row[0] in self._by_name):
-                raise invalid(
-                    "rows of a monitor that wait must be name, probabilities, label and group",
-                    shown(row),
-                    "go on from an earlier state, or begin anew",
-                )
+                rule = "rows of a monitor that wait must be name, probabilities, label and group"
+                raise invalid(rule, shown(row), "go on from an earlier state, or begin anew")
             entry = list(row)
             self.rows.append(entry)
             if entry[2] == UNKNOWN:
@@ -148,11 +120,9 @@ def check_number(value: object, name: str) -> float:
     """Check a number of a state; infinities are text."""
     if value in ("inf", "-inf"):
         return float(str(value))
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not abs(value) <= sys.float_info.max
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise invalid(f"{name} must be a number", shown(value), "go on from an earlier state")
+    if not abs(value) <= sys.float_info.max:
         raise invalid(f"{name} must be a number", shown(value), "go on from an earlier state")
     return float(value)
 
@@ -251,11 +221,8 @@ def read_batch(
 
 def other_classes(got: str, classes: Sequence[object] | None) -> InvalidInput:
     """Return the error of rows of other classes than those before."""
-    return invalid(
-        "the classes must be those of the rows before",
-        got,
-        f"pass rows of {list(classes or ())}, or begin another monitor",
-    )
+    remedy = f"pass rows of {list(classes or ())}, or begin another monitor"
+    return invalid("the classes must be those of the rows before", got, remedy)
 
 
 def codes_of_groups(groups: object, n: int, watched: tuple[object, ...]) -> Codes:
@@ -341,7 +308,8 @@ def digest_of(rows: Predictions, groups: Codes, names: list[object] | None, *, k
         return ""
     last = rows.labels if known else np.full(n, UNKNOWN)
     if names is not None:
-        last = np.array([_number(name) for name in names])
+        digests = (sha256(repr(name).encode(errors="replace")).digest() for name in names)
+        last = np.array([float(int.from_bytes(one[:6])) for one in digests])  # a double has 48 bits
     parts = []
     for part in (slice(start, start + BLOCK) for start in range(0, n, BLOCK)):
         probs = rows.probs[part, 1:].astype(np.float32) + 0.0  # no -0
@@ -351,11 +319,6 @@ def digest_of(rows: Predictions, groups: Codes, names: list[object] | None, *, k
     if names is None and log_chance > -LEAST_BITS * math.log(2.0):
         return ""
     return sha256(hashes.tobytes() + counts.tobytes()).hexdigest()[:32]
-
-
-def _number(name: object) -> float:
-    """Return 48 bits of the hash of a name, which a double holds."""
-    return float(int.from_bytes(sha256(repr(name).encode(errors="replace")).digest()[:6]))
 
 
 def _moment(name: str | None) -> dt.datetime | None:

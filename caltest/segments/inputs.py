@@ -147,10 +147,10 @@ def _features(features: object, given: ModelData) -> Named:
     if not tables.is_table(frame) or given.label is None:
         rule = "segments or features must be given where data has no columns beside the predictions"
         raise invalid(rule, "neither", "pass features=X, or segments= with columns or a matrix")
-    names, taken = tables.table_of_frame(frame).names, [str(given.label)]
+    known, taken = tables.table_of_frame(frame).names, [str(given.label)]
     if given.model is None or tables.is_table(given.model):
-        taken += tables.prob_columns(names, given.probs, taken)
-    return _columns_of(frame, [name for name in names if name not in taken])
+        taken += tables.prob_columns(known, given.probs, taken)
+    return _columns_of(frame, [name for name in known if name not in taken])
 
 
 def _of_values(features: object) -> Named:
