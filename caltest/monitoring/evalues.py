@@ -407,13 +407,11 @@ def findings_of(
     stream: Stream, level: float, classes: Sequence[object]
 ) -> list[tuple[str, float, int, str]]:
     """Return the parts whose e-value is 1 / level: name, log e-value, since row, in words."""
-    since = stream.state["low_row"].tolist()
+    logs, since = stream.log_parts.tolist(), stream.state["low_row"].tolist()
     found = [
-        (part, value, row, _in_words(stream, part, classes))
-        for part, value, row in zip(
-            stream.bets.parts, stream.log_parts.tolist(), since, strict=True
-        )
-        if value >= -math.log(level)
+        (part, log, row, _in_words(stream, part, classes))
+        for part, log, row in zip(stream.bets.parts, logs, since, strict=True)
+        if log >= -math.log(level)
     ]
     return sorted(found, key=lambda one: -one[1])
 

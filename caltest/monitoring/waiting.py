@@ -94,9 +94,8 @@ class Waiting:
     def _check_waiting(self, names: list[object]) -> None:
         for name in names:
             if name not in self._by_name:
-                raise invalid(
-                    "ids must be of rows that wait", shown(name), "pass names given to update"
-                )
+                remedy = "pass names given to update"
+                raise invalid("ids must be of rows that wait", shown(name), remedy)
 
 
 DAY, MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d"), " 00:00:00"
@@ -276,10 +275,8 @@ class Counted:
         days = {_moment(known): known for known, *_ in self.batches} if moment else {}
         last = max(filter(None, days), default=None)
         if moment and last and moment < last:
-            _warn(
-                f"batch {name!r} comes after batch {days[last]!r}: rows are taken as they "
-                "come, and a change is dated by their order"
-            )
+            order = "rows are taken as they come, and a change is dated by their order"
+            _warn(f"batch {name!r} comes after batch {days[last]!r}: {order}")
 
     def add(self, name: str | None, digest: str, before: int, n: int) -> None:
         """Remember a batch of n rows, if there is anything to know it by."""
