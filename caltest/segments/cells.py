@@ -157,14 +157,9 @@ class Tables:
     min_size: int
 
     @cached_property
-    def sizes(self) -> list[int]:
-        """The number of values of each column."""
-        return [column.size for column in self.columns]
-
-    @cached_property
     def codes(self) -> Labels:
         """The values of all columns, (D, n)."""
-        kind = label_dtype(max(self.sizes))
+        kind = label_dtype(max(column.size for column in self.columns))
         out = np.empty((len(self.columns), self.order.size), dtype=kind)
         for row, column in zip(out, self.columns, strict=True):
             row[:] = column.codes[self.order]
@@ -179,7 +174,7 @@ class Tables:
         return lru_cache(maxsize=256)(self._count)
 
     def _count(self, columns: tuple[int, ...]) -> Ints:
-        sizes = [self.sizes[j] for j in columns]
+        sizes = [self.columns[j].size for j in columns]
         total = math.prod(sizes)
         if total > COMBINATIONS:
             names = " and ".join(repr(self.columns[j].name) for j in columns)
@@ -200,16 +195,17 @@ class Tables:
         is the same segment.
         """
         for numbers in combinations(range(len(self.columns)), depth):
-            sizes = [self.sizes[j] for j in numbers]
+            columns = [self.columns[j] for j in numbers]
+            sizes = [column.size for column in columns]
             count = self.counts(numbers).reshape(sizes)
             kept = count >= self.min_size
             for axis in range(depth):
                 kept[(slice(None),) * axis + (-1,)] = False  # rare values together
                 less = numbers[:axis] + numbers[axis + 1 :]
                 if less:
-                    parent = self.counts(less).reshape([self.sizes[j] for j in less])
+                    parent = self.counts(less).reshape(sizes[:axis] + sizes[axis + 1 :])
                     kept &= count < np.expand_dims(parent, axis)
-            yield Crossing(self, numbers, np.flatnonzero(kept))
+            yield Crossing(self, numbers, columns, np.flatnonzero(kept))
 
     def united(self, depth: int) -> Iterator[Crossing]:
         """Yield the same of sides of cuts of numbers, and of intersections, that no table has.
@@ -228,7 +224,7 @@ class Tables:
             for axis in range(depth):
                 others = columns[:axis] + columns[axis + 1 :]
                 kept &= rows < np.expand_dims(expand(count.sum(axis=axis), others), axis)
-            yield Crossing(self, numbers, np.flatnonzero(kept))
+            yield Crossing(self, numbers, columns, np.flatnonzero(kept))
 
 
 @dataclass(frozen=True)
@@ -241,23 +237,21 @@ class Crossing:
         All columns.
     numbers : tuple of int
         Which of them.
+    columns : list of Column
+        Those.
     kept : array
         The segments among the combinations of values, or of unions of values.
     """
 
     tables: Tables
     numbers: tuple[int, ...]
+    columns: list[Column]
     kept: Ints
-
-    @property
-    def columns(self) -> list[Column]:
-        """The columns."""
-        return [self.tables.columns[j] for j in self.numbers]
 
     @property
     def sizes(self) -> list[int]:
         """The number of values of each."""
-        return [self.tables.sizes[j] for j in self.numbers]
+        return [column.size for column in self.columns]
 
     @property
     def cells(self) -> int:
@@ -285,22 +279,18 @@ class TableChunk(Chunk):
         self._numbers = np.array([one.numbers for one in members], np.int32)
         self._sizes = np.array([one.sizes for one in members], np.int32)
 
-    @staticmethod
-    def held(crossing: Crossing) -> int:
-        """How many cells a chunk has of some columns."""
-        return crossing.kept.size
-
     @classmethod
     def of(cls, crossings: Iterable[Crossing]) -> Iterator[Chunk]:
         """Yield chunks of tables that have segments, not too many each."""
         waiting: list[Crossing] = []
         held = 0
         for one in (one for one in crossings if one.kept.size):
-            if waiting and held + cls.held(one) > CELLS:
+            own = one.kept.size if cls.in_order else max(one.cells, one.kept.size)
+            if waiting and held + own > CELLS:
                 yield cls(waiting)
                 waiting, held = [], 0
             waiting.append(one)
-            held += cls.held(one)
+            held += own
         if waiting:
             yield cls(waiting)
 
@@ -335,10 +325,6 @@ class UnionChunk(TableChunk):
     """Unions of cells of some tables of columns: sums over them are sums over the cells."""
 
     in_order = False
-
-    @staticmethod
-    def held(crossing: Crossing) -> int:
-        return max(crossing.cells, crossing.kept.size)
 
     @property
     def cells(self) -> int:
