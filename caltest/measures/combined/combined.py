@@ -275,7 +275,8 @@ def combined(
     .. math:: C = \log \frac{\sum_k w_k / p_k}{\sum_k w_k},
 
     minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
-    component, less :math:`\log K`. The weights are 1, of the temperature 2.
+    component, less :math:`\log K`. The weights are 1; of the
+    temperature, and of level and slope of the confidence, 2.
 
     Parameters
     ----------

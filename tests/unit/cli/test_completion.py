@@ -3,9 +3,9 @@
 import pytest
 
 from caltest import calibrators, htests, lenses, nulls
+from caltest.checks.options import CORRECTIONS
 from caltest.cli import completion, options
 from caltest.cli.app import run
-from caltest.htests.combine import METHODS
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_lenses_and_corrections_are_those_there_are():
     """Lenses with a blank are offered filled in; the corrections are those of the tables."""
     for lens in completion.LENSES:
         assert lenses.resolve_lens(lens)
-    assert options.CORRECTIONS == METHODS
+    assert options.CORRECTIONS == CORRECTIONS
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from caltest.htests.combine import METHODS, adjusted_pvalues
+from caltest.checks.options import CORRECTIONS
+from caltest.htests.combine import adjusted_pvalues
 
 PVALUES = [0.01, 0.04, 0.03]
 
@@ -24,7 +25,7 @@ def test_adjusted_pvalues_equal_those_by_hand(correction, expected):
     assert name == correction
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CORRECTIONS)
 def test_adjusted_pvalues_are_no_smaller(method):
     """Every method that is offered works, keeps to [0, 1] and never lowers a p-value."""
     pvalues = [0.001, 1.0, 0.2, 0.2, 0.04]

@@ -109,10 +109,12 @@ def test_log_mean_exp_does_not_overflow():
 
 
 @pytest.mark.parametrize(("m", "kinds"), [(2, BINARY), (3, SEVERAL)])
-def test_value_is_the_mean_of_the_components_and_the_temperature_counts_twice(m, kinds):
+def test_value_is_the_mean_of_the_components_and_the_commonest_count_twice(m, kinds):
+    """The temperature, and level and slope of the confidence."""
     data = ct.datasets.generative_model("M1", n=100, m=m, rng=1)
     reciprocals = {k.key: np.exp(ct.measures.combined(data, components=k.key)) for k in kinds}
-    every = [*reciprocals.values(), reciprocals["temperature"]]
+    twice = [reciprocals[key] for key in ("temperature", "confidence-line") if key in reciprocals]
+    every = [*reciprocals.values(), *twice]
     assert ct.measures.combined(data) == pytest.approx(np.log(np.mean(every)), rel=1e-12)
 
 
