@@ -219,11 +219,7 @@ class Predictions:
 
     @classmethod
     def from_model(
-        cls,
-        model: object,
-        X: object,
-        y: object,
-        **rows: Unpack[RowValues],
+        cls, model: object, X: object, y: object, **rows: Unpack[RowValues]
     ) -> Predictions:
         """Predict the rows of X with a fitted model.
 
@@ -268,11 +264,7 @@ class Predictions:
 
     @classmethod
     def from_frame(
-        cls,
-        df: object,
-        *,
-        label: str | None,
-        **columns: Unpack[TableColumns],
+        cls, df: object, *, label: str | None, **columns: Unpack[TableColumns]
     ) -> Predictions:
         """Take the columns of a pandas, polars or Arrow table.
 

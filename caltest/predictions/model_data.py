@@ -257,10 +257,7 @@ def _paired(model: object, data: object, y: Any) -> object:
 
 
 def as_measured(
-    probs: object,
-    labels: object,
-    function: Callable[..., object],
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object, function: Callable[..., object], **rows: Unpack[MeasuredOptions]
 ) -> Predictions:
     """Turn the arguments of a function of (probs, labels) into predictions.
 

@@ -21,10 +21,7 @@ ALWAYS = 256 << 20  # bytes that any file may unpack to
 TIMES = 100  # its own size, for larger ones
 PIECE = 1 << 20
 CELL = 8  # bytes of a number in a column
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def bound(packed: int) -> int:

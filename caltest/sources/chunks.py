@@ -16,13 +16,7 @@ from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from caltest.numerics.contents import (
-    content_hashes,
-    numbered,
-    occurrences,
-    repeated,
-    rescale_rows,
-)
+from caltest.numerics.contents import content_hashes, numbered, occurrences, repeated, rescale_rows
 from caltest.numerics.labels import FIRST, SECOND, cumulative_limits, draw_labels, label_dtype
 from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes, Ints, Labels

@@ -516,8 +516,7 @@ def _in_classes(rows: Any) -> Any:
     half, double = nw.when(above).then(x * 0.5), nw.when(below).then(x * 2.0)
     more, less = nw.when(above).then(e + 1.0), nw.when(below).then(e - 1.0)
     rows = rows.with_columns(
-        half.otherwise(double.otherwise(x)).alias("x"),
-        more.otherwise(less.otherwise(e)).alias("e"),
+        half.otherwise(double.otherwise(x)).alias("x"), more.otherwise(less.otherwise(e)).alias("e")
     )
     count = float(weights.CLASSES)
     rows = rows.with_columns(
