@@ -534,9 +534,8 @@ def _number(text: pl.Series) -> pl.Series:
     missing = text.str.to_lowercase().is_in(MISSING_WORDS)
     whole = text.cast(pl.Int64, strict=False)
     number = text.cast(pl.Float64, strict=False)
-    if (
-        number.is_null() & text.is_not_null() & ~missing
-    ).any() or missing.sum() + text.null_count() == len(text):
+    has_words = (number.is_null() & text.is_not_null() & ~missing).any()
+    if has_words or missing.sum() + text.null_count() == len(text):
         return text
     return whole if whole.null_count() == text.null_count() else number
 
@@ -599,10 +598,8 @@ def _read_json(opened: Opened) -> pl.DataFrame:
         frame = pl.read_json(_polars(opened), infer_schema_length=None)
     if frame.height != 1 or not all(dtype.is_nested() for dtype in frame.dtypes):
         return frame
-    values = json.loads(_content(opened.source))
-    return pl.DataFrame(
-        {n: list(v.values() if isinstance(v, dict) else v) for n, v in values.items()}
-    )
+    values = json.loads(_content(opened.source)).items()
+    return pl.DataFrame({n: list(v.values() if isinstance(v, dict) else v) for n, v in values})
 
 
 def _read_sheet(opened: Opened) -> pl.DataFrame:

@@ -294,13 +294,9 @@ def truths(stems: Sequence[str]) -> list[object] | None:
     return [TRUTH[one] for one in words] if all(one in TRUTH for one in words) else None
 
 
-_READ_AS: dict[str, Callable[[str], object]] = {
-    "U": str,
-    "b": lambda stem: TRUTH[stem.lower()],
-    "i": int,
-    "u": int,
-    "f": int,  # integers with a missing value among them
-}
+# Floats are integers with a missing value among them.
+_READ_AS: dict[str, Callable[[str], object]] = dict.fromkeys("iuf", int)
+_READ_AS |= {"U": str, "b": lambda stem: TRUTH[stem.lower()]}
 
 
 def columns_named(table: Table, values: object) -> list[str]:

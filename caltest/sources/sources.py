@@ -32,14 +32,7 @@ ROWS = 2_000_000  # above which "auto" takes cells or chunks
 AT_A_TIME = 64  # files in one query
 MERGED = 1 << 21  # rows of tables of cells that are held before they are added up
 NAMED = 3  # parts that a note names
-EXTRAS = {
-    "duckdb": "duckdb",
-    "ibis": "ibis",
-    "dask": "dask",
-    "distributed": "dask",
-    "pyspark": "spark",
-    "pyarrow": "duckdb",
-}
+EXTRAS = {"distributed": "dask", "pyspark": "spark", "pyarrow": "duckdb"}  # if not of the same name
 Progress = Callable[[int, int], None]
 
 
@@ -129,9 +122,7 @@ class Source:
             Tells of the name of a column whether it must be alike in all parts, by default of each;
             others are left out where they are not.
         """
-        if self.native is not None:
-            return self.native
-        return stacked_parts(self._tables(), needs)
+        return self.native if self.native is not None else stacked_parts(self._tables(), needs)
 
     def _tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
         for part in self.parts:

@@ -110,10 +110,8 @@ def _of_ibis(table: Any) -> Any:
 
 def _columns(batch: Any) -> Mapping[str, Any]:
     """Return the columns of an Arrow batch as arrays."""
-    return {
-        name: column.to_numpy(zero_copy_only=False)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    }
+    arrays = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+    return dict(zip(batch.schema.names, arrays, strict=True))
 
 
 # ---- workers ------------------------------------------------------------------------------------
