@@ -177,16 +177,10 @@ class ModelData:
         if not models.is_model(model):
             rule = "model must be None, a calibrator or a function where data is a Predictions"
             raise invalid(rule, f"type {type(model).__name__}", "pass data=labels with an array")
-        return Predictions(
-            models.predict(model, data.probs)[0],
-            data.classes[data.labels],
-            classes=data.classes,
-            sample_weight=data.sample_weight,
-            groups=data.groups,
-            clusters=data.clusters,
-            source=models.describe(model),
-            **self.reading,
-        )
+        probs, labels = models.predict(model, data.probs)[0], data.classes[data.labels]
+        own = ("classes", "sample_weight", "groups", "clusters")
+        rows: dict[str, Any] = {name: getattr(data, name) for name in own}
+        return Predictions(probs, labels, source=models.describe(model), **rows, **self.reading)
 
     def _of_table(self, model: object, df: object, table: tables.Table) -> Predictions:
         crossed = tables.columns_named(table, self.by)

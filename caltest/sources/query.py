@@ -399,18 +399,12 @@ class Counting:
         first, second = sums["r1"] / UNIT, sums["r2"] / UNIT
         expected = (n * floor + first) / GRID
         squares = (n * floor * floor + 2.0 * floor * first + second) / GRID**2
-        return Cells(
-            place=place,
-            bins={count: sums[f"b{count}"].astype(np.int64) for count in self.bins},
-            n=n.astype(np.int64),
-            events=sums["y"].astype(np.int64),
-            expected=expected,
-            variance=np.maximum(expected - squares, 0.0),
-            least=(floor + sums["least"]) / GRID,
-            most=(floor + sums["most"]) / GRID,
-            event=names[1],
-            no_event=names[0],
-        )
+        variance = np.maximum(expected - squares, 0.0)
+        bins = {count: sums[f"b{count}"].astype(np.int64) for count in self.bins}
+        rows, events = n.astype(np.int64), sums["y"].astype(np.int64)
+        least, most = (floor + sums["least"]) / GRID, (floor + sums["most"]) / GRID
+        no_event, event = names
+        return Cells(place, bins, rows, events, expected, variance, least, most, event, no_event)
 
     def _weighted(
         self, table: pl.DataFrame, names: tuple[str, str], start: Ints
@@ -425,14 +419,8 @@ class Counting:
         place = sums["place"][first].astype(np.int64)
         numbers = own_numbers(place, group[first])
         arrays, own = weights.weighted_cells(sums, first, numbers, GRID, UNIT)
-        cells = Cells(
-            place=place,
-            bins={count: sums[f"b{count}"][first].astype(np.int64) for count in self.bins},
-            **arrays,
-            event=names[1],
-            no_event=names[0],
-            weights=own,
-        )
+        bins = {count: sums[f"b{count}"][first].astype(np.int64) for count in self.bins}
+        cells = Cells(place, bins, **arrays, event=names[1], no_event=names[0], weights=own)
         return cells, np.searchsorted(first, start).astype(np.int64)
 
 
