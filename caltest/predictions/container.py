@@ -16,7 +16,7 @@ from caltest.errors import invalid, rows_named
 from caltest.predictions import files, models, tables
 from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.options import NumberOptions, check_names, parted
-from caltest.predictions.redrawing import Inversion, Later, Redrawing
+from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.types import AnyArray, Codes, Flags, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
@@ -166,18 +166,19 @@ class Predictions:
         )
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
-        weights = (
-            None if sample_weight is None else _relative(checks.check_weights(sample_weight, n))
-        )
+        weights = None
+        if sample_weight is not None:
+            share = checks.check_weights(sample_weight, n)
+            share = share / share.max()  # no sum of huge ones is infinite
+            # Rows without weight take no part, nor do those whose squares vanish, as in cells.
+            share = np.where(share < LEAST_SHARE, 0.0, share)
+            weights = checks.read_only(share / share[share > 0].mean())
         values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
-        self._fill(matrix, codes, names, weights, values, dependent, CLUSTER, source, library)
+        found = (matrix, codes, names, weights, values, dependent, CLUSTER, source, library)
+        self.__dict__.update(zip(FIELDS, found, strict=True))
         if matrix is None:
             del self.__dict__["probs"]  # made where somebody asks for it
-
-    def _fill(self, *values: object) -> None:
-        for name, value in zip(FIELDS, values, strict=True):
-            object.__setattr__(self, name, value)
 
     if not TYPE_CHECKING:
 
@@ -191,11 +192,8 @@ class Predictions:
 
     def _with(self, redrawing: Redraws = None, **changes: AnyArray) -> Predictions:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
-        copy = object.__new__(Predictions)
-        new = {name: checks.read_only(array) for name, array in changes.items()}
-        copy._fill(*[new.get(name, getattr(self, name)) for name in FIELDS])
-        if redrawing is not None:
-            copy.__dict__["redrawing"] = Later(redrawing) if callable(redrawing) else redrawing
+        copy = _restore(*[changes.get(name, getattr(self, name)) for name in FIELDS])
+        copy.__dict__["_redrawing"] = redrawing
         return copy
 
     # ---- where predictions come from ------------------------------------------------------------
@@ -219,11 +217,7 @@ class Predictions:
 
     @classmethod
     def from_model(
-        cls,
-        model: object,
-        X: object,
-        y: object,
-        **rows: Unpack[RowValues],
+        cls, model: object, X: object, y: object, **rows: Unpack[RowValues]
     ) -> Predictions:
         """Predict the rows of X with a fitted model.
 
@@ -268,11 +262,7 @@ class Predictions:
 
     @classmethod
     def from_frame(
-        cls,
-        df: object,
-        *,
-        label: str | None,
-        **columns: Unpack[TableColumns],
+        cls, df: object, *, label: str | None, **columns: Unpack[TableColumns]
     ) -> Predictions:
         """Take the columns of a pandas, polars or Arrow table.
 
@@ -434,7 +424,8 @@ class Predictions:
     @cached_property
     def redrawing(self) -> Redrawing:
         """How labels are redrawn from the predictions; a lens keeps to the same ones."""
-        return Inversion(self.probs)
+        own: Redraws = self.__dict__.get("_redrawing")
+        return Inversion(self.probs) if own is None else own() if callable(own) else own
 
     def simulate(self, rng: object = None) -> Predictions:
         """Redraw the labels from the predictions, y* ~ Cat(p), as under calibration.
@@ -461,7 +452,7 @@ class Predictions:
         """Leave out some rows, given by a mask; the others keep their redrawn labels."""
         kept = np.flatnonzero(~rows)
         part = self.subset(kept)
-        part.__dict__["redrawing"] = Later(lambda: self.redrawing.taken(kept))
+        part.__dict__["_redrawing"] = lambda: self.redrawing.taken(kept)
         return part
 
     def relabelled(self, labels: Codes) -> Predictions:
@@ -513,19 +504,10 @@ def event_column(predictions: Predictions) -> Floats:
     return predictions.probs[:, 1] if known is None else known
 
 
-def _relative(weights: Floats) -> Floats:
-    """Return weights over the mean of the positive ones: rows without weight take no part.
-
-    Nor do those below 1e-38 of the largest, whose squares vanish, as in cells.
-    """
-    share = weights / weights.max()  # no sum of huge ones is infinite
-    share = np.where(share < LEAST_SHARE, 0.0, share)
-    return checks.read_only(share / share[share > 0].mean())
-
-
 def _restore(*values: object) -> Predictions:
     copy = object.__new__(Predictions)
-    copy._fill(*[checks.read_only(v) if isinstance(v, np.ndarray) else v for v in values])
+    locked = (checks.read_only(v) if isinstance(v, np.ndarray) else v for v in values)
+    copy.__dict__.update(zip(FIELDS, locked, strict=True))
     return copy
 
 

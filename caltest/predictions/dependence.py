@@ -107,18 +107,14 @@ class Dependence:
             given = "time" if self.lag is None else "lag"
             remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
             raise invalid("time and lag must be given together", f"{given} alone", remedy)
+        n, cluster = predictions.n, self.cluster
         if self.time is None:
-            if self.cluster is None:
+            if cluster is None:
                 return predictions
-            return predictions.with_clusters(cluster_codes(self.cluster, predictions.n, "cluster"))
-        return self._blocks(predictions)
-
-    def _blocks(self, predictions: Predictions) -> Predictions:
-        lag = check_integer(self.lag, "lag", minimum=0)
-        steps = time_steps(self.time, predictions.n)
-        series: Codes = np.zeros_like(steps)
-        if self.cluster is not None:
-            series = cluster_codes(self.cluster, predictions.n, "cluster")
+            return predictions.with_clusters(cluster_codes(cluster, n, "cluster"))
+        lag, steps = check_integer(self.lag, "lag", minimum=0), time_steps(self.time, n)
+        clusterless = np.zeros_like(steps)
+        series = clusterless if cluster is None else cluster_codes(cluster, n, "cluster")
         count, lines = int(steps.max()) + 1, int(series.max()) + 1
         length = block_length(count, lag, lines)
         blocks = max(1, count // length)
@@ -132,5 +128,5 @@ class Dependence:
         if blocks == 1:  # of each cluster
             return predictions.with_clusters(series)
         unit = "time step" if length == 1 else f"block of about {-(-count // blocks)} time steps"
-        unit += "" if self.cluster is None else " of a cluster"
+        unit += "" if cluster is None else " of a cluster"
         return predictions.with_clusters(codes, unit=unit)

@@ -291,11 +291,8 @@ def files_of(path: str | Path) -> list[Path] | None:
     """
     path = Path(path)
     if path.is_dir():
-        walk = ((Path(folder), names) for folder, _, names in os.walk(path))
-        below = [
-            (at / one).relative_to(path) for at, names in walk for one in names if format_of(one)
-        ]
-        found = [path / one for one in below if not any(name[0] in "._" for name in one.parts)]
+        below = (Path(at, one) for at, _, names in os.walk(path) for one in names if format_of(one))
+        found = [p for p in below if not any(name[0] in "._" for name in p.relative_to(path).parts)]
         kinds = {str(format_of(one)) for one in found}
         if len(kinds) == 1:
             return sorted(found)
@@ -514,8 +511,16 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
 
     try:
         frame = _csv(opened, infer_schema_length=SAMPLE)
-    except pl.exceptions.ComputeError:  # labels may be 0 and 1 for long before an "unknown"
-        _check_even(opened)
+    except pl.exceptions.ComputeError as error:
+        # Labels may be 0 and 1 for long before an "unknown".
+        records = _records(opened)
+        header = next(records, (1, []))[1]
+        for line, fields in records:
+            if len(fields) > len(header):
+                rule = "each line of the file must have as many fields as its header"
+                got = f"{len(fields)} for {len(header)} at line {line}"
+                remedy = f"correct that line; quote fields that hold {opened.sep!r}"
+                raise invalid(rule, got, remedy) from error
         frame = _csv(opened, infer_schema_length=None)
     frame = _named_once(frame.rename(str.strip))
     texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep()).get_columns()
@@ -529,9 +534,8 @@ def _number(text: pl.Series) -> pl.Series:
     missing = text.str.to_lowercase().is_in(MISSING_WORDS)
     whole = text.cast(pl.Int64, strict=False)
     number = text.cast(pl.Float64, strict=False)
-    if (
-        number.is_null() & text.is_not_null() & ~missing
-    ).any() or missing.sum() + text.null_count() == len(text):
+    has_words = (number.is_null() & text.is_not_null() & ~missing).any()
+    if has_words or missing.sum() + text.null_count() == len(text):
         return text
     return whole if whole.null_count() == text.null_count() else number
 
@@ -545,17 +549,6 @@ def _records(opened: Opened) -> Iterator[tuple[int, list[str]]]:
         if any(fields):
             yield line, fields
         line = reader.line_num + 1
-
-
-def _check_even(opened: Opened) -> None:
-    """Name the first line that has more fields than the header."""
-    records = _records(opened)
-    header = next(records, (1, []))[1]
-    for line, fields in records:
-        if len(fields) > len(header):
-            rule = "each line of the file must have as many fields as its header"
-            got = f"{len(fields)} for {len(header)} at line {line}"
-            raise invalid(rule, got, f"correct that line; quote fields that hold {opened.sep!r}")
 
 
 def place(path: str | Path, how: FileOptions, row: int) -> str:
@@ -586,8 +579,10 @@ def _read_columnar(opened: Opened) -> pl.DataFrame:
 
     kind = POLARS[opened.kind]
     lazy = getattr(pl, f"scan_{kind}")(_polars(opened))
-    rows = lazy.select(pl.len()).collect().item()
-    unpacking.check_cells(rows, len(lazy.collect_schema()), opened.source, opened.name)
+    rows, columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
+    # A file of columns may hold a value once for all rows.
+    held, what = unpacking.CELL * rows * columns, f"{rows:,} rows of {columns} columns in"
+    unpacking.check_bound(held, opened.source, opened.name, what)
     return getattr(pl, f"read_{kind}")(_polars(opened))  # type: ignore[no-any-return]
 
 
@@ -603,10 +598,8 @@ def _read_json(opened: Opened) -> pl.DataFrame:
         frame = pl.read_json(_polars(opened), infer_schema_length=None)
     if frame.height != 1 or not all(dtype.is_nested() for dtype in frame.dtypes):
         return frame
-    values = json.loads(_content(opened.source))
-    return pl.DataFrame(
-        {n: list(v.values() if isinstance(v, dict) else v) for n, v in values.items()}
-    )
+    values = json.loads(_content(opened.source)).items()
+    return pl.DataFrame({n: list(v.values() if isinstance(v, dict) else v) for n, v in values})
 
 
 def _read_sheet(opened: Opened) -> pl.DataFrame:
@@ -653,32 +646,24 @@ def _polars(opened: Opened) -> str | io.BytesIO:
 
 def _write(table: Any, target: BinaryIO, file_format: str) -> None:
     if file_format == "npz":
-        _write_npz(_arrays(table), target)
+        arrays = _arrays(table)
+        with zipfile.ZipFile(target, "w") as archive:  # numpy.savez takes no array called "file"
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
         return
     frame = _frame(table)
     if file_format in TYPELESS:
-        _write_csv(frame, target, file_format)
+        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+        if nested:
+            rule = f"columns of a {file_format.upper()} file must be plain values"
+            got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
+            raise invalid(rule, got, "write Parquet or JSON lines")
+        frame.write_csv(target, separator=DEFAULTS[file_format])
         return
     content = io.BytesIO()  # a full disk would be one of Polars' errors of computation
     getattr(frame, f"write_{POLARS[file_format]}")(content)
     target.write(content.getbuffer())
-
-
-def _write_npz(arrays: Mapping[str, AnyArray], target: BinaryIO) -> None:
-    """Write arrays of any name; `numpy.savez` takes none that is called `file`."""
-    with zipfile.ZipFile(target, "w") as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
-
-
-def _write_csv(frame: pl.DataFrame, target: BinaryIO, kind: str) -> None:
-    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-    if nested:
-        rule = f"columns of a {kind.upper()} file must be plain values"
-        got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
-        raise invalid(rule, got, "write Parquet or JSON lines")
-    frame.write_csv(target, separator=DEFAULTS[kind])
 
 
 def _frame(table: Any) -> pl.DataFrame:

@@ -136,29 +136,34 @@ class ModelData:
         if data is None and tables.is_table(model):
             model, data = None, model
         if tables.is_table(data) and (model is None or models.is_model(model) or self.label):
-            return self._of_table(model, data)
+            table = tables.table_of_frame(data)
+            suspect_index(data=data, cluster=self.cluster)
+            dependence = self.dependence.of_table(table, self.label)
+            return dependence.given_to(self._of_table(model, data, table))
         check_unused("where data is not a data frame", **self.columns)
         given, y = self, data
         if isinstance(data, tuple) and len(data) == 2:
             X, y = data
-            given = self._of_columns(tables.table_of_frame(X)) if tables.is_table(X) else self
+            if tables.is_table(X):  # of which columns may be named
+                features = tables.table_of_frame(X)
+                several = tables.columns_named(features, self.by)
+                by = tables.crossed(features, several) if several else self.by
+                by = tables.column_or_values(features, by, "by")
+                weight = tables.column_or_values(features, self.sample_weight, "sample_weight")
+                rows = vars(self.dependence.of_table(features, None))
+                given = replace(self, by=by, sample_weight=weight, **rows)
         suspect_index(labels=y, by=given.by, cluster=given.cluster)
+        by = given.by
         if isinstance(data, Predictions):
             result = given._of_predictions(model, data)  # noqa: SLF001, its own
         else:
             result = given._of_arrays(model, data)  # noqa: SLF001
-        return given.dependence.given_to(_with_groups(result, given.by))
-
-    def _of_columns(self, features: tables.Table) -> ModelData:
-        """Return the same with values where columns of the features are named."""
-        several = tables.columns_named(features, self.by)
-        values = tables.crossed(features, several) if several else self.by
-        return replace(
-            self,
-            by=tables.column_or_values(features, values, "by"),
-            sample_weight=tables.column_or_values(features, self.sample_weight, "sample_weight"),
-            **vars(self.dependence.of_table(features, None)),
-        )
+        if by is not None and (by is not True or result.groups is None):
+            if by is True or isinstance(by, str):
+                remedy = "pass one value per row, or a data frame and the name of a column"
+                raise invalid("by must be an array of groups", shown(by), remedy)
+            result = result.with_groups(by)
+        return given.dependence.given_to(result)
 
     def _of_predictions(self, model: object, data: Predictions) -> Predictions:
         check_unused(
@@ -172,38 +177,20 @@ class ModelData:
         if not models.is_model(model):
             rule = "model must be None, a calibrator or a function where data is a Predictions"
             raise invalid(rule, f"type {type(model).__name__}", "pass data=labels with an array")
-        return Predictions(
-            models.predict(model, data.probs)[0],
-            data.classes[data.labels],
-            classes=data.classes,
-            sample_weight=data.sample_weight,
-            groups=data.groups,
-            clusters=data.clusters,
-            source=models.describe(model),
-            **self.reading,
-        )
+        probs, labels = models.predict(model, data.probs)[0], data.classes[data.labels]
+        own = ("classes", "sample_weight", "groups", "clusters")
+        rows: dict[str, Any] = {name: getattr(data, name) for name in own}
+        return Predictions(probs, labels, source=models.describe(model), **rows, **self.reading)
 
-    def _of_table(self, model: object, df: object) -> Predictions:
-        table = tables.table_of_frame(df)
-        suspect_index(data=df, cluster=self.cluster)
-        dependence = self.dependence.of_table(table, self.label)
-        return dependence.given_to(self._read_table(model, df, table))
-
-    def _read_table(self, model: object, df: object, table: tables.Table) -> Predictions:
+    def _of_table(self, model: object, df: object, table: tables.Table) -> Predictions:
         crossed = tables.columns_named(table, self.by)
         for one in (self.by, *crossed):
             check_not_label(one, self.label, "by")
         by = tables.crossed(table, crossed) if crossed else self.by
         if model is None:
             check_unused("where model is None", features=self.features)
-            return Predictions.from_frame(
-                df,
-                label=self.label,
-                probs=self.probs,
-                groups=by,
-                sample_weight=self.sample_weight,
-                **self.options,
-            )
+            named = {"label": self.label, "probs": self.probs, **self.options}
+            return Predictions.from_frame(df, groups=by, sample_weight=self.sample_weight, **named)
         check_unused("where model gives the probabilities", probs=self.probs)
         suspect_index(data=df, model=model, by=by, sample_weight=self.sample_weight)
         y = table.column(check_choice(self.label, table.names, "label"))
@@ -213,8 +200,8 @@ class ModelData:
         }
         if not models.is_model(model):
             return Predictions(model, y, **rows, **self.options)
-        named = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
-        others = [v for v in named if isinstance(v, str)]
+        taken = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
+        others = [v for v in taken if isinstance(v, str)]
         X = tables.features_of_frame(df, self.features, others)
         return Predictions.from_model(model, X, y, **rows, **self.options)
 
@@ -257,10 +244,7 @@ def _paired(model: object, data: object, y: Any) -> object:
 
 
 def as_measured(
-    probs: object,
-    labels: object,
-    function: Callable[..., object],
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object, function: Callable[..., object], **rows: Unpack[MeasuredOptions]
 ) -> Predictions:
     """Turn the arguments of a function of (probs, labels) into predictions.
 
@@ -289,12 +273,3 @@ def as_measured(
     """
     check_names(rows, MeasuredOptions, function)
     return ModelData(probs, labels, **rows).predictions()
-
-
-def _with_groups(predictions: Predictions, by: object) -> Predictions:
-    if by is None or (by is True and predictions.groups is not None):
-        return predictions
-    if by is True or isinstance(by, str):
-        remedy = "pass one value per row, or a data frame and the name of a column"
-        raise invalid("by must be an array of groups", shown(by), remedy)
-    return predictions.with_groups(by)

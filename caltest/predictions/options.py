@@ -244,12 +244,9 @@ def parted(options: Mapping[str, object], *kinds: type) -> list[dict[str, Any]]:
         Those of each kind, and in the end the others, as of a measure.
     """
     others: dict[str, Any] = dict(options)
-    found: list[dict[str, Any]] = []
-    for kind in kinds:
-        found.append({})
-        for name in names_of(kind):
-            if name in others:
-                found[-1][name] = others.pop(name)
+    found = [
+        {name: others.pop(name) for name in names_of(kind) if name in others} for kind in kinds
+    ]
     return [*found, others]
 
 

@@ -59,8 +59,12 @@ def unlike(first: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     for name, dtype in first.items():
         if name not in schema:
             return f"it has no column {name!r}"
-        if not are_alike(schema[name], dtype):
-            return f"its column {name!r} is {schema[name]}, not {dtype} as in the first part"
+        # Numbers of any kind and booleans are read alike: a cast is enough. So is text, and a
+        # column without values is all of them.
+        own = schema[name]
+        is_cast = own == dtype or None is not family(own) == family(dtype)
+        if not is_cast and nw.Unknown not in (own, dtype):
+            return f"its column {name!r} is {own}, not {dtype} as in the first part"
     return ""
 
 
@@ -76,16 +80,6 @@ def stacked(frames: Sequence[Any], names: Sequence[str]) -> Any:
     truth = unlike & pl.selectors.boolean()
     wider = [one.with_columns(text.cast(pl.String), truth.cast(pl.Int8)) for one in own]
     return pl.concat(wider, how="vertical_relaxed")
-
-
-def are_alike(one: Any, other: Any) -> bool:
-    """Tell whether values of two types, as narwhals has them, are read as one: a cast is enough.
-
-    Numbers of any kind and booleans are; so is text, and a column without values is all of them.
-    """
-    if nw.Unknown in (one, other):
-        return True
-    return one == other or None is not family(one) == family(other)
 
 
 def family(dtype: Any) -> str | None:

@@ -78,7 +78,8 @@ class Inversion(Redrawing):
 
     @cached_property
     def _second_of_two(self) -> Interval:
-        return Interval.between(self.limits[:, 0], ALWAYS, self.rows)
+        first = np.ascontiguousarray(self.limits[:, 0])
+        return Interval(first, ALWAYS - first, self.rows)
 
     def labels(self, keys: Hashes) -> Labels:
         if self.probs.shape[1] == 2:
@@ -97,7 +98,7 @@ class Inversion(Redrawing):
         at, last = np.arange(len(self.probs)), self.limits.shape[1] - 1
         low = np.where(codes > 0, self.limits[at, np.maximum(codes - 1, 0)], 0)
         high = np.where(codes <= last, self.limits[at, np.minimum(codes, last)], ALWAYS)
-        return Interval.between(low, high, self.rows)
+        return Interval(low, high - low, self.rows)
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,6 @@ class Interval(Redrawing):
     low: Ints
     width: Ints
     rows: Hashes
-
-    @classmethod
-    def between(cls, low: Ints, high: Ints | int, rows: Hashes) -> Interval:
-        """Return that of the numbers from `low` on, below `high`."""
-        return cls(np.ascontiguousarray(low), high - low, rows)
 
     def labels(self, keys: Hashes) -> Labels:
         return draw_events(self.low, self.width, self.rows, keys)
@@ -151,26 +147,3 @@ class Relabelled(Redrawing):
 
     def taken(self, rows: Codes) -> Redrawing:
         return Relabelled(self.origin.taken(rows), self.table[rows])
-
-
-class Later(Redrawing):
-    """A redrawing that is made when labels are first redrawn."""
-
-    def __init__(self, make: Callable[[], Redrawing]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> Redrawing:
-        return self._make()
-
-    def labels(self, keys: Hashes) -> Labels:
-        return self._made.labels(keys)
-
-    def summing(self, table: Floats) -> Callable[[Hashes], Floats] | None:
-        return self._made.summing(table)
-
-    def taken(self, rows: Codes) -> Redrawing:
-        return self._made.taken(rows)
-
-    def events(self, codes: Codes, m: int) -> Redrawing:
-        return self._made.events(codes, m)

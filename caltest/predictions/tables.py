@@ -121,7 +121,7 @@ def table_of_frame(df: object) -> Table:
     import narwhals as nw
 
     frame = as_frame(df)
-    names = _names(frame)
+    names = {str(name): name for name in frame.columns}  # pandas may have numbers there
 
     def column(name: str) -> AnyArray:
         values = frame.get_column(names[name])
@@ -140,17 +140,12 @@ def features_of_frame(
     import narwhals as nw
 
     frame = as_frame(df)
-    names = _names(frame)
+    names = {str(name): name for name in frame.columns}
     if features is None:
         features = [name for name in names if name not in others]
     wanted = [features] if isinstance(features, str) else features
     chosen = [names[checks.check_choice(str(name), names, "features")] for name in wanted]
     return frame.select(nw.col(*chosen)).to_native()
-
-
-def _names(frame: Any) -> dict[str, Any]:
-    """Name the columns by text; pandas may have numbers there."""
-    return {str(name): name for name in frame.columns}
 
 
 def choose_columns(
@@ -226,27 +221,26 @@ def prob_columns(
     names: Sequence[str], probs: str | Sequence[str] | None = None, taken: Sequence[str] = ()
 ) -> list[str]:
     """Find the columns of the probabilities; those in `taken` are something else."""
+    free = [name for name in names if name not in taken]
     if probs is None:
         for prefix in PREFIXES:
-            if found := _beginning_with(prefix, names, taken):
+            if found := [name for name in free if name.startswith(prefix)]:
                 return found
-        usual = [name for name in names if name.lower() in USUAL and name not in taken]
+        usual = [name for name in free if name.lower() in USUAL]
         if len(usual) == 1 and "probs" not in names:
             return usual
     elif not isinstance(probs, str):
         chosen = checks.check_not_empty(checks.check_strings(probs, "probs"), "probs")
         return [checks.check_choice(str(name), names, "probs") for name in chosen]
     wanted = "probs" if probs is None else probs
-    found = [wanted] if wanted in names else _beginning_with(wanted, names, taken)
+    found = [name for name in free if name.startswith(wanted)]
+    if wanted in names:
+        return [wanted]
     if not found:
         got = f"{probs!r} for the columns {listing(names, limit=30)}"
         remedy = "pass probs= with a column, a prefix or a list of columns"
         raise invalid("probs must be a column or the prefix of columns", got, remedy)
     return found
-
-
-def _beginning_with(prefix: str, names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    return [name for name in names if name.startswith(prefix) and name not in taken]
 
 
 def stems(columns: Sequence[str], probs: str | Sequence[str] | None) -> list[str]:
@@ -281,7 +275,7 @@ def classes_of_table(probs: object, labels: object) -> list[object] | None:
     The labels tell how names are read. None where the columns are only numbered from 0, as those
     of a table made from an array are, and the labels are not such text.
     """
-    names = list(_names(as_frame(probs)))
+    names = list(dict.fromkeys(map(str, as_frame(probs).columns)))
     if len(names) < 2:
         return None
     values = label_values(labels, "labels")
@@ -294,22 +288,15 @@ def classes_of_table(probs: object, labels: object) -> list[object] | None:
 TRUTH = {"false": False, "0": False, "true": True, "1": True}
 
 
-def _truth(stem: str) -> bool:
-    return TRUTH[stem.lower()]
-
-
 def truths(stems: Sequence[str]) -> list[object] | None:
     """Read names of columns as truth values, p_true and p_false; None where one is none."""
-    return [_truth(one) for one in stems] if all(one.lower() in TRUTH for one in stems) else None
+    words = [one.lower() for one in stems]
+    return [TRUTH[one] for one in words] if all(one in TRUTH for one in words) else None
 
 
-_READ_AS: dict[str, Callable[[str], object]] = {
-    "U": str,
-    "b": _truth,
-    "i": int,
-    "u": int,
-    "f": int,  # integers with a missing value among them
-}
+# Floats are integers with a missing value among them.
+_READ_AS: dict[str, Callable[[str], object]] = dict.fromkeys("iuf", int)
+_READ_AS |= {"U": str, "b": lambda stem: TRUTH[stem.lower()]}
 
 
 def columns_named(table: Table, values: object) -> list[str]:

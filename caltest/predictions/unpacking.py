@@ -21,10 +21,7 @@ ALWAYS = 256 << 20  # bytes that any file may unpack to
 TIMES = 100  # its own size, for larger ones
 PIECE = 1 << 20
 CELL = 8  # bytes of a number in a column
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def bound(packed: int) -> int:
@@ -44,7 +41,7 @@ def unpacked(source: Path | io.BytesIO, name: str) -> io.BytesIO:
     with gzip.open(source) as packed:
         while piece := packed.read(PIECE):
             content.write(piece)
-            _check_bound(content.tell(), source, name)
+            check_bound(content.tell(), source, name)
     content.seek(0)
     return content
 
@@ -81,27 +78,18 @@ def check_size(source: Path | io.BytesIO, name: str) -> None:
         If they are together beyond the bound.
     """
     with zipfile.ZipFile(source) as archive:
-        _check_bound(sum(member.file_size for member in archive.infolist()), source, name)
+        check_bound(sum(member.file_size for member in archive.infolist()), source, name)
 
 
-def check_cells(rows: int, columns: int, source: Path | io.BytesIO, name: str) -> None:
-    """Check the size of a table in a file of columns, which may hold a value once for all rows.
+def check_bound(content: int, source: Path | io.BytesIO, name: str, what: str = "of") -> None:
+    """Check how many bytes a file unpacks to.
 
     Raises
     ------
     InvalidInput
         If it is beyond the bound.
     """
-    _check_bound(CELL * rows * columns, source, name, f"{rows:,} rows of {columns} columns in")
-
-
-def size_of(source: Path | io.BytesIO) -> int:
-    """Return the size of a file, or of its content."""
-    return source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
-
-
-def _check_bound(content: int, source: Path | io.BytesIO, name: str, what: str = "of") -> None:
-    size = size_of(source)
+    size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if content > bound(size):
         rule = f"a packed file must unpack to at most {TIMES} times its size, or {ALWAYS >> 20} MiB"
         most = f"{bound(size) >> 20:,} MiB"

@@ -5,12 +5,4 @@ from caltest.sources.many import ManyCells
 from caltest.sources.query import Counting, count_rows, counted
 from caltest.sources.weights import Weights
 
-__all__ = [
-    "Cells",
-    "Counting",
-    "ManyCells",
-    "Weights",
-    "cells_in_memory",
-    "count_rows",
-    "counted",
-]
+__all__ = ["Cells", "Counting", "ManyCells", "Weights", "cells_in_memory", "count_rows", "counted"]

@@ -217,12 +217,10 @@ def cells_in_memory(p: Floats, events: Flags, names: tuple[str, str]) -> Cells:
     moved = step[np.searchsorted(step, np.flatnonzero(new))] + 1
     first = np.unique(np.append(0, moved[moved < p.size]))
     last = np.append(first[1:], p.size) - 1
-    hits, expected, spread = (
-        np.add.reduceat(x, first) for x in (events.astype(np.int64), p, variance)
-    )
-    event, no_event = names
+    each = (events.astype(np.int64), p, variance)
+    hits, expected, spread = (np.add.reduceat(x, first) for x in each)
     place, n, ends = np.arange(first.size), last - first + 1, (p[first], p[last])
-    return Cells(place, {}, n, hits, expected, spread, *ends, event, no_event)
+    return Cells(place, {}, n, hits, expected, spread, *ends, *names)
 
 
 def own_numbers(place: Ints, group: Ints | None = None) -> Ints:

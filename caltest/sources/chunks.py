@@ -16,13 +16,7 @@ from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from caltest.numerics.contents import (
-    content_hashes,
-    numbered,
-    occurrences,
-    repeated,
-    rescale_rows,
-)
+from caltest.numerics.contents import content_hashes, numbered, occurrences, repeated, rescale_rows
 from caltest.numerics.labels import FIRST, SECOND, cumulative_limits, draw_labels, label_dtype
 from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes, Ints, Labels
@@ -145,29 +139,20 @@ class Survey:
         total = cls({unit: (0, 0)}, {}, {unit: np.empty(0, np.uint64)}, nothing, np.zeros(4, int))
         waiting: list[Survey] = []
         for chunk in chunks:
-            waiting.append(cls._of_chunk(unit, chunk, total.sample))
+            known, hashes = total.sample.hashes, content_hashes(chunk.probs)
+            top = np.argmax(chunk.probs, axis=1)
+            largest, right = chunk.probs[np.arange(hashes.size), top], top == chunk.labels
+            confidence = np.rint(largest * SHARE).astype(np.int64)
+            squares = np.rint(np.square(largest) * SHARE).astype(np.int64)
+            sums = [confidence.sum(), squares.sum(), SHARE * right.sum(), confidence[right].sum()]
+            low = hashes <= known[-1] if known.size == SAMPLE else np.ones(hashes.size, bool)
+            sample = Sample.of(hashes[low], chunk.probs[low], chunk.labels[low])
+            units = {unit: (hashes.size, int(hashes.sum(dtype=np.uint64)))}
+            found = cls(units, chunk.wrong, {unit: hashes}, sample, np.array(sums, np.int64))
+            waiting.append(found)
             if len(waiting) == MERGED or total.sample.hashes.size < SAMPLE:
                 total, waiting = total.plus(waiting), []
         return total.plus(waiting)
-
-    @classmethod
-    def _of_chunk(cls, unit: Unit, chunk: Chunk, known: Sample) -> Survey:
-        hashes = content_hashes(chunk.probs)
-        at = np.arange(hashes.size)
-        top = np.argmax(chunk.probs, axis=1)
-        confidence = np.rint(chunk.probs[at, top] * SHARE).astype(np.int64)
-        squares = np.rint(np.square(chunk.probs[at, top]) * SHARE).astype(np.int64)
-        right = top == chunk.labels
-        sums = [confidence.sum(), squares.sum(), SHARE * right.sum(), confidence[right].sum()]
-        full = known.hashes.size == SAMPLE
-        low = hashes <= known.hashes[-1] if full else np.ones(hashes.size, bool)
-        return cls(
-            {unit: (hashes.size, int(hashes.sum(dtype=np.uint64)))},
-            chunk.wrong,
-            {unit: hashes},
-            Sample.of(hashes[low], chunk.probs[low], chunk.labels[low]),
-            np.array(sums, np.int64),
-        )
 
     @property
     def n(self) -> int:
@@ -179,19 +164,21 @@ class Survey:
         every = [self, *others]
         units: dict[Unit, tuple[int, int]] = {}
         wrong: dict[int, int] = {}
+        parts: dict[Unit, list[Hashes]] = {}
         for one in every:
             for unit, (n, total) in one.units.items():
                 before = units.get(unit, (0, 0))
                 units[unit] = before[0] + n, (before[1] + total) & ALL_BITS
             for kind, count in one.wrong.items():
                 wrong[kind] = wrong.get(kind, 0) + count
-        return Survey(
-            units,
-            wrong,
-            _joined(every, sum(n for n, _ in units.values())),
-            reduce(add, [one.sample for one in every]),
-            np.sum([one.confidence for one in every], axis=0),
-        )
+            for unit, hashes in (one.hashes or {}).items():
+                parts.setdefault(unit, []).append(hashes)
+        few = sum(n for n, _ in units.values()) <= KNOWN
+        known = few and all(one.hashes is not None for one in every)
+        joined = {unit: np.concatenate(some) for unit, some in parts.items()} if known else None
+        sample = reduce(add, [one.sample for one in every])
+        confidence = reduce(add, [one.confidence for one in every])
+        return Survey(units, wrong, joined, sample, confidence)
 
     def __add__(self, other: Survey) -> Survey:
         return self.plus([other])
@@ -211,17 +198,6 @@ class Survey:
             out[unit] = Numbers(unit, tied[own], seen[own])
             seen = seen + count
         return out
-
-
-def _joined(surveys: list[Survey], n: int) -> dict[Unit, Hashes] | None:
-    """Join the hashes of each unit, unless they are too many."""
-    parts: dict[Unit, list[Hashes]] = {}
-    for one in surveys:
-        if one.hashes is None or n > KNOWN:
-            return None
-        for unit, hashes in one.hashes.items():
-            parts.setdefault(unit, []).append(hashes)
-    return {unit: np.concatenate(some) for unit, some in parts.items()}
 
 
 @dataclass(eq=False)
@@ -246,8 +222,10 @@ class Numbers:
     def of(self, hashes: Hashes) -> Hashes:
         """Return what the rows of the next chunk contribute to their uniform numbers."""
         if self.tied is None:
-            self.chunks += 1
-            return numbered(hashes ^ self._salt(), occurrences(hashes))
+            self.chunks += 1  # which tells its rows from those of others
+            at = (self.unit[0] << 40) + (self.unit[1] << 20) + self.chunks
+            salt = np.uint64(((at * FIRST & ALL_BITS) ^ (at >> 7)) * SECOND & ALL_BITS)
+            return numbered(hashes ^ salt, occurrences(hashes))
         if not self.tied.size:
             return hashes
         place = np.minimum(np.searchsorted(self.tied, hashes), self.tied.size - 1)
@@ -256,11 +234,6 @@ class Numbers:
         number[some] = occurrences(hashes[some]) + self.seen[place[some]]
         self.seen = self.seen + np.bincount(place[some], minlength=self.tied.size)
         return numbered(hashes, number)
-
-    def _salt(self) -> np.uint64:
-        """Return what tells the rows of a chunk from those of others."""
-        place = (self.unit[0] << 40) + (self.unit[1] << 20) + self.chunks
-        return np.uint64(((place * FIRST & ALL_BITS) ^ (place >> 7)) * SECOND & ALL_BITS)
 
 
 # ---- the second time ----------------------------------------------------------------------------

@@ -106,19 +106,14 @@ def read_columns(
             rule = "sample_weight" if name in weights else "columns of probs"
             got, remedy = f"{name!r}: {schema[name]}", "convert it to numbers"
             raise invalid(f"{rule} must be numbers", got, remedy)
-    kind = _kind(schema[label], label)
+    dtype = schema[label]
+    kind = "truth" if dtype == nw.Boolean else family(dtype)
+    if kind is None:
+        rule = "the column of labels must hold integers, booleans or text"
+        remedy = "convert it to integers, booleans or text"
+        raise invalid(rule, f"{label!r}: {dtype}", remedy)
     found = _classes(kind, chosen, probs, classes, lambda: distinct(label))
     return Columns(label, tuple(chosen), *found, kind, tuple(by), weight)
-
-
-def _kind(dtype: Any, label: str) -> str:
-    kind = "truth" if dtype == nw.Boolean else family(dtype)
-    if kind is not None:
-        return kind
-    remedy = "convert it to integers, booleans or text"
-    raise invalid(
-        "the column of labels must hold integers, booleans or text", f"{label!r}: {dtype}", remedy
-    )
 
 
 def _classes(
@@ -136,9 +131,16 @@ def _classes(
         raise invalid(rule, f"{len(names)} for {m} classes", "pass one name for each")
     own = stems(columns, probs)
     if kind == "text":
-        if names is None:
-            names = own if len(columns) > 1 else _two(sorted(distinct()), own[0])
-        return tuple(map(str, names)), tuple(map(str, names))
+        if names is None and len(columns) == 1:
+            values = sorted(distinct())
+            if len(values) != 2:
+                remedy = "pass classes=, or a column of probabilities for each class"
+                rule = "a single column of probs must go with two distinct labels"
+                raise invalid(rule, listing(values), remedy)
+            # The one that the column is named after is the last.
+            names = [v for v in values if v != own[0]] + own if own[0] in values else values
+        texts = tuple(map(str, names or own))
+        return texts, texts
     if names is None:
         names = _numbers(own, kind)
         if len(columns) == 1:  # as where rows are read: p_0 is the probability of the label 0
@@ -153,12 +155,3 @@ def _numbers(own: Sequence[str], kind: str) -> list[Any]:
         return [TRUTH[one.lower()] if kind == "truth" else int(one) for one in own]
     except (ValueError, KeyError):
         return truths(own) or list(own)
-
-
-def _two(values: Sequence[Any], own: str) -> list[Any]:
-    """Return two labels of text, the one that the column is named after last."""
-    if len(values) != 2:
-        remedy = "pass classes=, or a column of probabilities for each class"
-        rule = "a single column of probs must go with two distinct labels"
-        raise invalid(rule, listing(values), remedy)
-    return [v for v in values if v != own] + [own] if own in values else list(values)

@@ -71,13 +71,11 @@ class ManyCells:
         first = np.flatnonzero(np.append(True, (np.diff(p) != 0) | (np.diff(at) != 0)))
         n, events, p = np.diff(np.append(first, p.size)), np.add.reduceat(y, first), p[first]
         place = np.floor(p * GRID).astype(np.int64)
-        in_bins = {count: np.empty(p.size, np.uint32) for count in bins}
+        in_bins: dict[int, Any] = {count: np.empty(p.size, np.uint32) for count in bins}
         for count, own in in_bins.items():
             uniform_bins(p[:, np.newaxis], count, own[:, np.newaxis])
-        event_name = str(predictions.classes[1])
-        cells = Cells(
-            place, cast("Any", in_bins), n, events, n * p, n * p * (1.0 - p), p, p, event_name
-        )
+        name, variance = str(predictions.classes[1]), n * p * (1.0 - p)
+        cells = Cells(place, in_bins, n, events, n * p, variance, p, p, name)
         start = np.searchsorted(at[first], np.arange(names.size + 1))
         keys = tuple(values.get(name, (name,)) for name in names.tolist())
         return cls(cells, start, columns, keys, rows)
@@ -112,9 +110,8 @@ class ManyCells:
         sizes = np.diff(self.start)
         start = np.append(0, np.cumsum(sizes[kept]))
         values = tuple(itertools.compress(self.values, kept.tolist()))
-        return replace(
-            self, cells=self.cells.taken(np.repeat(kept, sizes)), start=start, values=values
-        )
+        cells = self.cells.taken(np.repeat(kept, sizes))
+        return replace(self, cells=cells, start=start, values=values)
 
     def among(self, columns: Sequence[str]) -> ManyCells:
         """Return the same with further columns, of which a group has any value, None."""

@@ -104,10 +104,22 @@ class Counting:
         The engine groups the rows by cell. Those that Polars reads come into this process, where
         the cell of a row is found without a search: they are counted as they come.
         """
-        plain = not self.columns.by and not self.is_weighted
-        if plain and len(self.lenses) <= TALLIED and _has_batches(frame):
-            return self._tallied(frame)
-        return collected(self.query(frame))
+        import polars as pl
+
+        plain = not self.columns.by and not self.is_weighted and len(self.lenses) <= TALLIED
+        is_polars = frame.implementation is nw.Implementation.POLARS
+        if not (plain and is_polars and has_batches(frame.to_native())):
+            return collected(self.query(frame))
+        wrong = np.zeros(len(WRONG) + 1)
+        tallies = [Tally(self.bins) for _ in self.lenses]
+        with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
+            for status, events in self._held(frame):
+                wrong += np.bincount(status, minlength=wrong.size)
+                list(threads.map(_add, tallies, events))
+        faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
+        tables = [(0, faults.filter(pl.col("n") > 0)), *enumerate(one.table() for one in tallies)]
+        numbered = [one.with_columns(pl.lit(k, pl.Int64).alias("event")) for k, one in tables]
+        return pl.concat(numbered, how="diagonal")
 
     def query(self, frame: Any) -> Any:
         """Return the table of cells of a lazy frame of narwhals, as a lazy frame."""
@@ -128,17 +140,21 @@ class Counting:
         given = self.columns
         probs = [column(frame, name).cast(nw.Float64()) for name in given.probs]
         label = given.label_values(column(frame, given.label))
+        weight = () if given.weight is None else (given.weight,)
         m = len(given.classes)
         rows = frame.select(
             *(prob.alias(f"p{k}") for k, prob in enumerate(probs)),
             label.alias("label"),
             *(column(frame, name).alias(f"g{i}") for i, name in enumerate(given.by)),
-            *(() if given.weight is None else [_weight(frame, given.weight)]),
+            *(column(frame, name).cast(nw.Float64()).alias("w") for name in weight),
         )
         p = [nw.col(f"p{k}") for k in range(len(probs))]
         status = nw.lit(0)
-        types = rows.collect_schema()
-        groups = [_is_missing(f"g{i}", types[f"g{i}"]) for i in range(len(given.by))]
+        groups = []
+        for name, dtype in rows.collect_schema().items():
+            if name.startswith("g"):
+                absent = nw.col(name).is_null()
+                groups.append(absent | nw.col(name).is_nan() if dtype.is_float() else absent)
         for number, is_wrong in reversed(list(enumerate(self._wrong(p, m, groups), start=1))):
             if is_wrong is not None:
                 status = nw.when(is_wrong).then(nw.lit(number)).otherwise(status)
@@ -157,18 +173,13 @@ class Counting:
         label, slack = nw.col("label"), SLACK * m
         missing = reduce(or_, [one.is_null() | one.is_nan() for one in p])
         outside = reduce(or_, [(one < -slack) | (one > 1.0 + slack) for one in p])
-        total = reduce(lambda a, b: a + b, p)
+        total = reduce(add, p)
         unlike = (total < 1.0 - slack) | (total > 1.0 + slack) if len(p) > 1 else None
         known = reduce(or_, [label == nw.lit(value) for value in self.columns.values])
-        return [
-            missing,
-            label.is_null(),
-            outside,
-            unlike,
-            ~known,
-            reduce(or_, groups) if groups else None,
-            _is_no_weight() if self.is_weighted else None,
-        ]
+        w, no_group = nw.col("w"), reduce(or_, groups) if groups else None
+        no_weight = w.is_null() | w.is_nan() | (w < 0.0) | (w > weights.LARGEST)
+        own = no_weight if self.is_weighted else None
+        return [missing, label.is_null(), outside, unlike, ~known, no_group, own]
 
     def _class_columns(self) -> ClassColumns:
         given = self.columns
@@ -201,8 +212,7 @@ class Counting:
         )
         if self.is_weighted:
             rows = _in_classes(rows)
-        names = [*self.keys[1:]]
-        counted = rows.group_by(*names).agg(
+        counted = rows.group_by(*self.keys[1:]).agg(
             nw.len().alias("n"),
             nw.col("y").sum().alias("y"),
             nw.col("first").sum().alias("r1"),
@@ -217,29 +227,17 @@ class Counting:
             nw.col("n").cast(nw.Float64()), nw.lit(number).cast(nw.Int64()).alias("event")
         )
 
-    def _tallied(self, frame: Any) -> pl.DataFrame:
-        import polars as pl
-
-        wrong = np.zeros(len(WRONG) + 1)
-        tallies = [Tally(self.bins) for _ in self.lenses]
-        with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
-            for status, events in self._held(frame):
-                wrong += np.bincount(status, minlength=wrong.size)
-                list(threads.map(_add, tallies, events))
-        event_number = pl.lit(0, pl.Int64).alias("event")
-        faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
-        tables = [faults.filter(pl.col("n") > 0).with_columns(event_number)]
-        tables += [
-            tally.table().with_columns(pl.lit(k, pl.Int64).alias("event"))
-            for k, tally in enumerate(tallies)
-        ]
-        return pl.concat(tables, how="diagonal")
-
     def _held(self, frame: Any) -> Iterator[tuple[Any, list[EventRows]]]:
         """Yield what is wrong with some batches of rows, or 0, and the events of these."""
         columns = self._class_columns()
         events = [lens.of_columns(columns) for lens in self.lenses]
-        own = [k for event in events for k in self._given_classes if _is_class(event, columns, k)]
+        own = [
+            k
+            for event in events
+            for k in self._given_classes
+            if event.prob is columns.probs[k] and event.happens is columns.is_label[k]
+            if event.where is None
+        ]
         native, read = self._event_columns(frame, events), self._read_events
         if len(own) == len(events):
             native, read = self._given_columns(frame), partial(self._read_classes, own)
@@ -324,7 +322,21 @@ class Counting:
         if repeats or len(tables) > 1:
             sums = (pl.col(self.sums).sum(), pl.col(self.least).min(), pl.col(self.most).max())
             table = table.group_by(self.keys).agg(*sums)
-        return self._in_order(table)
+        by = [f"g{i}" for i in range(len(self.columns.by))]
+        if by:
+            groups = table.select(by).unique().sort(by).with_row_index("group")
+            table = table.join(groups, on=by, how="left", nulls_equal=True)
+        else:
+            table = table.with_columns(pl.lit(0, pl.UInt32).alias("group"))
+        # Sorted by the keys: one whole number says as much, and takes a quarter of the time. Bins
+        # grow with p, so that their sum tells apart those of a place.
+        bins = sum(self.bins) + 1
+        count = 1 + int(table["group"].max() or 0) if table.height else 1  # type: ignore[arg-type]
+        first = pl.col("event") * count + pl.col("group").cast(pl.Int64)
+        place = pl.col("place") + (len(WRONG) - NEVER)
+        own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
+        key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
+        return table.sort(key, "u") if self.is_weighted else table.sort(key)
 
     def margin(self, table: pl.DataFrame, columns: Sequence[int]) -> ManyCells:
         """Return the cells of the first event by some of the columns of groups, by their numbers.
@@ -339,26 +351,6 @@ class Counting:
         groups = [pl.col(f"g{old}").alias(f"g{new}") for new, old in enumerate(columns)]
         some = table.select(*groups, *others, *self.sums, *self.least, *self.most)
         return own.many(own.merged([some], repeats=True), 0)
-
-    def _in_order(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Sort by the keys; one whole number says as much, and takes a quarter of the time."""
-        import polars as pl
-
-        by = [f"g{i}" for i in range(len(self.columns.by))]
-        group = pl.lit(0, pl.UInt32).alias("group")
-        if by:
-            groups = table.select(by).unique().sort(by).with_row_index("group")
-            table = table.join(groups, on=by, how="left", nulls_equal=True)
-        else:
-            table = table.with_columns(group)
-        # Bins grow with p, so that their sum tells apart those of a place.
-        bins = sum(self.bins) + 1
-        count = 1 + int(table["group"].max() or 0) if table.height else 1  # type: ignore[arg-type]
-        first = pl.col("event") * count + pl.col("group").cast(pl.Int64)
-        place = pl.col("place") + (len(WRONG) - NEVER)
-        own = pl.sum_horizontal(f"b{one}" for one in self.bins) if self.bins else pl.lit(0)
-        key = (first * (GRID + len(WRONG) - NEVER + 1) + place) * bins + own
-        return table.sort(key, "u") if self.is_weighted else table.sort(key)
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:
         """Return how many rows have each kind of fault."""
@@ -407,18 +399,12 @@ class Counting:
         first, second = sums["r1"] / UNIT, sums["r2"] / UNIT
         expected = (n * floor + first) / GRID
         squares = (n * floor * floor + 2.0 * floor * first + second) / GRID**2
-        return Cells(
-            place=place,
-            bins={count: sums[f"b{count}"].astype(np.int64) for count in self.bins},
-            n=n.astype(np.int64),
-            events=sums["y"].astype(np.int64),
-            expected=expected,
-            variance=np.maximum(expected - squares, 0.0),
-            least=(floor + sums["least"]) / GRID,
-            most=(floor + sums["most"]) / GRID,
-            event=names[1],
-            no_event=names[0],
-        )
+        variance = np.maximum(expected - squares, 0.0)
+        bins = {count: sums[f"b{count}"].astype(np.int64) for count in self.bins}
+        rows, events = n.astype(np.int64), sums["y"].astype(np.int64)
+        least, most = (floor + sums["least"]) / GRID, (floor + sums["most"]) / GRID
+        no_event, event = names
+        return Cells(place, bins, rows, events, expected, variance, least, most, event, no_event)
 
     def _weighted(
         self, table: pl.DataFrame, names: tuple[str, str], start: Ints
@@ -433,14 +419,8 @@ class Counting:
         place = sums["place"][first].astype(np.int64)
         numbers = own_numbers(place, group[first])
         arrays, own = weights.weighted_cells(sums, first, numbers, GRID, UNIT)
-        cells = Cells(
-            place=place,
-            bins={count: sums[f"b{count}"][first].astype(np.int64) for count in self.bins},
-            **arrays,
-            event=names[1],
-            no_event=names[0],
-            weights=own,
-        )
+        bins = {count: sums[f"b{count}"][first].astype(np.int64) for count in self.bins}
+        cells = Cells(place, bins, **arrays, event=names[1], no_event=names[0], weights=own)
         return cells, np.searchsorted(first, start).astype(np.int64)
 
 
@@ -470,18 +450,6 @@ def collected(query: Any) -> pl.DataFrame:
         return query.collect(backend="polars", **streaming).to_native()  # type: ignore[no-any-return]
 
 
-def _has_batches(frame: Any) -> bool:
-    """Tell whether the rows are those of Polars, and come batch by batch."""
-    is_polars = frame.implementation is nw.Implementation.POLARS
-    return is_polars and has_batches(frame.to_native())
-
-
-def _is_class(event: ColumnEvent, columns: ClassColumns, k: int) -> bool:
-    """Tell whether the event is that the label is class k, with the probability of its column."""
-    own = event.prob is columns.probs[k] and event.happens is columns.is_label[k]
-    return own and event.where is None
-
-
 def _together(held: list[tuple[Any, EventRows]]) -> tuple[Any, list[EventRows]]:
     """Return what is wrong with the rows of several batches, and these by event."""
     status = np.concatenate([one for one, _ in held])
@@ -491,15 +459,6 @@ def _together(held: list[tuple[Any, EventRows]]) -> tuple[Any, list[EventRows]]:
 def _add(tally: Tally, rows: EventRows) -> None:
     for probs, codes, event in rows:
         tally.add(probs, codes, event)
-
-
-def _weight(frame: Any, name: str) -> Any:
-    return column(frame, name).cast(nw.Float64()).alias("w")
-
-
-def _is_no_weight() -> Any:
-    w = nw.col("w")
-    return w.is_null() | w.is_nan() | (w < 0.0) | (w > weights.LARGEST)
 
 
 def _in_classes(rows: Any) -> Any:
@@ -516,8 +475,7 @@ def _in_classes(rows: Any) -> Any:
     half, double = nw.when(above).then(x * 0.5), nw.when(below).then(x * 2.0)
     more, less = nw.when(above).then(e + 1.0), nw.when(below).then(e - 1.0)
     rows = rows.with_columns(
-        half.otherwise(double.otherwise(x)).alias("x"),
-        more.otherwise(less.otherwise(e)).alias("e"),
+        half.otherwise(double.otherwise(x)).alias("x"), more.otherwise(less.otherwise(e)).alias("e")
     )
     count = float(weights.CLASSES)
     rows = rows.with_columns(
@@ -538,11 +496,6 @@ def _in_classes(rows: Any) -> Any:
 
 def _whole(value: Any) -> Any:
     return (value * float(UNIT) + 0.5).floor()
-
-
-def _is_missing(name: str, dtype: Any) -> Any:
-    absent = nw.col(name).is_null()
-    return absent | nw.col(name).is_nan() if dtype.is_float() else absent
 
 
 def _one(happens: Any) -> Any:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import narwhals as nw
 
@@ -17,9 +17,6 @@ from caltest.sources.query import WRONG, Counting, collected
 from caltest.sources.sources import Part, Progress, Reader
 from caltest.sources.units import Work, total_over
 from caltest.types import Hashes
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Rows = Callable[[], Any]  # returns a lazy frame of narwhals: p0, p1, ..., code and status
 
@@ -111,21 +108,19 @@ class Readings:
                 found = total_over(rows(), number, self.m, work, done=told, sizes=sizes)
             total = found if total is None else total + found
         if total is None or total.units != survey.units:
-            raise invalid(
-                "rows must be the same each time they are read",
-                "others",
-                "write them to files, or fix the seed or the order that they depend on",
-            )
+            rule = "rows must be the same each time they are read"
+            remedy = "write them to files, or fix the seed or the order that they depend on"
+            raise invalid(rule, "others", remedy)
         return total.totals
 
     def _parts(self) -> Iterator[tuple[Part, Rows]]:
         """Yield the parts with what opens their rows, any number of times."""
-        kept = None
+        # Rows of chunks one after the other, in a file without a name: it goes with the process.
+        file = None
         if self.reader.source.is_stream:
-            file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the other files
-            kept = _Kept(self._files.enter_context(file))
+            file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it does
         for part in self.reader.fitting():
-            if kept is None:
+            if file is None:
                 yield part, partial(self._rows, part)
                 continue
             try:
@@ -133,37 +128,21 @@ class Readings:
             except Exception as error:  # noqa: BLE001 - each engine has errors of its own
                 self.reader.fault(part, error)
             else:
-                yield part, kept.add(rows)
+                content = io.BytesIO()
+                rows.write_ipc(content)
+                start = file.seek(0, io.SEEK_END)
+                file.write(content.getbuffer())
+                yield part, partial(_read, file, start, content.tell())
 
     def _rows(self, part: Part) -> Any:
         return self.counting.rows(part.open())
 
 
-class _Kept:
-    """Rows of chunks, one after the other in a file without a name: it goes with the process.
+def _read(file: BinaryIO, start: int, size: int) -> Any:
+    import polars as pl
 
-    Parameters
-    ----------
-    file : binary file
-        To write to and read from.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-
-    def add(self, rows: pl.DataFrame) -> Rows:
-        """Write the rows at the end of the file, and return what opens them."""
-        content = io.BytesIO()
-        rows.write_ipc(content)
-        start = self.file.seek(0, io.SEEK_END)
-        self.file.write(content.getbuffer())
-        return partial(self._read, start, content.tell())
-
-    def _read(self, start: int, size: int) -> Any:
-        import polars as pl
-
-        self.file.seek(start)
-        return nw.from_native(pl.read_ipc(self.file.read(size)).lazy())
+    file.seek(start)
+    return nw.from_native(pl.read_ipc(file.read(size)).lazy())
 
 
 def _gone(part: Part, error: Exception) -> None:

@@ -32,14 +32,7 @@ ROWS = 2_000_000  # above which "auto" takes cells or chunks
 AT_A_TIME = 64  # files in one query
 MERGED = 1 << 21  # rows of tables of cells that are held before they are added up
 NAMED = 3  # parts that a note names
-EXTRAS = {
-    "duckdb": "duckdb",
-    "ibis": "ibis",
-    "dask": "dask",
-    "distributed": "dask",
-    "pyspark": "spark",
-    "pyarrow": "duckdb",
-}
+EXTRAS = {"distributed": "dask", "pyspark": "spark", "pyarrow": "duckdb"}  # if not of the same name
 Progress = Callable[[int, int], None]
 
 
@@ -129,9 +122,7 @@ class Source:
             Tells of the name of a column whether it must be alike in all parts, by default of each;
             others are left out where they are not.
         """
-        if self.native is not None:
-            return self.native
-        return stacked_parts(self._tables(), needs)
+        return self.native if self.native is not None else stacked_parts(self._tables(), needs)
 
     def _tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
         for part in self.parts:
@@ -162,14 +153,10 @@ class LeftOut:
 
     def notes(self) -> tuple[str, ...]:
         """Say it in words."""
-        out = []
-        if self.parts:
-            some = "; ".join(self.parts[:NAMED])
-            more = "; ..." if len(self.parts) > NAMED else ""
-            out.append(
-                f"left out: {len(self.parts)} part{'s' * (len(self.parts) > 1)}: {some}{more}"
-            )
-        out += [f"left out: {n} row{'s' * (n > 1)} with {what}" for what, n in self.rows.items()]
+        out = [f"left out: {n} row{'s' * (n > 1)} with {what}" for what, n in self.rows.items()]
+        if count := len(self.parts):
+            some = "; ".join([*self.parts[:NAMED], *["..."] * (count > NAMED)])
+            out.insert(0, f"left out: {count} part{'s' * (count > 1)}: {some}")
         return tuple(out)
 
 
@@ -346,16 +333,6 @@ class Reader:
         self.check_rows(int(table["place"].ge(NEVER).sum()))
         return table
 
-    def _fits(self, part: Part) -> bool:
-        """Tell whether a part has the columns of the first, of types that are read alike."""
-        reason = unlike(self._schema, dict(part.open().collect_schema()))
-        if reason and not self.skips:
-            remedy = "correct it, or pass on_error='skip'"
-            raise invalid(ALIKE, f"{part.name}: {reason}", remedy)
-        if reason:
-            self.left_out.parts.append(f"{part.name}: {reason}")
-        return not reason
-
     def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
         """Count some parts in one query; one by one where that fails, to tell which is to blame."""
         try:
@@ -393,8 +370,15 @@ class Reader:
             raise invalid("data must have at least one row", got, "pass data")
 
     def fitting(self) -> Iterator[Part]:
-        """Yield the parts that have the columns of the first; call `columns` first."""
-        return filter(self._fits, self._waiting)
+        """Yield the parts that have the columns of the first, read alike; call `columns` first."""
+        for part in self._waiting:
+            if not (reason := unlike(self._schema, dict(part.open().collect_schema()))):
+                yield part
+            elif self.skips:
+                self.left_out.parts.append(f"{part.name}: {reason}")
+            else:
+                remedy = "correct it, or pass on_error='skip'"
+                raise invalid(ALIKE, f"{part.name}: {reason}", remedy)
 
     def fault(self, part: Part, error: Exception) -> None:
         """Leave out a part that cannot be read, or raise."""

@@ -90,9 +90,10 @@ class Tally:
         import polars as pl
 
         self._unpack()
-        place, edges_below = self._places()
         some = self._sums[:, 0] > 0
-        below = edges_below[some]
+        place = np.repeat(np.arange(GRID + 1), np.diff(self._before) + 1)
+        below = np.append(0, np.arange(place.size) - place)[some]  # edges below each cell
+        place = np.append(NEVER, place)
         bins = {
             f"b{count}": np.searchsorted(own, self._inner[below - 1], side="right") * (below > 0)
             if own.size
@@ -103,13 +104,6 @@ class Tally:
         least, most = self._waiting[:-1, 2:][some].T.copy().view(np.float64)
         sums = {"n": n, "y": y, "r1": first, "r2": second, "least": least, "most": most}
         return pl.DataFrame({"place": place[some], **bins, **sums})
-
-    def _places(self) -> tuple[Ints, Ints]:
-        """Return the place of each cell, and how many edges are below it."""
-        places = np.arange(GRID + 1)
-        place = np.repeat(places, np.diff(self._before) + 1)
-        below = np.arange(place.size) - place
-        return np.append(NEVER, place), np.append(0, below)
 
 
 @njit()

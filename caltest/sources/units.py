@@ -19,6 +19,7 @@ FAN = 8  # partitions whose sums are added on a worker
 EVERY = 0.5  # seconds between looks at what the workers of Spark have done
 Work = Callable[[Unit, Iterator[Chunk]], Any]
 Done = Callable[[int], None]
+SUM = partial(reduce, add)  # of what workers give
 
 
 def total_over(
@@ -50,9 +51,13 @@ def total_over(
         return _over_dask(native, part, m, work, Told(own, done))
     if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
         return _over_spark(native, part, m, work, Told(own, done))
-    batches = {kinds.POLARS: _of_polars, kinds.DUCKDB: _of_duckdb, kinds.IBIS: _of_ibis}
-    read = batches.get(frame.implementation)
-    some = [collected(frame)] if read is None else read(native)
+    if frame.implementation is not kinds.POLARS:
+        read = {kinds.DUCKDB: _of_duckdb, kinds.IBIS: _of_ibis}.get(frame.implementation)
+        some = [collected(frame)] if read is None else read(native)
+    elif has_batches(native):
+        some = batches(native, ordered=True)  # where rows are told apart by their chunk
+    else:
+        some = native.collect(engine="streaming").iter_slices(BATCH)
     return work((part, 0), _told(some, m, done))
 
 
@@ -90,12 +95,6 @@ def _told(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
             done(len(chunk.labels))
 
 
-def _of_polars(frame: Any) -> Any:
-    if has_batches(frame):
-        return batches(frame, ordered=True)  # where rows are told apart by their chunk
-    return frame.collect(engine="streaming").iter_slices(BATCH)
-
-
 def _of_duckdb(relation: Any) -> Any:
     new = hasattr(relation, "to_arrow_reader")  # DuckDB from 1.5
     return map(_columns, (relation.to_arrow_reader if new else relation.fetch_record_batch)(BATCH))
@@ -111,10 +110,8 @@ def _of_ibis(table: Any) -> Any:
 
 def _columns(batch: Any) -> Mapping[str, Any]:
     """Return the columns of an Arrow batch as arrays."""
-    return {
-        name: column.to_numpy(zero_copy_only=False)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    }
+    arrays = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+    return dict(zip(batch.schema.names, arrays, strict=True))
 
 
 # ---- workers ------------------------------------------------------------------------------------
@@ -131,7 +128,7 @@ def _over_dask(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
         of_partition(unit, one, dask_key_name=f"{topic}-{unit[1]}")
         for unit, one in zip(units, frame.to_delayed(), strict=True)
     ]
-    plus = delayed(_sum, pure=False)
+    plus = delayed(SUM, pure=False)
     while len(waiting) > 1:
         waiting = [plus(waiting[i : i + FAN]) for i in range(0, len(waiting), FAN)]
     with _watching_dask(topic, told):
@@ -176,33 +173,24 @@ def _of_pandas(m: int, work: Work, topic: str | None, unit: Unit, frame: Any) ->
     return result
 
 
-def _sum(results: list[Any]) -> Any:
-    return reduce(add, results)
-
-
 def _over_spark(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
     """Have the workers of Spark do the work, and add up its results.
 
     Those of several partitions are added on a worker where the number of these is known, so that
     one job does all the work and what comes here is small.
     """
-    done = _accumulator(frame) if told.total else None
+    done = None  # a number that the workers add to, unless they are behind a server
+    if told.total:
+        with suppress(Exception):  # Spark Connect has errors of its own
+            done = frame.sparkSession.sparkContext.accumulator(0)
     results = frame.mapInArrow(partial(_of_arrow, part, m, work, done), "result binary")
     if not told.sizes:
-        return _sum([pickle.loads(row[0]) for row in results.collect()])  # noqa: S301 - its own
+        return SUM([pickle.loads(row[0]) for row in results.collect()])  # noqa: S301 - its own
     some = results.repartition(-(-len(told.sizes) // FAN)).mapInArrow(_sum_arrow, "result binary")
     with _watching_spark(done, told):
-        result = reduce(add, (pickle.loads(row[0]) for row in some.toLocalIterator()))  # noqa: S301 - its own
+        result = SUM(pickle.loads(row[0]) for row in some.toLocalIterator())  # noqa: S301 - its own
     told.upto(told.total)
     return result
-
-
-def _accumulator(frame: Any) -> Any:
-    """Return a number that the workers of Spark add to; None where they are behind a server."""
-    try:
-        return frame.sparkSession.sparkContext.accumulator(0)
-    except Exception:  # noqa: BLE001 - Spark Connect has errors of its own
-        return None
 
 
 @contextmanager
@@ -238,18 +226,10 @@ def _of_arrow(part: int, m: int, work: Work, done: Any, batches: Iterator[Any]) 
 
     context = TaskContext.get()
     unit = part, 0 if context is None else context.partitionId()
-    rows = 0
-
-    def chunks() -> Iterator[Chunk]:
-        nonlocal rows
-        for batch in batches:
-            for chunk in Chunk.split(_columns(batch), m):
-                yield chunk
-                rows += len(chunk.labels)
-
-    yield _pickled(work(unit, chunks()))
+    rows: list[int] = []
+    yield _pickled(work(unit, _told(map(_columns, batches), m, rows.append)))
     if done is not None:
-        done.add(rows)
+        done.add(sum(rows))
 
 
 def _sum_arrow(batches: Iterator[Any]) -> Iterator[Any]:
@@ -263,7 +243,7 @@ def _sum_arrow(batches: Iterator[Any]) -> Iterator[Any]:
     pickled = (value.as_py() for batch in batches for value in batch.column(0))
     results = [pickle.loads(one) for one in pickled]  # noqa: S301 - its own
     if results:
-        yield _pickled(_sum(results))
+        yield _pickled(SUM(results))
 
 
 def _pickled(result: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -70,13 +70,6 @@ class Drawn:
         own = self.skewness, self.kurtosis
         return cell_law(self.size, self.expected, self.variance, cumulants=own)
 
-    def taken(self, cells: Flags) -> Drawn:
-        """Return those of some of the cells."""
-        kept = cells[self.cell]
-        number = np.cumsum(cells) - 1
-        parts = {name: getattr(self, name)[kept] for name in self.__dataclass_fields__}
-        return replace(self, **{**parts, "cell": number[parts["cell"]]})
-
 
 @dataclass(frozen=True, eq=False)
 class Weights:
@@ -108,7 +101,11 @@ class Weights:
     def taken(self, cells: Flags) -> Weights:
         """Return those of some of the cells."""
         arrays = {name: getattr(self, name)[cells] for name in ("rows", "hits", "squares", "noise")}
-        return replace(self, **arrays, drawn=self.drawn.taken(cells))
+        one, number = self.drawn, np.cumsum(cells) - 1
+        kept = cells[one.cell]
+        parts = {name: getattr(one, name)[kept] for name in one.__dataclass_fields__}
+        drawn = replace(one, **{**parts, "cell": number[parts["cell"]]})
+        return replace(self, **arrays, drawn=drawn)
 
     @cached_property
     def cumulants(self) -> tuple[Floats, Floats, Floats]:
@@ -119,11 +116,8 @@ class Weights:
         second = np.square(one.factor) * one.variance
         counted = np.isnan(one.skewness)
         third = np.where(counted, one.factor * second * (1.0 - 2.0 * p), one.skewness * second**1.5)
-        fourth = np.where(
-            counted,
-            np.square(one.factor) * second * (1.0 - 6.0 * spread),
-            one.kurtosis * np.square(second),
-        )
+        own = np.square(one.factor) * second * (1.0 - 6.0 * spread)
+        fourth = np.where(counted, own, one.kurtosis * np.square(second))
         start = np.searchsorted(one.cell, np.arange(self.rows.size))
         second, third, fourth = (np.add.reduceat(k, start) for k in (second, third, fourth))
         return second, third, fourth
@@ -225,9 +219,7 @@ def weighted_cells(
             break
         shift += 1
 
-    def total(values: Floats) -> Floats:
-        return np.asarray(add(values, start))
-
+    total = partial(add, indices=start)
     is_one, rows, mean, spreads = together[cell[start]], total(n), total(expected), total(variance)
     masses, centres, noises = total(mass), total(centre), total(noise)
     weight = np.divide(centres, mean, out=masses / rows, where=mean > 0)

@@ -1,5 +1,6 @@
 """Rows by chunks: the same answer for any chunks, order and engine; the sums are those of rows."""
 
+import io
 import os
 import signal
 import subprocess
@@ -423,9 +424,10 @@ ct.test_calibration(None, chunks(), label="y", engine="chunks")
 def test_full_disk_leaves_no_chunk_out(monkeypatch):
     """Rows that cannot be kept for the second reading end the call, with on_error too."""
 
-    def full(*_arguments):
-        raise OSError(28, "No space left on device")
+    class Full(io.BytesIO):
+        def write(self, _content):
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("caltest.sources.readings._Kept.add", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", Full)
     with pytest.raises(OSError, match="No space left"):
         answer(iter([frame(100)]), on_error="skip")
