@@ -56,7 +56,23 @@ class Embedding:
         """The values of g at the predictions, (n, m)."""
         if self._on_line:
             return self.at(self.predictions.probs)
-        return np.asarray(self._tile_sums() / self.weight.sum())
+        n, out = self.predictions.n, np.zeros_like(self.weighted)
+        starts = [(j0,) for j0 in range(0, n, COLUMNS)]
+        for term in self.kernel.terms:
+            image = self.weighted @ term.matrix
+            out += image  # kappa(s, s) = 1
+
+            def block(j0: int, term: FittedTerm = term, image: Floats = image) -> Floats:
+                sums = np.zeros_like(image[j0:])  # of the pairs j < i, for the rows from j0
+                for i0, i1, _, j1 in column_tiles(n, j0):
+                    tile = term.below(i0, i1, j0, j1)
+                    sums[i0 - j0 : i1 - j0] += tile @ image[j0:j1]
+                    sums[: j1 - j0] += tile.T @ image[i0:i1]
+                return sums
+
+            for some in map_threads(block, starts, self.n_jobs):
+                out[n - len(some) :] += some
+        return np.asarray(out / self.weight.sum())
 
     @cached_property
     def length(self) -> float:
@@ -98,31 +114,6 @@ class Embedding:
 
         starts = [(first,) for first in range(0, len(points), POINTS)]
         return np.concatenate(list(map_threads(block, starts, self.n_jobs)))
-
-    def _tile_sums(self) -> Floats:
-        """Return the sums at the rows, each pair of rows once."""
-        n, out = self.predictions.n, np.zeros_like(self.weighted)
-        starts = [(j0,) for j0 in range(0, n, COLUMNS)]
-        for term in self.kernel.terms:
-            image = self.weighted @ term.matrix
-            out += image  # kappa(s, s) = 1
-
-            def block(j0: int, term: FittedTerm = term, image: Floats = image) -> Floats:
-                return _block_sums(term, image, j0)
-
-            for some in map_threads(block, starts, self.n_jobs):
-                out[n - len(some) :] += some
-        return out
-
-
-def _block_sums(term: FittedTerm, image: Floats, j0: int) -> Floats:
-    """Return the sums over the pairs j < i of a block of columns, for the rows from j0."""
-    out = np.zeros_like(image[j0:])
-    for i0, i1, _, j1 in column_tiles(len(image), j0):
-        tile = term.below(i0, i1, j0, j1)
-        out[i0 - j0 : i1 - j0] += tile @ image[j0:j1]
-        out[: j1 - j0] += tile.T @ image[i0:i1]
-    return out
 
 
 @dataclass(frozen=True, eq=False)
