@@ -94,12 +94,9 @@ def drawn_values(
     batch: Callable[[np.random.Generator, int], Floats | list[Any]], draws: Draws
 ) -> Floats:
     """Return what `batch(rng, size)` gives for `size` resamples, of all batches together."""
-
-    def values(child: np.random.SeedSequence, size: int) -> Floats | list[Any]:
-        return batch(np.random.default_rng(child), size)
-
     seeds = batch_seeds(draws.seed, draws.n_resamples)
-    return np.concatenate(list(map_threads(values, seeds, draws.n_jobs)))
+    rngs = ((np.random.default_rng(child), size) for child, size in seeds)
+    return np.concatenate(list(map_threads(batch, rngs, draws.n_jobs)))
 
 
 def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:

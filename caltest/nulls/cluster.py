@@ -110,14 +110,6 @@ def plural(unit: str) -> str:
     return f"{first}s of {rest}" if rest else f"{first}s"
 
 
-def rows_text(sizes: Ints) -> str:
-    """Return how many rows clusters have."""
-    least, most = int(sizes.min()), int(sizes.max())
-    if least < most:
-        return f"{least} to {most} rows"
-    return f"{most} row" if most == 1 else f"{most} rows"
-
-
 def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     r"""Return the number of clusters, their sizes, and what dependence does to variances.
 
@@ -131,7 +123,10 @@ def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     total, squares = float(np.square(sums).sum()), float(np.square(r).sum())
     sizes = clusters.sizes
     kind, _, rest = clusters.unit.partition(" of ")
-    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {rest or rows_text(sizes)}"}
+    least, most = int(sizes.min()), int(sizes.max())
+    rows = f"{least} to {most}" if least < most else f"{most}"
+    of = rest or f"{rows} row{'' if most == 1 else 's'}"
+    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {of}"}
     if squares > 0 and sizes.max() > 1:
         pairs = float(np.sum(sizes * (sizes - 1.0))) / clusters.codes.size
         found["correlation within"] = float((total / squares - 1.0) / pairs)

@@ -76,14 +76,14 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
     of_all = None if len(bound) == 1 else lambda *given: np.concatenate(parts(*given))
     redrawn = np.atleast_2d(base.redrawn_statistics(first, draws, 0, of_all))
     every = np.concatenate([np.concatenate(seen), redrawn], axis=1)
-    own = np.split(every, np.cumsum([len(part) for part in seen])[:-1])
-    return [_outcome(*pair, part) for pair, part in zip(bound, own, strict=True)]
-
-
-def _outcome(measure: Measure, bound: BoundMeasure, statistics: Floats) -> Outcome:
-    """Return the outcome of what the value combines, (K, B + 1), observed first."""
-    values = bound.combine(statistics if bound.combines else statistics[0])
-    return base.resampled_outcome(measure, bound, values, parts=bound.combined_parts(statistics))
+    found = []
+    for (measure, one), own in zip(
+        bound, np.split(every, np.cumsum([len(part) for part in seen])[:-1]), strict=True
+    ):
+        values = one.combine(own if one.combines else own[0])
+        combined = one.combined_parts(own)
+        found.append(base.resampled_outcome(measure, one, values, parts=combined))
+    return found
 
 
 def bind_cells(measure: Measure, cells: Cells) -> BoundCells:

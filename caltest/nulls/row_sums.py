@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.outcome import Outcome, RowTerms
+from caltest.measures.outcome import Outcome
 from caltest.nulls.base import NOT_A_NUMBER, Draws, Null, check_applicable, described
 from caltest.numerics import tilting
 from caltest.numerics.tilting import LONGEST, Terms
@@ -81,28 +81,20 @@ def _sum_test(
     if math.isnan(statistic):
         raise NotApplicable(*NOT_A_NUMBER)
     span = tilting.lattice_span(terms)
-    text, notes = words(terms, rows.observed, span)
-    own = {"null_text": text, "notes": (*bound.notes, *notes)}
-    return Outcome(
-        pvalue=_pvalue(terms, rows, measure.alternative, span, tail),
-        **described(measure, bound, statistic) | own,
-    )
-
-
-def _pvalue(terms: Terms, rows: RowTerms, alternative: str, span: float, tail: Tail) -> float:
     x = rows.observed
+    text, notes = words(terms, x, span)
+    own = {"null_text": text, "notes": (*bound.notes, *notes)}
     if rows.by_likelihood:
-        return _as_unlikely(terms, x, span, tail)
-    if alternative == "greater":
-        return tail(terms, x, span)
-    terms, x = (terms, x) if x > terms.mean else (terms.negative, -x)
-    beyond = tail(terms, x, span)
-    # Both tails hold the probability of x itself: the other can be smaller near the mean alone.
-    return (
-        2.0 * beyond
-        if beyond < 0.4
-        else min(1.0, 2.0 * beyond, 2.0 * tail(terms.negative, -x, span))
-    )
+        pvalue = _as_unlikely(terms, x, span, tail)
+    elif measure.alternative == "greater":
+        pvalue = tail(terms, x, span)
+    else:
+        terms, x = (terms, x) if x > terms.mean else (terms.negative, -x)
+        pvalue = 2.0 * tail(terms, x, span)
+        # Both tails hold the probability of x itself: the other can be smaller near the mean alone.
+        if pvalue >= 0.8:
+            pvalue = min(1.0, pvalue, 2.0 * tail(terms.negative, -x, span))
+    return Outcome(pvalue=pvalue, **described(measure, bound, statistic) | own)
 
 
 def _as_unlikely(terms: Terms, x: float, span: float, tail: Tail) -> float:
