@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from caltest import checks
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
 from caltest.kernels.line import LineKernel, is_line_term
+from caltest.measures.fits import ReadOnly
 from caltest.measures.residual_sums import residuals
 from caltest.numerics.loops import map_threads
 from caltest.numerics.tails import path_length_of_products, tube_quantile
@@ -117,7 +117,7 @@ class Embedding:
 
 
 @dataclass(frozen=True, eq=False)
-class GapCurve:
+class GapCurve(ReadOnly):
     """The mean of the observed less the predicted probability near each prediction.
 
     Attributes
@@ -136,10 +136,6 @@ class GapCurve:
     gap: Floats = field(repr=False)
     limit: Floats = field(repr=False)
     level: float
-
-    def __post_init__(self) -> None:
-        for name in ("x", "gap", "limit"):
-            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def gap_curve(embedding: Embedding, points: int, level: float) -> GapCurve:

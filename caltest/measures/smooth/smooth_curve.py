@@ -18,7 +18,7 @@ from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.numerics.tails import path_length, tube_quantile
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
-from caltest.types import Floats, Ints
+from caltest.types import Floats
 from caltest.units.units import check_one_dimension, score_order
 
 __all__ = ["SmoothCurve", "smooth_curve"]
@@ -155,8 +155,13 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
     spline = _chosen(z, float(labels.sum()), z.size, partial(np.quantile, z))
     beta, inverse, score = _fit(spline.basis(z), labels, mass)
     if weight is not None or codes is not None:
+        # The sandwich covariance, of groups of rows that depend on each other.
         groups = np.arange(order.size) if codes is None else codes[order]
-        inverse = _robust(inverse, score, groups)
+        _, place = np.unique(groups, return_inverse=True)
+        sums = np.zeros((int(place.max()) + 1, score.shape[1]))
+        np.add.at(sums, place, score)
+        meat = sums.T @ sums * (len(sums) / max(len(sums) - 1, 1))
+        inverse = np.asarray(inverse @ meat @ inverse)
     rows, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
     at = log_odds_grid(*_ends(z, rows), points)
     return _drawn(spline, beta, inverse, at, ends, level, predictions.n)
@@ -286,16 +291,6 @@ def _fit(terms: Floats, labels: Floats, mass: Floats) -> tuple[Floats, Floats, F
     inverse = back @ np.linalg.pinv(information) @ back.T
     scores = (terms * (mass * (labels - p))[:, None]) @ scale
     return back @ beta, inverse, scores
-
-
-def _robust(inverse: Floats, scores: Floats, groups: Ints) -> Floats:
-    """Return the sandwich covariance, of groups of rows that depend on each other."""
-    _, place = np.unique(groups, return_inverse=True)
-    sums = np.zeros((int(place.max()) + 1, scores.shape[1]))
-    np.add.at(sums, place, scores)
-    count = len(sums)
-    meat = sums.T @ sums * (count / max(count - 1, 1))
-    return np.asarray(inverse @ meat @ inverse)
 
 
 def _ends(z: Floats, upto: NDArray[np.integer]) -> tuple[float, float]:
