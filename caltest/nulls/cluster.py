@@ -16,12 +16,13 @@ from caltest.measures.outcome import Outcome, Part
 from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
-from caltest.nulls.skewed import SkewedSum, brier_table, sum_table
+from caltest.nulls.skewed import SkewedSum, sum_table
 from caltest.numerics.joint import log_mean_exp, most_extreme_first, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 from caltest.units.sums import AT_A_TIME
+from caltest.units.units import row_weights
 
 FEW_CLUSTERS = 20
 FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric
@@ -263,7 +264,8 @@ def allowing_for_skewness(
     """
     own = statistics[0].table if len(statistics) == 1 else None
     tables = [sum_table(predictions) if own is None else own]
-    tables += [brier_table(predictions)] * (len(statistics) > 1)
+    if len(statistics) > 1:  # the terms of the squared error, up to a constant of the row
+        tables.append(row_weights(predictions)[:, None] * predictions.probs)
     of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
     B, seed = draws.n_resamples, draws.seed
     found = (of(table, predictions, n_resamples=B, seed=seed) for table in tables)

@@ -141,18 +141,19 @@ def _exact_tail(terms: Terms, x: float, span: float) -> float:
 
 def _smooth_tail(terms: Terms, x: float, span: float) -> float:
     """Return P(S >= x), by convolution where a smooth approximation would be rough."""
-    fine = _convolvable(terms, x, span) if _is_rough(terms, x) else 0.0
+    fine = _convolvable(terms, x, span)
     if not fine:
         return tilting.saddlepoint_tail(terms, x, span)
     return tilting.convolved_tail(terms, x, span) if span else tilting.fine_tail(terms, x, fine)
 
 
-def _is_rough(terms: Terms, x: float) -> bool:
-    return 0.0 < terms.changes(x) < FEW or terms.largest_share(x) > ROUGH
+def _convolvable(terms: Terms, x: float, span: float) -> float | None:
+    """Return the span of the lattice that the terms can be convolved on; 0 for none.
 
-
-def _convolvable(terms: Terms, x: float, span: float) -> float:
-    """Return the span of the lattice that the terms can be convolved on; 0 for none."""
+    None where they are so many that a smooth approximation is not rough.
+    """
+    if not (0.0 < terms.changes(x) < FEW or terms.largest_share(x) > ROUGH):
+        return None
     if not span:
         return tilting.fine_span(terms, x)
     points = float((terms.values.max(axis=1) - terms.values.min(axis=1)).sum()) / span
@@ -163,9 +164,10 @@ def _smooth_words(terms: Terms, x: float, span: float) -> tuple[str, tuple[str, 
     """Return the distribution in words, and where a sum has too few terms to be smooth, a note."""
     lattice = f", on a lattice of span {span:.4g}" if span else ""
     text = f"approximation of the sum over rows{lattice}"
-    if not _is_rough(terms, x):
+    fine = _convolvable(terms, x, span)
+    if fine is None:
         return text, ()
-    if _convolvable(terms, x, span):
+    if fine:
         why = "few rows make up the sum: its terms are convolved, no approximation is needed"
         return text, (why,)
     why = "few rows make up the sum: the approximation is rough, and null='exact' is not"

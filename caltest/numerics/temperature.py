@@ -39,17 +39,8 @@ def inverse_temperature(
         guess, _ = inverse_temperature(rows, y[::every], weight[::every].copy(), bounds, start)
         # A sample of separable rows has no optimum, and is no guide.
         start = guess if bounds[0] < guess < bounds[1] else start
-    return _root(derivatives(z, y, weight), start, bounds)
-
-
-def _separable(z: Floats, y: Codes) -> bool:
-    """Return whether each observed class has the largest logit of its row: beta is infinite."""
-    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
-
-
-def _root(slopes: Derivatives, start: float, bounds: Pair) -> Pair:
-    """Solve slope = 0 by Newton steps, by bisection where they leave the bracket or are slow."""
-    least, most = bounds
+    # Newton steps to a slope of 0, bisection where they leave the bracket or are slow.
+    slopes, (least, most) = derivatives(z, y, weight), bounds
     low, high = 0.0, math.inf  # a bound belongs to the bracket once it was tried
     beta = min(max(start, least), most)
     before, last = math.inf, math.inf  # the sizes of the last two steps
@@ -72,6 +63,11 @@ def _root(slopes: Derivatives, start: float, bounds: Pair) -> Pair:
         if last <= (TOLERANCE if target == newton else EPSILON) * beta:
             break
     return beta, curvature
+
+
+def _separable(z: Floats, y: Codes) -> bool:
+    """Return whether each observed class has the largest logit of its row: beta is infinite."""
+    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
 
 
 def derivatives(z: Floats, y: Codes, weight: Floats) -> Derivatives:

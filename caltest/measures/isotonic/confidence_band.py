@@ -72,14 +72,6 @@ class ConfidenceBand(Measure):
     def plot_kind(self, m: int) -> str:
         return "confidence-band"
 
-    def resolved(self, distinct: int) -> tuple[str, int | None]:
-        """Return the method for a number of distinct predictions, and its digits."""
-        method = self.method
-        if method is None:
-            rounds = distinct > UNROUNDED_PREDICTIONS or self.digits is not None
-            method = "round" if rounds else "standard"
-        return method, (self.digits or DIGITS) if method == "round" else None
-
     def blocks(self, units: Units) -> BandBlocks:
         """Return the blocks of units."""
         if units.is_weighted:
@@ -163,7 +155,11 @@ class BandBlocks(Fit):
     def __init__(self, units: Units, options: ConfidenceBand) -> None:
         super().__init__(units)
         self.scale, self.steps = 1.0, step_ends(units.mean)
-        self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
+        distinct, method, digits = np.count_nonzero(self.steps), options.method, options.digits
+        if method is None:
+            rounds = distinct > UNROUNDED_PREDICTIONS or digits is not None
+            method = "round" if rounds else "standard"
+        self.method, self.digits = method, (digits or DIGITS) if method == "round" else None
         self.parameters = {"method": self.method}
         lower = upper = self.steps
         if self.method == "round":

@@ -196,12 +196,8 @@ class LinePairs(AllPairs):
     def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         # Rows with equal scores are in another order than `observed`.
         at, own = clusters[self.order], self.predictions.labels[self.order]
-        d, zero = self.weight * (own - self.event), np.zeros(1)
-
-        def sums(signs: Floats) -> Floats:
-            return line_sums(self.lines, d, zero, np.ascontiguousarray(signs[:, at]))
-
-        return in_parts(sums, at.size)
+        sums = partial(line_sums, self.lines, self.weight * (own - self.event), np.zeros(1))
+        return in_parts(lambda signs: sums(np.ascontiguousarray(signs[:, at])), at.size)
 
     @cached_property
     def _residuals(self) -> Floats:

@@ -213,32 +213,9 @@ class SKCE(ToleranceTest, KernelMeasure):
         return Measure.bind_cells(self, cells) if self.has_blocks else super().bind_cells(cells)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
+        r"""Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
 
-        That of the unbiased estimator is a Pearson curve.
-        """
-        if self.is_biased:
-            return super().limit(predictions, n_jobs)
-        if not self.has_blocks:
-            return self._pearson_limit(predictions, n_jobs)
-        bound = self._bind_blocks(predictions, n_jobs)
-        values = _varying(bound.block_values(n_jobs), "the normal limit")
-        estimate = float(values.mean())
-        z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
-        few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
-        return Outcome(
-            statistic_name="z",
-            statistic=z,
-            pvalue=normal_sf(z),
-            estimate=estimate,
-            alternative="greater",
-            null_text=f"normal limit of the mean over {values.size} blocks",
-            parameters=bound.parameters,
-            notes=(*bound.notes, *few),
-        )
-
-    def _pearson_limit(self, predictions: Predictions, n_jobs: int | None) -> Outcome:
-        r"""Return Pearson's curve of the mean over all pairs, by its first three moments under H0.
+        That of the mean over all pairs is Pearson's curve, by its first three moments under H0,
 
         .. math:: E T^2 = \frac{2}{n (n - 1)} E h_{12}^2, \quad E T^3 =
             \frac{8 (n - 2) E h_{12} h_{23} h_{31} + 4 E h_{12}^3}{n^2 (n - 1)^2},
@@ -251,25 +228,40 @@ class SKCE(ToleranceTest, KernelMeasure):
         Widmann et al. (2019), section 5.2 and theorem G.2; Gretton et al. (2012), A kernel
         two-sample test, JMLR 13, section 5.
         """
-        pairs = self.bind_all_pairs(predictions, n_jobs)
-        n = predictions.n
-        estimate = pairs.value(n_jobs)
-        variance = 2.0 * pairs.row_moments(n_jobs)[1] / (n * (n - 1))
-        if not variance > 0:
-            raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
-        triples, cubes = pairs.third_moments()
-        third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
-        z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
+        if self.is_biased:
+            return super().limit(predictions, n_jobs)
+        bound: BoundMeasure
+        degenerate: tuple[str, ...] = ()
+        if self.has_blocks:
+            bound = blocks = self._bind_blocks(predictions, n_jobs)
+            values = _varying(blocks.block_values(n_jobs), "the normal limit")
+            estimate = float(values.mean())
+            z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
+            pvalue, text = normal_sf(z), f"normal limit of the mean over {values.size} blocks"
+            few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
+        else:
+            bound = pairs = self.bind_all_pairs(predictions, n_jobs)
+            n, degenerate = predictions.n, pairs.degenerate
+            estimate = pairs.value(n_jobs)
+            variance = 2.0 * pairs.row_moments(n_jobs)[1] / (n * (n - 1))
+            if not variance > 0:
+                raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
+            triples, cubes = pairs.third_moments()
+            third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
+            z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
+            pvalue = max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL)
+            text = f"Pearson curve of variance 1 and skewness {skewness:.3g}"
+            few = (FEW_ROWS_NOTE,) if n < FEW_ROWS else ()
         return Outcome(
             statistic_name="z",
             statistic=z,
-            pvalue=max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL),
+            pvalue=pvalue,
             estimate=estimate,
             alternative="greater",
-            null_text=f"Pearson curve of variance 1 and skewness {skewness:.3g}",
-            parameters=pairs.parameters,
-            notes=(*pairs.notes, *((FEW_ROWS_NOTE,) if n < FEW_ROWS else ())),
-            degenerate=pairs.degenerate,
+            null_text=text,
+            parameters=bound.parameters,
+            notes=(*bound.notes, *few),
+            degenerate=degenerate,
         )
 
     def residual_statistics(

@@ -112,16 +112,16 @@ class Smoothed(Fit):
         return over_sum(self.units.scale, self.total)
 
     def values(self, observed: Observed) -> Floats:
-        return np.array([self.solve(self._sums(y), self.levels(y)) for y in observed])
-
-    def _sums(self, observed: Observed) -> tuple[float, float]:
-        """Return the sums of the residuals of the rows and of their moduli."""
-        signed, absolute = residual_sums(observed, self.share, self.units.shift)
-        if isinstance(self.units, CellUnits):
-            # 1 - p of rows with the event, and p of those without.
-            per_event = self.share * (1.0 - 2.0 * self.units.mean)
-            absolute = float(observed @ per_event + self.share @ self.units.shift)
-        return signed, absolute
+        found = []
+        for y in observed:
+            # The sums of the residuals of the rows and of their moduli.
+            signed, absolute = residual_sums(y, self.share, self.units.shift)
+            if isinstance(self.units, CellUnits):
+                # 1 - p of rows with the event, and p of those without.
+                per_event = self.share * (1.0 - 2.0 * self.units.mean)
+                absolute = float(y @ per_event + self.share @ self.units.shift)
+            found.append(self.solve((signed, absolute), self.levels(y)))
+        return np.array(found)
 
     def solve(self, sums: tuple[float, float], levels: Levels) -> float:
         """Return the integral at the bandwidth, or s with smECE_s = s.
@@ -207,18 +207,15 @@ class OnGrid(Smoothed):
         return float(integral_on_grid(coefficients, bandwidth))
 
     def _spread(self, labels: Labels, nodes: Floats) -> None:
-        start, place, expected = self._grid(nodes.size - 1)
-        spread(labels, self.share, start, place, nodes)
-        nodes -= expected
-
-    def _grid(self, size: int) -> tuple[Ints, Floats, Floats]:
-        """Return the cells, the places in them, and the nodes of w p."""
-        if size not in self._grids:
+        size = nodes.size - 1
+        if size not in self._grids:  # the cells, the places in them, and the nodes of w p
             start, place = cells(self.units.mean, size)
             expected = np.empty(size + 1)
             spread(self.units.shift, self.share, start, place, expected)
             self._grids[size] = start, place, expected
-        return self._grids[size]
+        start, place, expected = self._grids[size]
+        spread(labels, self.share, start, place, nodes)
+        nodes -= expected
 
 
 class ByCosines(Smoothed):
