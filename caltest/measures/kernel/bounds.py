@@ -18,7 +18,7 @@ from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
 from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions import Predictions
-from caltest.types import Floats, Order
+from caltest.types import Floats
 
 PAIRS = {"u-statistic": "normal limit of the U-statistic"}
 BLOCKS = {"block": "normal limit of the mean over blocks"}
@@ -136,7 +136,9 @@ def pair_bounds(
     largest = float((np.diagonal(matrix) - 2.0 * image + own[:, None]).max())
     rest = math.sqrt(largest) - root
     weight = predictions.sample_weight
-    size = predictions.n if weight is None else effective_number(weight)
+    size = float(predictions.n)
+    if weight is not None:
+        size = float(weight.sum() ** 2 / np.square(weight).sum())
     shift = max(added * rest / (size + added), 0.0)
     spread = math.hypot(math.sqrt(high) - root, z * shift / math.sqrt(added))
     notes = (*kernel.notes, BIASED) if is_biased else kernel.notes
@@ -161,7 +163,8 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
     # (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on.
-    few = effective_number(np.square(values - estimate)) < MANY_BLOCKS
+    squares = np.square(values - estimate)
+    few = bool(squares.sum() ** 2 / np.square(squares).sum() < MANY_BLOCKS)
     if few and bound.predictions.n <= PAIRS_UP_TO:
         rows, kernel = bound.predictions, bound.kernel
         found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level, n_jobs=n_jobs)
@@ -172,11 +175,6 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     return Ends(
         max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, method_text, notes
     )
-
-
-def effective_number(weight: Floats) -> float:
-    """Return (sum w)^2 / sum w^2."""
-    return float(weight.sum() ** 2 / np.square(weight).sum())
 
 
 def concentration_outcome(
@@ -235,20 +233,17 @@ def cases_of_regions(
     `share`, :math:`\sqrt{\tau / B}`, over :math:`\sqrt{\bar\kappa_R}`. Regions are all rows, and
     halves, quarters, ... of the rows with the smallest or the largest probability of the label.
     """
+    sizes = [float(np.abs(term.matrix).max()) for term in kernel.terms]
     for probs, hits in designated_labels(predictions, share * predictions.n):
         order = np.lexsort((predictions.probs[:, 0], probs))
         halves = [-(-order.size // 2**k) for k in range(1, HALVINGS + 1)]
-        for rows in (order, *(part for size in halves for part in (order[:size], order[-size:]))):
-            excess = share * predictions.n / math.sqrt(mean_kernel(kernel, rows))
+        for rows in (order, *(part for half in halves for part in (order[:half], order[-half:]))):
+            # The mean of the kernel, scaled to 1 at distance 0, over pairs of rows.
+            some = rows[np.linspace(0, rows.size - 1, min(rows.size, SAMPLE)).round().astype(int)]
+            left, right = np.triu_indices(some.size, 1)
+            off = np.zeros(left.size)
+            for term, size in zip(kernel.terms, sizes, strict=True):
+                off += size / sum(sizes) * term.pairs(some[left], some[right])
+            near = float((some.size + 2.0 * off.sum()) / some.size**2)
+            excess = share * predictions.n / math.sqrt(near)
             yield from both_sides(probs[rows], hits[rows], excess)
-
-
-def mean_kernel(kernel: FittedKernel, rows: Order) -> float:
-    """Return the mean of the kernel, scaled to 1 at distance 0, over pairs of rows."""
-    some = rows[np.linspace(0, rows.size - 1, min(rows.size, SAMPLE)).round().astype(int)]
-    left, right = np.triu_indices(some.size, 1)
-    sizes = [float(np.abs(term.matrix).max()) for term in kernel.terms]
-    off = np.zeros(left.size)
-    for term, size in zip(kernel.terms, sizes, strict=True):
-        off += size / sum(sizes) * term.pairs(some[left], some[right])
-    return float((some.size + 2.0 * off.sum()) / some.size**2)

@@ -48,8 +48,31 @@ class Embedding:
 
     def at(self, points: Floats) -> Floats:
         """Return g at points of the simplex, (q, m) to (q, m)."""
-        sums = self._line_sums(points[:, 1]) if self._on_line else self._cross_sums(points)
-        return np.asarray(sums / self.weight.sum())
+        total, rows = self.weight.sum(), self.predictions.n
+        if self._on_line:
+            # The points are merged with the rows, at weight 0, for the sums of all on the line.
+            merged = np.concatenate([self.predictions.probs[:, 1], points[:, 1]])
+            d = np.concatenate([self.weighted[:, 1], np.zeros(len(points))])
+            order = np.argsort(merged)
+            place = np.empty_like(order)
+            place[order] = np.arange(order.size)
+            out = np.zeros((len(points), 2))
+            for term in self.kernel.terms:
+                sums = LineKernel(term, merged[order]).other_sums(d[order])[place[rows:]]
+                out += sums[:, None] * (term.matrix @ np.array([-1.0, 1.0]))
+            return np.asarray(out / total)
+
+        def block(first: int) -> Floats:
+            some = np.ascontiguousarray(points[first : first + POINTS])
+            out = np.zeros_like(some)
+            for start in range(0, rows, ROWS):
+                part = slice(start, start + ROWS)
+                for term in self.kernel.terms:
+                    out += term.cross(some, part).T @ self.weighted[part] @ term.matrix
+            return out
+
+        starts = [(first,) for first in range(0, len(points), POINTS)]
+        return np.asarray(np.concatenate(list(map_threads(block, starts, self.n_jobs))) / total)
 
     @cached_property
     def at_rows(self) -> Floats:
@@ -87,33 +110,6 @@ class Embedding:
         own = sum(self.weighted @ term.matrix for term in self.kernel.terms)
         others = self.at_rows * total - own
         return np.asarray(self.weighted * others / (total**2 - squares))
-
-    def _line_sums(self, event: Floats) -> Floats:
-        """Merge the points with the rows, at weight 0, and take the sums of all on the line."""
-        rows = self.predictions.n
-        merged = np.concatenate([self.predictions.probs[:, 1], event])
-        d = np.concatenate([self.weighted[:, 1], np.zeros(event.size)])
-        order = np.argsort(merged)
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        out = np.zeros((event.size, 2))
-        for term in self.kernel.terms:
-            sums = LineKernel(term, merged[order]).other_sums(d[order])[place[rows:]]
-            out += sums[:, None] * (term.matrix @ np.array([-1.0, 1.0]))
-        return out
-
-    def _cross_sums(self, points: Floats) -> Floats:
-        def block(first: int) -> Floats:
-            some = np.ascontiguousarray(points[first : first + POINTS])
-            out = np.zeros_like(some)
-            for start in range(0, self.predictions.n, ROWS):
-                rows = slice(start, start + ROWS)
-                for term in self.kernel.terms:
-                    out += term.cross(some, rows).T @ self.weighted[rows] @ term.matrix
-            return out
-
-        starts = [(first,) for first in range(0, len(points), POINTS)]
-        return np.concatenate(list(map_threads(block, starts, self.n_jobs)))
 
 
 @dataclass(frozen=True, eq=False)

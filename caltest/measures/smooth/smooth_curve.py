@@ -163,9 +163,8 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
         np.add.at(sums, place, score)
         meat = sums.T @ sums * (len(sums) / max(len(sums) - 1, 1))
         inverse = np.asarray(inverse @ meat @ inverse)
-    rows, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
-    at = log_odds_grid(*_ends(z, rows), points)
-    return _drawn(spline, beta, inverse, at, ends, level, predictions.n)
+    upto, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
+    return _drawn(spline, beta, inverse, z, upto, points, ends, level, predictions.n)
 
 
 def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve:
@@ -182,21 +181,27 @@ def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve
         own = cells.squares * (cells.events / cells.n * (1.0 - 2.0 * q) + np.square(q))
         inverse = inverse @ (terms.T * (unit * unit * own)) @ terms @ inverse
     ends = float(cells.least[0]), float(cells.most[-1])
-    return _drawn(
-        spline, beta, inverse, log_odds_grid(*_ends(z, upto), points), ends, level, cells.rows
-    )
+    return _drawn(spline, beta, inverse, z, upto, points, ends, level, cells.rows)
 
 
 def _drawn(
     spline: Values,
     beta: Floats,
     inverse: Floats,
-    at: Floats,
+    z: Floats,
+    upto: NDArray[np.integer],
+    points: int,
     ends: tuple[float, float],
     level: float,
     n: int,
 ) -> SmoothCurve:
-    """Return the curve of a fit at some log odds, with its band."""
+    """Return the curve of a fit to ascending log odds, up to which there are so many rows."""
+    rows = int(upto[-1])
+    outside = min(OUTSIDE, rows // FEWEST_OF_ONE) or 1
+    low, high = z[np.searchsorted(upto, [outside, rows - outside + 1])].tolist()
+    if not low < high:
+        low, high = float(z[0]), float(z[-1])
+    at = log_odds_grid(low, high, points)
     terms = spline(at)
     center, error = terms @ beta, np.sqrt(np.einsum("ij,jk,ik->i", terms, inverse, terms))
     values, vectors = np.linalg.eigh(inverse)
@@ -282,11 +287,3 @@ def _fit(terms: Floats, labels: Floats, mass: Floats) -> tuple[Floats, Floats, F
     inverse = back @ np.linalg.pinv(information) @ back.T
     scores = (terms * (mass * (labels - p))[:, None]) @ scale
     return back @ beta, inverse, scores
-
-
-def _ends(z: Floats, upto: NDArray[np.integer]) -> tuple[float, float]:
-    """Return where the curve ends, of ascending log odds up to which there are so many rows."""
-    n = int(upto[-1])
-    outside = min(OUTSIDE, n // FEWEST_OF_ONE) or 1
-    low, high = z[np.searchsorted(upto, [outside, n - outside + 1])].tolist()
-    return (low, high) if low < high else (float(z[0]), float(z[-1]))

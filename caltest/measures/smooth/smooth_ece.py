@@ -129,14 +129,15 @@ class Smoothed(Fit):
         The sums of the residuals and of their moduli bound it, |mean r| <= smECE_s <= mean |r|.
         """
         least, most = abs(sums[0]), sums[1]
+        noise = 1e-13 * most  # what rounding leaves where the residuals cancel at every score
         if self.bandwidth is not None:
             coefficients = next(c for floor, c in levels if floor <= self.bandwidth)
-            cancelled = _cancelled(coefficients, most)
+            cancelled = np.abs(coefficients).max() <= noise
             return 0.0 if cancelled else self.integral(coefficients, self.bandwidth)
         if least >= most * (1.0 - 1e-12):
             return most
         for floor, coefficients in levels:
-            if _cancelled(coefficients, most):
+            if np.abs(coefficients).max() <= noise:
                 return least
             solution = fixed_point(partial(self.integral, coefficients), self._guess, floor)
             if solution is not None:
@@ -167,11 +168,6 @@ class Smoothed(Fit):
         spread_ = float(cells.n @ np.square(cells.reach))
         first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
         return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.mass
-
-
-def _cancelled(coefficients: Floats, most: float) -> bool:
-    """Tell whether the residuals cancel at every score, so that only rounding noise is left."""
-    return bool(np.abs(coefficients).max() <= 1e-13 * most)
 
 
 class OnGrid(Smoothed):
