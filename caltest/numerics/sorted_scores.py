@@ -17,12 +17,24 @@ def sort_scores(score: Floats, labels: Ints) -> tuple[Floats, Events]:
     """
     # Adding zero turns -0.0 into 0.0.
     keys = (score + 0.0).view(np.int64)
-    keys <<= 1
-    keys |= labels
+    _join(keys, labels)
     keys.sort()
-    kept = (keys & 1).astype(np.uint8)
-    keys >>= 1
+    kept = np.empty(score.size, np.uint8)
+    _split(keys, kept)
     return keys.view(np.float64), kept
+
+
+@njit()
+def _join(keys: Ints, labels: Ints) -> None:
+    for i in range(keys.size):
+        keys[i] = (keys[i] << 1) | labels[i]
+
+
+@njit()
+def _split(keys: Ints, kept: Events) -> None:
+    for i in range(keys.size):
+        kept[i] = keys[i] & 1
+        keys[i] >>= 1
 
 
 def step_ends(ordered: Floats) -> Flags:
