@@ -85,25 +85,20 @@ class StoppingRule:
             The number of statistics that are as extreme among the first 1, 2, ... resamples.
         """
         many, later = extreme[: self.first], extreme[self.first :]
+        until = "until "
         if many.size and many[-1] >= CLEAR:
-            return self._reached(int(np.searchsorted(many, CLEAR)) + 1, CLEAR)
-        if many.size == self.first and (many[-1] >= FEW or self.first == self.most):
-            return self._counted(int(many[-1]), self.first)
-        if later.size and later[-1] >= FEW:
-            return self._reached(self.first + int(np.searchsorted(later, FEW)) + 1, FEW)
-        if extreme.size >= self.most:
-            return self._counted(int(extreme[-1]), self.most)
-        return None
-
-    def _reached(self, drawn: int, count: int) -> Stop:
-        return self._stopped(drawn, count / drawn, f"until {count} were as extreme")
-
-    def _counted(self, count: int, drawn: int) -> Stop:
-        return self._stopped(drawn, (1 + count) / (1 + drawn), f"{count} were as extreme")
-
-    def _stopped(self, drawn: int, tail: float, rule: str) -> Stop:
+            drawn, count = int(np.searchsorted(many, CLEAR)) + 1, CLEAR
+        elif many.size == self.first and (many[-1] >= FEW or self.first == self.most):
+            drawn, count, until = self.first, int(many[-1]), ""
+        elif later.size and later[-1] >= FEW:
+            drawn, count = self.first + int(np.searchsorted(later, FEW)) + 1, FEW
+        elif extreme.size >= self.most:
+            drawn, count, until = self.most, int(extreme[-1]), ""
+        else:
+            return None
+        tail = count / drawn if until else (1 + count) / (1 + drawn)
         side = " on the smaller side" if self.sides == 2 else ""
-        text = f"adaptive, Besag-Clifford: {rule}{side}{self.reason}"
+        text = f"adaptive, Besag-Clifford: {until}{count} were as extreme{side}{self.reason}"
         return Stop(drawn, min(1.0, self.sides * tail), text)
 
 
@@ -173,31 +168,21 @@ def run(
     bound: BoundMeasure, observed: float, batches: Iterator[Floats], rule: StoppingRule
 ) -> tuple[Stop, Floats]:
     """Take batches until the rule stops; return where, and the first of the values until there."""
-    counts = _counted(bound, observed, batches, rule.sides)
-    return next(
-        (stop, kept[: stop.drawn])
-        for extreme, kept in counts
-        if (stop := rule.stop(extreme)) is not None
-    )
-
-
-def _counted(
-    bound: BoundMeasure, observed: float, batches: Iterator[Floats], sides: int
-) -> Iterator[tuple[Ints, Floats]]:
-    """Yield, with each batch, how many of the first 1, 2, ... values are as extreme, and values."""
     compared = float(bound.comparable(np.array([observed]))[0])
     tolerance = float(tie_tolerance(compared, bound.scale))
-    tails = np.zeros((sides, 0), dtype=np.int64)
-    kept = np.empty(0)
-    for values in batches:
+    tails = np.zeros((rule.sides, 0), dtype=np.int64)
+    kept, stop = np.empty(0), None
+    while stop is None:
+        values = next(batches)
         others = bound.comparable(values)
         if np.isnan(compared) or np.isnan(others).any():
             raise NotApplicable(*base.NOT_A_NUMBER)
-        extreme = [others >= compared - tolerance, others <= compared + tolerance][:sides]
-        so_far = tails[:, -1:] if tails.size else np.zeros((sides, 1), dtype=np.int64)
+        extreme = [others >= compared - tolerance, others <= compared + tolerance][: rule.sides]
+        so_far = tails[:, -1:] if tails.size else np.zeros((rule.sides, 1), dtype=np.int64)
         tails = np.hstack([tails, so_far + np.cumsum(extreme, axis=1)])
         kept = np.append(kept, values[: KEPT - kept.size])
-        yield tails.min(axis=0), kept
+        stop = rule.stop(tails.min(axis=0))  # of the first 1, 2, ... values
+    return stop, kept[: stop.drawn]
 
 
 def adaptive_null(null: base.Null, level: float) -> base.Null:

@@ -94,12 +94,9 @@ def drawn_values(
     batch: Callable[[np.random.Generator, int], Floats | list[Any]], draws: Draws
 ) -> Floats:
     """Return what `batch(rng, size)` gives for `size` resamples, of all batches together."""
-
-    def values(child: np.random.SeedSequence, size: int) -> Floats | list[Any]:
-        return batch(np.random.default_rng(child), size)
-
     seeds = batch_seeds(draws.seed, draws.n_resamples)
-    return np.concatenate(list(map_threads(values, seeds, draws.n_jobs)))
+    rngs = ((np.random.default_rng(child), size) for child, size in seeds)
+    return np.concatenate(list(map_threads(batch, rngs, draws.n_jobs)))
 
 
 def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:
@@ -143,15 +140,15 @@ def resampled_values(
         rows = batch(max(8, AT_A_TIME // n))
         return np.concatenate([evaluate(some, 1) for some in rows], axis=-1)
 
-    def rows_of(batch: Batch) -> Labels:
-        return np.concatenate(list(batch(BATCH)))
-
     tasks = [(batch,) for batch in batches]
     if not pooled:
         return np.concatenate(list(map_threads(values_of, tasks, n_jobs)), axis=-1)
     step = max(1, POOL // (n * BATCH))
-    pools = (map_threads(rows_of, tasks[i : i + step], n_jobs) for i in range(0, len(tasks), step))
-    values = [evaluate(np.concatenate(list(pool)), n_jobs) for pool in pools]
+    values = []
+    for i in range(0, len(tasks), step):
+        some = tasks[i : i + step]
+        pool = map_threads(lambda batch: np.concatenate(list(batch(BATCH))), some, n_jobs)
+        values.append(evaluate(np.concatenate(list(pool)), n_jobs))
     return np.concatenate(values, axis=-1)
 
 

@@ -16,12 +16,13 @@ from caltest.measures.outcome import Outcome, Part
 from caltest.measures.residual_sums import ResidualStatistic, residuals
 from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
-from caltest.nulls.skewed import SkewedSum, brier_table, sum_table
+from caltest.nulls.skewed import SkewedSum, sum_table
 from caltest.numerics.joint import log_mean_exp, most_extreme_first, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 from caltest.units.sums import AT_A_TIME
+from caltest.units.units import row_weights
 
 FEW_CLUSTERS = 20
 FEW_EVENTS = 50  # of the rarer kind of label; with fewer, sums of clusters are far from symmetric
@@ -110,14 +111,6 @@ def plural(unit: str) -> str:
     return f"{first}s of {rest}" if rest else f"{first}s"
 
 
-def rows_text(sizes: Ints) -> str:
-    """Return how many rows clusters have."""
-    least, most = int(sizes.min()), int(sizes.max())
-    if least < most:
-        return f"{least} to {most} rows"
-    return f"{most} row" if most == 1 else f"{most} rows"
-
-
 def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     r"""Return the number of clusters, their sizes, and what dependence does to variances.
 
@@ -131,7 +124,10 @@ def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     total, squares = float(np.square(sums).sum()), float(np.square(r).sum())
     sizes = clusters.sizes
     kind, _, rest = clusters.unit.partition(" of ")
-    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {rest or rows_text(sizes)}"}
+    least, most = int(sizes.min()), int(sizes.max())
+    rows = f"{least} to {most}" if least < most else f"{most}"
+    of = rest or f"{rows} row{'' if most == 1 else 's'}"
+    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {of}"}
     if squares > 0 and sizes.max() > 1:
         pairs = float(np.sum(sizes * (sizes - 1.0))) / clusters.codes.size
         found["correlation within"] = float((total / squares - 1.0) / pairs)
@@ -268,7 +264,8 @@ def allowing_for_skewness(
     """
     own = statistics[0].table if len(statistics) == 1 else None
     tables = [sum_table(predictions) if own is None else own]
-    tables += [brier_table(predictions)] * (len(statistics) > 1)
+    if len(statistics) > 1:  # the terms of the squared error, up to a constant of the row
+        tables.append(row_weights(predictions)[:, None] * predictions.probs)
     of = partial(SkewedSum.of, clusters=clusters.codes, count=clusters.count)
     B, seed = draws.n_resamples, draws.seed
     found = (of(table, predictions, n_resamples=B, seed=seed) for table in tables)

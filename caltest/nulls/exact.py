@@ -76,14 +76,14 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
     of_all = None if len(bound) == 1 else lambda *given: np.concatenate(parts(*given))
     redrawn = np.atleast_2d(base.redrawn_statistics(first, draws, 0, of_all))
     every = np.concatenate([np.concatenate(seen), redrawn], axis=1)
-    own = np.split(every, np.cumsum([len(part) for part in seen])[:-1])
-    return [_outcome(*pair, part) for pair, part in zip(bound, own, strict=True)]
-
-
-def _outcome(measure: Measure, bound: BoundMeasure, statistics: Floats) -> Outcome:
-    """Return the outcome of what the value combines, (K, B + 1), observed first."""
-    values = bound.combine(statistics if bound.combines else statistics[0])
-    return base.resampled_outcome(measure, bound, values, parts=bound.combined_parts(statistics))
+    found = []
+    for (measure, one), own in zip(
+        bound, np.split(every, np.cumsum([len(part) for part in seen])[:-1]), strict=True
+    ):
+        values = one.combine(own if one.combines else own[0])
+        combined = one.combined_parts(own)
+        found.append(base.resampled_outcome(measure, one, values, parts=combined))
+    return found
 
 
 def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
@@ -168,7 +168,14 @@ class Enumeration:
     def redrawn(self, bound: BoundMeasure, draws: base.Draws) -> base.Replicates:
         """Return the statistic for the labels of the resamples, which are among those listed."""
         labels = bound.redraw(resample_keys(draws.seed, draws.n_resamples))
-        values = self.values[_numbers(bound.label_probs, labels)]
+        possible = bound.label_probs > 0
+        free, numbers = possible.sum(axis=1) > 1, np.zeros(len(labels), dtype=np.intp)
+        if free.any():  # the number of each label vector in the order of `_vectors`
+            place = np.cumsum(possible, axis=1) - 1
+            digits = place[np.arange(len(place)), labels][:, free]
+            shape = tuple(possible[free].sum(axis=1).tolist())
+            numbers = np.asarray(np.ravel_multi_index(tuple(digits.T), shape))
+        values = self.values[numbers]
         return base.Replicates(np.append(self.observed, values), self.scale, self.alternative)
 
 
@@ -230,15 +237,3 @@ def _vectors(probs: Floats, counts: Order) -> Iterator[tuple[Labels, Floats]]:
             labels[:, row] = possible[digit]
             weights *= probs[row, possible[digit]]
         yield labels, weights
-
-
-def _numbers(probs: Floats, labels: Labels) -> Order:
-    """Return the number of each label vector (rows, n) in the order of `_vectors`."""
-    possible = probs > 0
-    free = possible.sum(axis=1) > 1
-    if not free.any():
-        return np.zeros(len(labels), dtype=np.intp)
-    place = np.cumsum(possible, axis=1) - 1
-    digits = place[np.arange(len(probs)), labels][:, free]
-    shape = tuple(possible[free].sum(axis=1).tolist())
-    return np.asarray(np.ravel_multi_index(tuple(digits.T), shape))

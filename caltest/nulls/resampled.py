@@ -40,24 +40,23 @@ def consistency_test(measure: Measure, predictions: Predictions, draws: base.Dra
     bound = measure.bind(predictions, draws.n_jobs)
 
     def batch(rng: np.random.Generator, size: int) -> list[float]:
-        return [_resampled_value(measure, predictions, rng) for _ in range(size)]
+        values = []
+        for _ in range(size):
+            drawn = predictions.subset(rng.integers(0, predictions.n, predictions.n))
+            try:
+                again = measure.bind(drawn, 1)
+            except NotApplicable as error:
+                reason = f"a resample of the predictions is degenerate ({error.reason})"
+                raise NotApplicable(reason, "use null='exact'") from error
+            key = rng.integers(np.iinfo(np.uint64).max, size=1, dtype=np.uint64)
+            values.append(float(again.values(again.redraw(key), 1)[0]))
+        return values
 
     seen = bound.values(bound.observed[np.newaxis], draws.n_jobs)
     values = np.append(seen, base.drawn_values(batch, draws))
     text = "predictions drawn with replacement, labels redrawn from them"
     notes = (*bound.notes, REPEATED)
     return base.resampled_outcome(measure, bound, values, null_text=text, notes=notes)
-
-
-def _resampled_value(measure: Measure, predictions: Predictions, rng: np.random.Generator) -> float:
-    drawn = predictions.subset(rng.integers(0, predictions.n, predictions.n))
-    try:
-        bound = measure.bind(drawn, 1)
-    except NotApplicable as error:
-        reason = f"a resample of the predictions is degenerate ({error.reason})"
-        raise NotApplicable(reason, "use null='exact'") from error
-    key = rng.integers(np.iinfo(np.uint64).max, size=1, dtype=np.uint64)
-    return float(bound.values(bound.redraw(key), 1)[0])
 
 
 def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws) -> Outcome:

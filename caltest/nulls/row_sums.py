@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.outcome import Outcome, RowTerms
+from caltest.measures.outcome import Outcome
 from caltest.nulls.base import NOT_A_NUMBER, Draws, Null, check_applicable, described
 from caltest.numerics import tilting
 from caltest.numerics.tilting import LONGEST, Terms
@@ -81,28 +81,20 @@ def _sum_test(
     if math.isnan(statistic):
         raise NotApplicable(*NOT_A_NUMBER)
     span = tilting.lattice_span(terms)
-    text, notes = words(terms, rows.observed, span)
-    own = {"null_text": text, "notes": (*bound.notes, *notes)}
-    return Outcome(
-        pvalue=_pvalue(terms, rows, measure.alternative, span, tail),
-        **described(measure, bound, statistic) | own,
-    )
-
-
-def _pvalue(terms: Terms, rows: RowTerms, alternative: str, span: float, tail: Tail) -> float:
     x = rows.observed
+    text, notes = words(terms, x, span)
+    own = {"null_text": text, "notes": (*bound.notes, *notes)}
     if rows.by_likelihood:
-        return _as_unlikely(terms, x, span, tail)
-    if alternative == "greater":
-        return tail(terms, x, span)
-    terms, x = (terms, x) if x > terms.mean else (terms.negative, -x)
-    beyond = tail(terms, x, span)
-    # Both tails hold the probability of x itself: the other can be smaller near the mean alone.
-    return (
-        2.0 * beyond
-        if beyond < 0.4
-        else min(1.0, 2.0 * beyond, 2.0 * tail(terms.negative, -x, span))
-    )
+        pvalue = _as_unlikely(terms, x, span, tail)
+    elif measure.alternative == "greater":
+        pvalue = tail(terms, x, span)
+    else:
+        terms, x = (terms, x) if x > terms.mean else (terms.negative, -x)
+        pvalue = 2.0 * tail(terms, x, span)
+        # Both tails hold the probability of x itself: the other can be smaller near the mean alone.
+        if pvalue >= 0.8:
+            pvalue = min(1.0, pvalue, 2.0 * tail(terms.negative, -x, span))
+    return Outcome(pvalue=pvalue, **described(measure, bound, statistic) | own)
 
 
 def _as_unlikely(terms: Terms, x: float, span: float, tail: Tail) -> float:
@@ -149,18 +141,19 @@ def _exact_tail(terms: Terms, x: float, span: float) -> float:
 
 def _smooth_tail(terms: Terms, x: float, span: float) -> float:
     """Return P(S >= x), by convolution where a smooth approximation would be rough."""
-    fine = _convolvable(terms, x, span) if _is_rough(terms, x) else 0.0
+    fine = _convolvable(terms, x, span)
     if not fine:
         return tilting.saddlepoint_tail(terms, x, span)
     return tilting.convolved_tail(terms, x, span) if span else tilting.fine_tail(terms, x, fine)
 
 
-def _is_rough(terms: Terms, x: float) -> bool:
-    return 0.0 < terms.changes(x) < FEW or terms.largest_share(x) > ROUGH
+def _convolvable(terms: Terms, x: float, span: float) -> float | None:
+    """Return the span of the lattice that the terms can be convolved on; 0 for none.
 
-
-def _convolvable(terms: Terms, x: float, span: float) -> float:
-    """Return the span of the lattice that the terms can be convolved on; 0 for none."""
+    None where they are so many that a smooth approximation is not rough.
+    """
+    if not (0.0 < terms.changes(x) < FEW or terms.largest_share(x) > ROUGH):
+        return None
     if not span:
         return tilting.fine_span(terms, x)
     points = float((terms.values.max(axis=1) - terms.values.min(axis=1)).sum()) / span
@@ -171,9 +164,10 @@ def _smooth_words(terms: Terms, x: float, span: float) -> tuple[str, tuple[str, 
     """Return the distribution in words, and where a sum has too few terms to be smooth, a note."""
     lattice = f", on a lattice of span {span:.4g}" if span else ""
     text = f"approximation of the sum over rows{lattice}"
-    if not _is_rough(terms, x):
+    fine = _convolvable(terms, x, span)
+    if fine is None:
         return text, ()
-    if _convolvable(terms, x, span):
+    if fine:
         why = "few rows make up the sum: its terms are convolved, no approximation is needed"
         return text, (why,)
     why = "few rows make up the sum: the approximation is rough, and null='exact' is not"

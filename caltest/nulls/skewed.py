@@ -187,8 +187,3 @@ def sum_table(predictions: Predictions) -> Floats:
     """Return the terms (n, m) of the residuals in the direction of their sum."""
     total = residuals(predictions).sum(axis=0)
     return np.outer(row_weights(predictions), total / max(float(np.abs(total).max()), 1e-300))
-
-
-def brier_table(predictions: Predictions) -> Floats:
-    """Return the terms (n, m) of the squared error, up to a constant of the row."""
-    return row_weights(predictions)[:, None] * predictions.probs

@@ -29,60 +29,42 @@ def tolerance_test(
     known = tolerance_of(measure)
     outcome = known.tolerance_test(predictions, tolerance, draws.n_jobs)
     if isinstance(outcome, ToleranceBootstrap):
-        outcome = _bootstrapped(measure.symbol, outcome, tolerance, draws)
+        # The estimate is compared with its resampled errors, at an error of the tolerance.
+        given, n_jobs = outcome, draws.n_jobs
+        batches = drawn_batches(given.draw, draws.seed, draws.n_resamples)
+        errors = resampled_values(batches, given.resample, given.n, n_jobs=n_jobs, pooled=False)
+        resampled = tolerance.value + errors
+        observed, others = tolerance.signed(given.value), tolerance.signed(1.0) * resampled
+        outcome = Outcome(
+            statistic_name=measure.symbol,
+            statistic=given.value,
+            pvalue=resampling_pvalue(observed, others),
+            estimate=given.value,
+            alternative=tolerance.alternative,
+            null_text=given.null_text,
+            notes=given.notes,
+            distribution=resampled,
+        )
     if tolerance.equivalence:
+        # Too large an error can be unseen where it shows in few events: as few as there are, or
+        # fewer, have this probability. Without events among rare ones the estimate hardly varies.
         tail = known.boundary_tail(predictions, tolerance, draws.n_jobs)
-        outcome = at_least_tail(outcome, tail)
+        what = "probability of numbers of events like these at the tolerance"
+        outcome = at_least_exact(outcome, tail, what)
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})
 
 
-def _bootstrapped(
-    symbol: str, bootstrap: ToleranceBootstrap, tolerance: Tolerance, draws: Draws
-) -> Outcome:
-    """Compare the estimate with its resampled errors, at an error of the tolerance."""
-    batches = drawn_batches(bootstrap.draw, draws.seed, draws.n_resamples)
-    resample, n, n_jobs = bootstrap.resample, bootstrap.n, draws.n_jobs
-    errors = resampled_values(batches, resample, n, n_jobs=n_jobs, pooled=False)
-    resampled = tolerance.value + errors
-    observed, distribution = tolerance.signed(bootstrap.value), tolerance.signed(1.0) * resampled
-    return Outcome(
-        statistic_name=symbol,
-        statistic=bootstrap.value,
-        pvalue=resampling_pvalue(observed, distribution),
-        estimate=bootstrap.value,
-        alternative=tolerance.alternative,
-        null_text=bootstrap.null_text,
-        notes=bootstrap.notes,
-        distribution=resampled,
-    )
-
-
-def at_least_tail(outcome: Outcome, tail: float) -> Outcome:
-    """Return an outcome whose p-value is no less than an exact tail at the tolerance.
-
-    Too large an error can be unseen where it shows in few events: as few as there are, or fewer,
-    have this probability, and no valid p-value is smaller. The limiting distributions do not know
-    it: without events among rare ones the estimate hardly varies.
-    """
-    what = "probability of numbers of events like these at the tolerance"
-    return _at_least(outcome, tail, what)
-
-
-def at_least_exact(outcome: Outcome, exact: float) -> Outcome:
-    """Return an outcome whose p-value is no less than the exact one of calibration.
+def at_least_exact(outcome: Outcome, exact: float, what: str = "p-value of calibration") -> Outcome:
+    """Return an outcome whose p-value is no less than an exact one, such as that of calibration.
 
     A model with too large an error is not calibrated, so no p-value for the former can be below
     that for the latter. The limiting distributions do not know it: they take labels that agree by
     chance, such as a few that are all 0, for labels that cannot vary.
     """
-    return _at_least(outcome, exact, "p-value of calibration")
-
-
-def _at_least(outcome: Outcome, floor: float, what: str) -> Outcome:
-    if floor <= outcome.pvalue:
+    if exact <= outcome.pvalue:
         return outcome
     note = f"p = {outcome.pvalue:.2g} of the limiting distribution is raised to the exact {what}"
-    return replace(outcome, pvalue=floor, notes=(*outcome.notes, note))
+    return replace(outcome, pvalue=exact, notes=(*outcome.notes, note))
 
 
 def tolerance_null(tolerance: Tolerance) -> Null:

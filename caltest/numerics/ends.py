@@ -66,20 +66,17 @@ def round_end(least: Floats, most: Floats, first: int, last: int) -> float | Non
 
 def range_words(before: float | None, first: float, last: float, after: float | None) -> str:
     """Write the range from `first` to `last`, with ends that leave out what is on both sides."""
-    above, below = (
-        None if left_out is None else _end_between(left_out, kept)
-        for left_out, kept in ((before, first), (after, last))
-    )
-    return between_words(above, below) or "of all rows"
-
-
-def _end_between(left_out: float, kept: float) -> float:
-    values = np.array(sorted((left_out, kept)))
-    end = round_end(values, values, 0, 0)
-    if end is not None:
-        return end
-    tries = (float(f"{values.mean():.{digits}e}") for digits in range(17))
-    return next((one for one in tries if values[0] < one < values[1]), left_out)
+    ends: list[float | None] = []
+    for left_out, kept in ((before, first), (after, last)):
+        end = left_out
+        if left_out is not None:
+            values = np.array(sorted((left_out, kept)))
+            end = round_end(values, values, 0, 0)
+            if end is None:
+                tries = (float(f"{values.mean():.{digits}e}") for digits in range(17))
+                end = next((one for one in tries if values[0] < one < values[1]), left_out)
+        ends.append(end)
+    return between_words(*ends) or "of all rows"
 
 
 def between_words(above: float | None, below: float | None) -> str:
@@ -90,13 +87,14 @@ def between_words(above: float | None, below: float | None) -> str:
     >>> between_words(0.359, None), between_words(0.02, 0.99985)
     ('above 35.9 %', 'between 2 % and 99.985 %')
     """
-    low, high = (None if end is None else f"{_percent(end)} %" for end in (above, below))
+    words: list[str | None] = [None, None]
+    for place, end in enumerate((above, below)):
+        if end is not None:
+            value = float(f"{100 * end:.15g}")
+            is_plain = value >= SMALL
+            written = np.format_float_positional if is_plain else np.format_float_scientific
+            words[place] = f"{written(value, trim='-')} %"
+    low, high = words
     if low is None or high is None:
         return "" if low == high else f"below {high}" if low is None else f"above {low}"
     return f"between {low} and {high}"
-
-
-def _percent(end: float) -> str:
-    value = float(f"{100 * end:.15g}")
-    written = np.format_float_positional if value >= SMALL else np.format_float_scientific
-    return str(written(value, trim="-"))

@@ -154,7 +154,7 @@ def largest_prefix_tail(probs: Floats, events: Flags, ends: Flags, excess: float
     """
     last = np.flatnonzero(ends) + 1
     seen = np.concatenate([[0], np.cumsum(events)])[last]
-    moments = _PrefixMoments.of(probs)
+    moments = _PrefixMoments(probs)
     fewer = refined_normal(seen, *moments.raised(last, excess))
     mean, variance, third = moments.lowered(last, excess)
     more = refined_normal(last - seen, last - mean, variance, -third)
@@ -170,20 +170,14 @@ def largest_prefix_tail(probs: Floats, events: Flags, ends: Flags, excess: float
     return _largest(np.concatenate([fewer, more]), exact, probs.size)
 
 
-@dataclass(frozen=True, eq=False)
 class _PrefixMoments:
     """Sums of p, p (1 - p) and p (1 - p) (1 - 2 p) over the first k rows, k = 0..n."""
 
-    probs: Floats
-    sums: Floats
-    variances: Floats
-    thirds: Floats
-
-    @classmethod
-    def of(cls, probs: Floats) -> _PrefixMoments:
+    def __init__(self, probs: Floats) -> None:
         variance = probs * (1.0 - probs)
         rows = (probs, variance, variance * (1.0 - 2.0 * probs))
-        return cls(probs, *(np.concatenate([[0.0], np.cumsum(row)]) for row in rows))
+        sums = [np.concatenate([[0.0], np.cumsum(row)]) for row in rows]
+        self.probs, self.sums, self.variances, self.thirds = probs, *sums
 
     def raised(self, last: Ints, excess: float) -> tuple[Floats, Floats, Floats]:
         """Return mean, variance and third moment for max(p, c) over the first `last` rows."""
@@ -197,22 +191,18 @@ class _PrefixMoments:
 
     def lowered(self, last: Ints, excess: float) -> tuple[Floats, Floats, Floats]:
         """Return those for min(p, c)."""
-        kept = self._kept(last, excess)
+        # How many of the first rows are no larger than c, by bisection.
+        kept, high = np.zeros_like(last), last - 1
+        while (kept < high).any():
+            middle = (kept + high + 1) // 2
+            mass = self.sums[last] - self.sums[middle] - (last - middle) * self.probs[middle - 1]
+            enough = mass >= excess
+            kept, high = np.where(enough, middle, kept), np.where(enough, high, middle - 1)
         filled = last - kept
         c = np.maximum((self.sums[last] - self.sums[kept] - excess) / filled, 0.0)
         variance = self.variances[kept] + filled * c * (1.0 - c)
         third = self.thirds[kept] + filled * c * (1.0 - c) * (1.0 - 2.0 * c)
         return self.sums[last] - excess, variance, third
-
-    def _kept(self, last: Ints, excess: float) -> Ints:
-        """Return how many of the first rows are no larger than c, by bisection."""
-        low, high = np.zeros_like(last), last - 1
-        while (low < high).any():
-            middle = (low + high + 1) // 2
-            mass = self.sums[last] - self.sums[middle] - (last - middle) * self.probs[middle - 1]
-            enough = mass >= excess
-            low, high = np.where(enough, middle, low), np.where(enough, high, middle - 1)
-        return low
 
 
 def rate_limits(events: Floats, size: Floats, a: float) -> tuple[Floats, Floats]:

@@ -64,28 +64,21 @@ def _log_tail(values: Floats, scale: float, *, by_rank: bool) -> Floats:
         level = log_p[values == anchor][0]
         finite = np.isfinite(values)
         log_p[few] = -np.inf  # of an infinite value, farther out than any finite one
-        beyond = few & finite
-        log_p[beyond] = level + _fall(values[beyond], anchor, ordered[np.isfinite(ordered)])
+        beyond, known = few & finite, ordered[np.isfinite(ordered)]
+        # The moments are those of the other values, so that one far out does not hide itself.
+        centre, count = float(np.median(known)), known.size - 1
+        deviations, own = known - centre, values[beyond] - centre
+        first, second, third = ((np.sum(deviations**k) - own**k) / count for k in (1, 2, 3))
+        variance = second - first**2
+        with np.errstate(invalid="ignore", divide="ignore"):  # the others may be constant
+            sd = np.sqrt(np.maximum(variance, 0.0))
+            skewness = (third - 3.0 * first * variance - first**3) / sd**3
+            ends = [(x - centre - first) / sd for x in (values[beyond], anchor)]
+            far, near = (scipy.special.log_ndtr(-standard_deviates(t, skewness)) for t in ends)
+            fall = np.where(sd > 0, np.minimum(far - near, 0.0), -np.inf)
+        log_p[beyond] = level + fall
         log_p = np.maximum(log_p, FARTHEST)
     return np.asarray(log_p)
-
-
-def _fall(x: Floats, anchor: float, values: Floats) -> Floats:
-    """Return how much the log of the tail falls from the anchor to each x, one of the values.
-
-    The moments are those of the other values, so that one far out does not hide itself.
-    """
-    centre = float(np.median(values))
-    deviations, own = values - centre, x - centre
-    count = values.size - 1
-    first, second, third = ((np.sum(deviations**k) - own**k) / count for k in (1, 2, 3))
-    variance = second - first**2
-    with np.errstate(invalid="ignore", divide="ignore"):  # the others may be constant
-        sd = np.sqrt(np.maximum(variance, 0.0))
-        skewness = (third - 3.0 * first * variance - first**3) / sd**3
-        ends = [(end - centre - first) / sd for end in (x, np.full_like(x, anchor))]
-        far, near = (scipy.special.log_ndtr(-standard_deviates(t, skewness)) for t in ends)
-        return np.asarray(np.where(sd > 0, np.minimum(far - near, 0.0), -np.inf))
 
 
 def standard_deviates(t: Floats, skewness: Floats) -> Floats:

@@ -65,30 +65,28 @@ class _Loop:
         return FunctionType(self.py_func.__code__, {**names, **own})
 
     def dispatcher(self) -> Loop:
-        """Return the function as numba has it."""
+        """Return the function as numba has it, handed to it after those that it calls."""
         with _LOCK:
-            if self._ready is None:
-                self._ready = self._compiled()
+            if self._ready is not None:
+                return self._ready
+            import numba
+
+            names = self.py_func.__globals__
+            for name in self.py_func.__code__.co_names:
+                called = names.get(name)
+                if isinstance(called, _Loop):
+                    names[name] = called.dispatcher()
+            decorator: Callable[..., Any] = numba.njit
+            try:
+                compiled = decorator(nogil=True, cache=True, **self._options)(self.py_func)
+            except RuntimeError as error:
+                if "no locator available" not in str(error):
+                    raise
+                # Neither the installation nor a home can be written to: compiled anew in each
+                # process.
+                compiled = decorator(nogil=True, **self._options)(self.py_func)
+            self._ready = cast("Loop", compiled)
         return self._ready
-
-    def _compiled(self) -> Loop:
-        """Hand the function to numba, and before it those that it calls."""
-        import numba
-
-        names = self.py_func.__globals__
-        for name in self.py_func.__code__.co_names:
-            called = names.get(name)
-            if isinstance(called, _Loop):
-                names[name] = called.dispatcher()
-        decorator: Callable[..., Any] = numba.njit
-        try:
-            compiled = decorator(nogil=True, cache=True, **self._options)(self.py_func)
-        except RuntimeError as error:
-            if "no locator available" not in str(error):
-                raise
-            # Neither the installation nor a home can be written to: compiled anew in each process.
-            compiled = decorator(nogil=True, **self._options)(self.py_func)
-        return cast("Loop", compiled)
 
 
 def plain(loop: Loop, steps: int) -> Loop | None:

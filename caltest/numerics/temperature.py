@@ -39,17 +39,8 @@ def inverse_temperature(
         guess, _ = inverse_temperature(rows, y[::every], weight[::every].copy(), bounds, start)
         # A sample of separable rows has no optimum, and is no guide.
         start = guess if bounds[0] < guess < bounds[1] else start
-    return _root(derivatives(z, y, weight), start, bounds)
-
-
-def _separable(z: Floats, y: Codes) -> bool:
-    """Return whether each observed class has the largest logit of its row: beta is infinite."""
-    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
-
-
-def _root(slopes: Derivatives, start: float, bounds: Pair) -> Pair:
-    """Solve slope = 0 by Newton steps, by bisection where they leave the bracket or are slow."""
-    least, most = bounds
+    # Newton steps to a slope of 0, bisection where they leave the bracket or are slow.
+    slopes, (least, most) = derivatives(z, y, weight), bounds
     low, high = 0.0, math.inf  # a bound belongs to the bracket once it was tried
     beta = min(max(start, least), most)
     before, last = math.inf, math.inf  # the sizes of the last two steps
@@ -74,35 +65,33 @@ def _root(slopes: Derivatives, start: float, bounds: Pair) -> Pair:
     return beta, curvature
 
 
+def _separable(z: Floats, y: Codes) -> bool:
+    """Return whether each observed class has the largest logit of its row: beta is infinite."""
+    return bool((z[np.arange(len(z)), y] >= z.max(axis=1)).all())
+
+
 def derivatives(z: Floats, y: Codes, weight: Floats) -> Derivatives:
     """Return the function of beta that gives both derivatives of the weighted mean loss.
 
     They are the means of E_p[z] - z_y and of Var_p[z] where p = softmax(beta z).
     """
-    return _of_two(z, y, weight) if z.shape[1] == 2 else _of_more(z, y, weight)
-
-
-def _of_two(z: Floats, y: Codes, weight: Floats) -> Derivatives:
-    """With the logit a of the other class less that of the observed one, log(1 + exp(beta a))."""
-    a = z[:, 1] - z[:, 0]
-    a *= 1.0 - 2.0 * y
     total = float(weight.sum())
-    slope, curvature = np.empty(1), np.empty((1, 1))
+    if z.shape[1] == 2:
+        # With the logit a of the other class less that of the observed one, log(1 + exp(beta a)).
+        a = z[:, 1] - z[:, 0]
+        a *= 1.0 - 2.0 * y
+        slope, curvature = np.empty(1), np.empty((1, 1))
 
-    def both(beta: float) -> Pair:
-        newton_sums(np.array([beta]), a[np.newaxis], weight, PLAIN, slope, curvature)
-        return float(slope[0]) / total, float(curvature[0, 0]) / total
+        def of_two(beta: float) -> Pair:
+            newton_sums(np.array([beta]), a[np.newaxis], weight, PLAIN, slope, curvature)
+            return float(slope[0]) / total, float(curvature[0, 0]) / total
 
-    return both
-
-
-def _of_more(z: Floats, y: Codes, weight: Floats) -> Derivatives:
+        return of_two
     top = z.max(axis=1)
     observed = z[np.arange(len(z)), y] - top
     size = max(1, BLOCK // (z.shape[1] // 2))
-    total = float(weight.sum())
 
-    def both(beta: float) -> Pair:
+    def of_more(beta: float) -> Pair:
         sums = []
         for start in range(0, len(z), size):
             rows = slice(start, start + size)
@@ -112,7 +101,7 @@ def _of_more(z: Floats, y: Codes, weight: Floats) -> Derivatives:
             sums.append(_sums(d, np.exp(e, out=e), observed[rows], weight[rows]))
         return math.fsum(s[0] for s in sums) / total, math.fsum(s[1] for s in sums) / total
 
-    return both
+    return of_more
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})

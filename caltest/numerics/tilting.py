@@ -98,7 +98,21 @@ class Terms:
         """Return K of the sum less its mean, at theta, and its first three derivatives."""
         total = np.zeros(4)
         for values, probs in self._some_rows():
-            total += _cumulants(values, probs, theta)
+            exponents = theta * values
+            top = np.maximum(exponents.max(axis=1), 0.0)
+            # Near 0 without the rounding of log(1 + ...), further out without overflow.
+            near = top < 1.0
+            with np.errstate(over="ignore", invalid="ignore"):
+                excess = np.einsum("ik,ik->i", probs, np.expm1(exponents))
+            tilted = probs * np.exp(exponents - top[:, None])
+            mass: Floats = tilted.sum(axis=1)
+            log_mean = np.where(near, np.log1p(np.where(near, excess, 0.0)), top + np.log(mass))
+            tilted /= mass[:, None]
+            first = np.einsum("ik,ik->i", tilted, values)
+            rest = values - first[:, None]
+            second = np.einsum("ik,ik,ik->i", tilted, rest, rest)
+            third = np.einsum("ik,ik,ik,ik->i", tilted, rest, rest, rest)
+            total += np.array([log_mean.sum(), first.sum(), second.sum(), third.sum()])
         return total[0], total[1], total[2], total[3]
 
     def _slopes(self, theta: float) -> tuple[float, float]:
@@ -116,9 +130,13 @@ class Terms:
         within = -self.negative.largest + self.slack < x < self.largest - self.slack
         if not within or self.is_certain:
             return 0.0
-        theta = self.tilt(x)
-        each = [_variances(values, probs, theta) for values, probs in self._some_rows()]
-        return max(float(rows.max()) for rows in each) / sum(float(rows.sum()) for rows in each)
+        theta, largest, total = self.tilt(x), 0.0, 0.0
+        for values, probs in self._some_rows():
+            tilted = _tilted(values, probs, theta)
+            mean = np.einsum("ik,ik->i", tilted, values)
+            variances = np.einsum("ik,ik->i", tilted, np.square(values - mean[:, None]))
+            largest, total = max(largest, float(variances.max())), total + float(variances.sum())
+        return largest / total
 
     @cached_property
     def usual(self) -> Order:
@@ -141,12 +159,11 @@ class Terms:
             yield values - np.einsum("ik,ik->i", probs, values)[:, None], probs
 
     def tilt(self, x: float) -> float:
-        """Return theta with K'(theta) = x, for x inside the range of the sum."""
-        return self._tilt(x - self.mean)
+        """Return theta with K'(theta) = x, for x inside the range of the sum.
 
-    def _tilt(self, distance: float) -> float:
-        """Newton's method, in units of standard deviations, between bounds that are known."""
-        low, high = -math.inf, math.inf
+        By Newton's method, in units of standard deviations, between bounds that are known.
+        """
+        distance, low, high = x - self.mean, -math.inf, math.inf
         theta = distance / self.sd**2
         for _ in range(200):
             first, second = self._slopes(theta)
@@ -185,25 +202,6 @@ class Terms:
         return 2.0 * (theta * (x - self.mean) - self.cumulants(theta)[0]), theta
 
 
-def _cumulants(values: Floats, probs: Floats, theta: float) -> Floats:
-    """Return the sums over rows, whose terms have mean 0."""
-    exponents = theta * values
-    top = np.maximum(exponents.max(axis=1), 0.0)
-    # Near 0 without the rounding of log(1 + ...), further out without overflow.
-    near = top < 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        excess = np.einsum("ik,ik->i", probs, np.expm1(exponents))
-    tilted = probs * np.exp(exponents - top[:, None])
-    mass: Floats = tilted.sum(axis=1)
-    log_mean = np.where(near, np.log1p(np.where(near, excess, 0.0)), top + np.log(mass))
-    tilted /= mass[:, None]
-    first = np.einsum("ik,ik->i", tilted, values)
-    rest = values - first[:, None]
-    second = np.einsum("ik,ik,ik->i", tilted, rest, rest)
-    third = np.einsum("ik,ik,ik,ik->i", tilted, rest, rest, rest)
-    return np.array([log_mean.sum(), first.sum(), second.sum(), third.sum()])
-
-
 def _tilted(values: Floats, probs: Floats, theta: float) -> Floats:
     """Return the tilted probabilities."""
     exponents = theta * values
@@ -212,13 +210,6 @@ def _tilted(values: Floats, probs: Floats, theta: float) -> Floats:
     tilted *= probs
     tilted /= tilted.sum(axis=1, keepdims=True)
     return tilted
-
-
-def _variances(values: Floats, probs: Floats, theta: float) -> Floats:
-    """Return the variance of each tilted row."""
-    tilted = _tilted(values, probs, theta)
-    mean = np.einsum("ik,ik->i", tilted, values)
-    return np.asarray(np.einsum("ik,ik->i", tilted, np.square(values - mean[:, None])))
 
 
 # ---- saddlepoint --------------------------------------------------------------------------------
@@ -285,18 +276,13 @@ def lattice_span(terms: Terms) -> float:
         return 0.0
     span = float(distinct[0])
     for step in distinct[1:].tolist():
-        span = _common_measure(span, step, ROUNDING * float(steps[-1]))
+        other = step  # Euclid's algorithm for numbers that are rounded
+        while other > ROUNDING * float(steps[-1]):
+            rest = span % other
+            span, other = other, min(rest, other - rest)
     points = np.round(steps / span)
     on_lattice = np.abs(steps - points * span).max() <= 1e-3 * span
     return span if on_lattice and points[-1] * len(terms.values) <= LONGEST else 0.0
-
-
-def _common_measure(a: float, b: float, rounding: float) -> float:
-    """Euclid's algorithm for numbers that are rounded."""
-    while b > rounding:
-        rest = a % b
-        a, b = b, min(rest, b - rest)
-    return a
 
 
 # ---- convolution --------------------------------------------------------------------------------
@@ -382,18 +368,14 @@ def product(factors: Floats) -> Floats:
             one = np.zeros((1, factors.shape[1]))
             one[0, 0] = 1.0
             factors = np.concatenate([factors, one])
-        factors = _products(factors[0::2], factors[1::2])
+        first, second, width = factors[0::2], factors[1::2], factors.shape[1]
+        if width <= DIRECT:
+            factors = np.zeros((len(first), 2 * width - 1))
+            for i in range(width):
+                factors[:, i : i + width] += first[:, i : i + 1] * second
+        else:
+            length = scipy.fft.next_fast_len(2 * width - 1, real=True)
+            spectrum = scipy.fft.rfft(first, length) * scipy.fft.rfft(second, length)
+            back: Floats = scipy.fft.irfft(spectrum, length)[:, : 2 * width - 1]
+            factors = np.maximum(back, 0.0)
     return np.asarray(factors[0])
-
-
-def _products(first: Floats, second: Floats) -> Floats:
-    width = first.shape[1]
-    if width <= DIRECT:
-        out = np.zeros((len(first), 2 * width - 1))
-        for i in range(width):
-            out[:, i : i + width] += first[:, i : i + 1] * second
-        return out
-    length = scipy.fft.next_fast_len(2 * width - 1, real=True)
-    spectrum = scipy.fft.rfft(first, length) * scipy.fft.rfft(second, length)
-    back: Floats = scipy.fft.irfft(spectrum, length)[:, : 2 * width - 1]
-    return np.maximum(back, 0.0)

@@ -72,14 +72,6 @@ class ConfidenceBand(Measure):
     def plot_kind(self, m: int) -> str:
         return "confidence-band"
 
-    def resolved(self, distinct: int) -> tuple[str, int | None]:
-        """Return the method for a number of distinct predictions, and its digits."""
-        method = self.method
-        if method is None:
-            rounds = distinct > UNROUNDED_PREDICTIONS or self.digits is not None
-            method = "round" if rounds else "standard"
-        return method, (self.digits or DIGITS) if method == "round" else None
-
     def blocks(self, units: Units) -> BandBlocks:
         """Return the blocks of units."""
         if units.is_weighted:
@@ -109,7 +101,6 @@ class ConfidenceBand(Measure):
         )
 
 
-@dataclass(frozen=True)
 class Side:
     """Groups of units whose blocks bound the probability from one side.
 
@@ -127,29 +118,20 @@ class Side:
         The number of rows of each group, and x, or one minus it, in the order of the side.
     turned : bool
         Whether it is that of the upper bounds.
+    log_blocks : float
+        The logarithm of M^2 + M, twice the number of blocks: they have two sides.
     """
 
-    ends: Flags
-    x: Floats
-    sizes: Floats
-    along: Floats
-    turned: bool
-
-    @classmethod
-    def of(cls, units: Units, ends: Flags, *, turned: bool, last: bool) -> Side:
-        """Return the side of groups that end there, each at its last or first prediction."""
+    def __init__(self, units: Units, ends: Flags, *, turned: bool, last: bool) -> None:
+        # Groups end there, each at its last or first prediction.
         at = np.flatnonzero(ends)
         start = np.append(0, at[:-1] + 1)
-        x = units.most[at] if last else units.least[start]
-        sizes = np.add.reduceat(units.size, start)
+        self.ends, self.turned = ends, turned
+        self.x = units.most[at] if last else units.least[start]
+        self.sizes, self.along = np.add.reduceat(units.size, start), self.x
         if turned:
-            return cls(ends, x, sizes[::-1].copy(), 1.0 - x[::-1], turned)
-        return cls(ends, x, sizes, x, turned)
-
-    @property
-    def log_blocks(self) -> float:
-        """The logarithm of M^2 + M, twice the number of blocks: they have two sides."""
-        return math.log(self.x.size) + math.log(self.x.size + 1)
+            self.sizes, self.along = self.sizes[::-1].copy(), 1.0 - self.x[::-1]
+        self.log_blocks = math.log(self.x.size) + math.log(self.x.size + 1)
 
     def events(self, observed: Observed) -> Floats:
         """Return the events (B, M) of each row of what is observed, of a turned side the others."""
@@ -166,10 +148,6 @@ class Side:
             return 1.0 - fitted[::-1], np.append(change, True)[::-1].copy()
         return fitted, np.append(True, change)
 
-    def in_order(self, bounds: Floats) -> Floats:
-        """Return bounds of the probability of the event in ascending order of the predictions."""
-        return 1.0 - bounds[::-1] if self.turned else bounds
-
 
 class BandBlocks(Fit):
     """Rows or cells, grouped for lower and for upper bounds, and -log10 of their p-value."""
@@ -177,7 +155,11 @@ class BandBlocks(Fit):
     def __init__(self, units: Units, options: ConfidenceBand) -> None:
         super().__init__(units)
         self.scale, self.steps = 1.0, step_ends(units.mean)
-        self.method, self.digits = options.resolved(int(np.count_nonzero(self.steps)))
+        distinct, method, digits = np.count_nonzero(self.steps), options.method, options.digits
+        if method is None:
+            rounds = distinct > UNROUNDED_PREDICTIONS or digits is not None
+            method = "round" if rounds else "standard"
+        self.method, self.digits = method, (digits or DIGITS) if method == "round" else None
         self.parameters = {"method": self.method}
         lower = upper = self.steps
         if self.method == "round":
@@ -185,8 +167,8 @@ class BandBlocks(Fit):
             self.parameters["digits"] = self.digits
             lower = step_ends(np.ceil(units.most * scale))
             upper = step_ends(np.floor(units.least * scale))
-        self.lower = Side.of(units, lower, turned=False, last=True)
-        self.upper = Side.of(units, upper, turned=True, last=self.method != "round")
+        self.lower = Side(units, lower, turned=False, last=True)
+        self.upper = Side(units, upper, turned=True, last=self.method != "round")
         groups = max(self.lower.x.size, self.upper.x.size)
         if groups > MOST_GROUPS and self.method != "yang-barber":
             remedy = "fewer digits" if self.digits else "method='round'"
@@ -201,33 +183,35 @@ class BandBlocks(Fit):
 
     def log_pvalues(self, observed: Observed) -> Floats:
         """Return log p for each row of what is observed, (B,); beyond 0 where p would exceed 1."""
-        sides = (self._log_pvalues(side, observed) for side in (self.lower, self.upper))
-        return np.minimum(*sides)
-
-    def _log_pvalues(self, side: Side, observed: Observed) -> Floats:
-        if self.method == "yang-barber":
-            fits = (side.isotonic(row) for row in observed)
-            excess = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
-            return np.asarray(side.log_blocks - np.array(excess))
-        found = smallest_tails(side.events(observed), side.sizes, side.along)
-        return np.asarray(side.log_blocks - found)
+        found = []
+        for side in (self.lower, self.upper):
+            if self.method == "yang-barber":
+                fits = (side.isotonic(row) for row in observed)
+                most = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
+                found.append(side.log_blocks - np.array(most))
+            else:
+                tails = smallest_tails(side.events(observed), side.sizes, side.along)
+                found.append(side.log_blocks - tails)
+        return np.minimum(*found)
 
     def limits(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return predictions with both bounds; they hold to the right and to the left."""
-        lower, upper = (self._bounds(side, level) for side in (self.lower, self.upper))
+        ends = []
+        for side in (self.lower, self.upper):
+            constant = side.log_blocks - math.log1p(-level)
+            if self.method == "yang-barber":
+                fitted, starts = side.isotonic(self.units.observed)
+                bounds = hoeffding_lower_bounds(fitted, side.sizes, starts, constant)
+            else:
+                events = side.events(self.units.observed[np.newaxis])[0]
+                bounds = exact_lower_bounds(events, side.sizes, -constant)
+            # Of the probability of the event, in ascending order of the predictions.
+            ends.append(1.0 - bounds[::-1] if side.turned else bounds)
+        lower, upper = ends
         x = np.union1d(self.lower.x, self.upper.x)
         left = np.searchsorted(self.lower.x, x, side="right")
         right = np.searchsorted(self.upper.x, x, side="left")
         return x, np.append(0.0, lower)[left], np.append(upper, 1.0)[right]
-
-    def _bounds(self, side: Side, level: float) -> Floats:
-        """Return the bounds of a side in ascending order of the predictions."""
-        observed, constant = self.units.observed, side.log_blocks - math.log1p(-level)
-        if self.method == "yang-barber":
-            fitted, starts = side.isotonic(observed)
-            return side.in_order(hoeffding_lower_bounds(fitted, side.sizes, starts, constant))
-        events = side.events(observed[np.newaxis])[0]
-        return side.in_order(exact_lower_bounds(events, side.sizes, -constant))
 
 
 def confidence_band(
@@ -427,7 +411,7 @@ def _band(
     x, lower, upper = blocks.limits(level)
     if noncrossing:
         distinct = rows.mean[blocks.steps]
-        every = Side.of(rows, blocks.steps, turned=False, last=True)
+        every = Side(rows, blocks.steps, turned=False, last=True)
         fitted = every.isotonic(rows.observed)[0][np.searchsorted(distinct, x)]
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     log_pvalue = float(blocks.log_pvalues(rows.observed[None])[0])

@@ -19,7 +19,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, njit
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
-from caltest.types import Flags, Floats, Hashes, Ints, Labels
+from caltest.types import Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, score_order
 
@@ -280,11 +280,9 @@ def corp_curve(
     >>> ct.measures.corp_curve([0.2, 0.4, 0.6, 0.8], [1, 0, 1, 1]).probability
     array([0.5, 1. ])
     """
-    return by_member(probs, labels, lens, _curve, corp_curve, rows)
-
-
-def _curve(predictions: Predictions) -> CorpCurve:
-    return _fitted(RowUnits(predictions).ordered(NAME))
+    return by_member(
+        probs, labels, lens, lambda p: _fitted(RowUnits(p).ordered(NAME)), corp_curve, rows
+    )
 
 
 def curve_of_cells(cells: Cells) -> CorpCurve:
@@ -374,13 +372,10 @@ def _band(
 ) -> CorpBand:
     units = RowUnits(predictions).ordered("the band of " + NAME)
     rows, redrawing = _places(units.mean), predictions.redrawing.taken(score_order(predictions))
-    keys = resample_keys(seed, n_resamples)
-
-    def fits(some: Hashes) -> Floats:
-        return np.asarray(fits_at(redrawing.labels(some), units.mass, units.ends, rows))
-
+    keys, given = resample_keys(seed, n_resamples), (units.mass, units.ends, rows)
     batches = [(keys[i : i + BATCH],) for i in range(0, n_resamples, BATCH)]
-    drawn = np.concatenate(list(map_threads(fits, batches, n_jobs)))
+    fits = map_threads(lambda some: fits_at(redrawing.labels(some), *given), batches, n_jobs)
+    drawn = np.concatenate(list(fits))
     lower, upper = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
     return CorpBand(units.mean[rows], lower, upper, level, predictions.n, n_resamples, seed)
 

@@ -162,6 +162,7 @@ class LinePairs(AllPairs):
             self.event, self.weight = event[self.order], self.weight[self.order]
             self._observed = labels[self.order].astype(np.uint8)
         self.lines = [LineKernel(term, self.event) for term in kernel.terms]
+        self._factor = float(sum(line.factor for line in self.lines))
 
     @cached_property
     def order(self) -> Order:
@@ -174,7 +175,8 @@ class LinePairs(AllPairs):
     def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
         total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
         if self.biased:
-            total += self._factor * binary_brier_sums(labels, self.event, self._square_weight)
+            squares = np.square(np.broadcast_to(self.weight, self.event.shape))
+            total += self._factor * binary_brier_sums(labels, self.event, squares)
         return self.finished(total)
 
     def row_sums(self, n_jobs: int | None = None) -> Floats:
@@ -194,24 +196,12 @@ class LinePairs(AllPairs):
     def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
         # Rows with equal scores are in another order than `observed`.
         at, own = clusters[self.order], self.predictions.labels[self.order]
-        d, zero = self.weight * (own - self.event), np.zeros(1)
-
-        def sums(signs: Floats) -> Floats:
-            return line_sums(self.lines, d, zero, np.ascontiguousarray(signs[:, at]))
-
-        return in_parts(sums, at.size)
+        sums = partial(line_sums, self.lines, self.weight * (own - self.event), np.zeros(1))
+        return in_parts(lambda signs: sums(np.ascontiguousarray(signs[:, at])), at.size)
 
     @cached_property
     def _residuals(self) -> Floats:
         return np.asarray(self.weight * (self._observed - self.event))
-
-    @property
-    def _factor(self) -> float:
-        return float(sum(line.factor for line in self.lines))
-
-    @cached_property
-    def _square_weight(self) -> Floats:
-        return np.square(np.broadcast_to(self.weight, self.event.shape))
 
 
 def line_sums(lines: Sequence[LineKernel], scale: Floats, shift: Floats, counts: Counts) -> Floats:
@@ -314,40 +304,39 @@ class TiledPairs(AllPairs):
     def _term_sums(self, term: FittedTerm, labels: Labels, n_jobs: int | None) -> Floats:
         """Return sum_ij h_ij (i != j, or all) of one term for each row of labels."""
         weight = np.broadcast_to(self.weight, self.predictions.n)
-        probs = weight[:, None] * self.predictions.probs
+        weighted = weight[:, None] * self.predictions.probs
         block_sums = _products if self.predictions.m <= FEW_CLASSES else _look_ups
 
         def column_block(j0: int) -> tuple[Floats, Floats]:
-            pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(probs)
+            pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
             add_pairs = block_sums(term.matrix, labels, j0, pairs)
-            for i0, i1, _, j1 in column_tiles(len(probs), j0):
+            for i0, i1, _, j1 in column_tiles(len(weighted), j0):
                 tile = term.below(i0, i1, j0, j1)
-                gram_probs[i0:i1] += tile @ probs[j0:j1]
-                gram_probs[j0:j1] += tile.T @ probs[i0:i1]
+                gram_probs[i0:i1] += tile @ weighted[j0:j1]
+                gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
                 tile *= weight[i0:i1, None] * weight[j0:j1]
                 add_pairs(tile, i0, i1)
             return pairs, gram_probs
 
-        pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(probs)
-        starts = [(j0,) for j0 in range(0, len(probs), COLUMNS)]
+        pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
+        starts = [(j0,) for j0 in range(0, len(weighted), COLUMNS)]
         for some_pairs, some_gram_probs in map_threads(column_block, starts, n_jobs):
             pairs += some_pairs
             gram_probs += some_gram_probs
-        return np.asarray(2.0 * pairs + self._single_sums(term, labels, gram_probs))
-
-    def _single_sums(self, term: FittedTerm, labels: Labels, gram_probs: Floats) -> Floats:
-        """Return what depends on one label at a time: cross terms and, if biased, the diagonal."""
-        probs, weight = self.predictions.probs, self.weight[:, None]
-        table = -2.0 * weight * (gram_probs @ term.matrix)
+        # What depends on one label at a time: cross terms and, if biased, the diagonal.
+        own, probs = self.weight[:, None], self.predictions.probs
+        table = -2.0 * own * (gram_probs @ term.matrix)
         constant = -0.5 * float(np.sum(table * probs))
         if self.biased:
             image = probs @ term.matrix
-            table += np.square(weight) * (np.diag(term.matrix) - 2.0 * image)
-            constant += float(np.sum(np.square(weight) * image * probs))
+            table += np.square(own) * (np.diag(term.matrix) - 2.0 * image)
+            constant += float(np.sum(np.square(own) * image * probs))
         if self.predictions.m > FEW_CLASSES:
-            return np.asarray(label_sums(table, labels) + constant)
-        rows = np.arange(self.predictions.n)
-        return np.array([float(table[rows, row].sum()) + constant for row in labels])
+            singles = label_sums(table, labels) + constant
+        else:
+            rows = np.arange(self.predictions.n)
+            singles = np.array([float(table[rows, row].sum()) + constant for row in labels])
+        return np.asarray(2.0 * pairs + singles)
 
 
 def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:
@@ -376,7 +365,11 @@ def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
 
 def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
     """Return a function that adds the same by look-ups of the pairs with A[y_i, y_j] != 0."""
-    partners = _partners(matrix)
+    # For each class k the classes l with A[k, l] != 0, padded with -1.
+    found = [np.flatnonzero(row) for row in matrix]
+    partners = np.full((len(matrix), max(map(len, found)) + 1), -1)
+    for k, classes in enumerate(found):
+        partners[k, : len(classes)] = classes
     lists: list[tuple[NDArray[np.uint16], SmallInts]] = []
     width = 0
 
@@ -389,15 +382,6 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
         add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
 
     return add
-
-
-def _partners(matrix: Floats) -> Ints:
-    """Return for each class k the classes l with A[k, l] != 0, padded with -1."""
-    found = [np.flatnonzero(row) for row in matrix]
-    out = np.full((len(matrix), max(map(len, found)) + 1), -1)
-    for k, classes in enumerate(found):
-        out[k, : len(classes)] = classes
-    return out
 
 
 class CellPairs(PairMean, BoundCells):

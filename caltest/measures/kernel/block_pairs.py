@@ -34,8 +34,18 @@ class BlockPairs(BoundMeasure):
         self.kernel = kernel
         self.size = size
         self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
-        self.n_blocks = predictions.n // size
-        _check(predictions, size)
+        self.n_blocks, self._pairs_in_block = predictions.n // size, size * (size - 1) // 2
+        if predictions.n < size:
+            raise NotApplicable(
+                f"blocks of {size} need at least {size} observations, and there are "
+                f"{predictions.n}",
+                "take a smaller block_size or estimator='unbiased'",
+            )
+        if predictions.sample_weight is not None:
+            raise NotApplicable(
+                "the linear and block estimators take no sample weights",
+                "use estimator='unbiased' (test='skce')",
+            )
 
     def block_values(self, n_jobs: int | None = None) -> Floats:
         """Return the unbiased estimate of each block."""
@@ -53,10 +63,6 @@ class BlockPairs(BoundMeasure):
         sums = map_threads(partial(self._redrawn_sums, labels), self._chunks(), n_jobs)
         return np.asarray(sum(sums)) / (self.n_blocks * self._pairs_in_block)
 
-    @property
-    def _pairs_in_block(self) -> int:
-        return self.size * (self.size - 1) // 2
-
     def _chunks(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of blocks."""
         at_a_time = max(1, PAIRS_AT_A_TIME // self._pairs_in_block)
@@ -70,21 +76,20 @@ class BlockPairs(BoundMeasure):
 
     def _over_chunks(self, function: Callable[[Floats], Any], n_jobs: int | None) -> list[Any]:
         """Return a function of h of the pairs (blocks, pairs) of some blocks after others."""
-        h = map_threads(lambda *some: function(self._chunk_pairs(*some)), self._chunks(), n_jobs)
-        return list(h)
 
-    def _chunk_pairs(self, first: int, last: int) -> Floats:
-        """Return h of the pairs of some blocks, (blocks, pairs)."""
-        left, right = self._pairs(first, last)
-        rows = slice(first * self.size, last * self.size)
-        delta = -self.predictions.probs[rows]
-        delta[np.arange(len(delta)), self.predictions.labels[rows]] += 1.0
-        total = np.zeros(left.size)
-        for term in self.kernel.terms:
-            z = term.project(delta)
-            products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
-            total += term.pairs(left, right) * products
-        return total.reshape(last - first, -1)
+        def chunk(first: int, last: int) -> Any:
+            left, right = self._pairs(first, last)
+            rows = slice(first * self.size, last * self.size)
+            delta = -self.predictions.probs[rows]
+            delta[np.arange(len(delta)), self.predictions.labels[rows]] += 1.0
+            total = np.zeros(left.size)
+            for term in self.kernel.terms:
+                z = term.project(delta)
+                products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
+                total += term.pairs(left, right) * products
+            return function(total.reshape(last - first, -1))
+
+        return list(map_threads(chunk, self._chunks(), n_jobs))
 
     def _redrawn_sums(self, labels: Labels, first: int, last: int) -> Floats:
         """Return the sum of h over the pairs of some blocks, for each row of labels.
@@ -105,16 +110,3 @@ class BlockPairs(BoundMeasure):
             np.subtract.at(table, right, kappa[:, None] * image[left])
             constant += float(kappa @ np.einsum("pk,pk->p", probs[left], image[right]))
         return np.asarray(total + label_sums(table, inside) + constant)
-
-
-def _check(predictions: Predictions, size: int) -> None:
-    if predictions.n < size:
-        raise NotApplicable(
-            f"blocks of {size} need at least {size} observations, and there are {predictions.n}",
-            "take a smaller block_size or estimator='unbiased'",
-        )
-    if predictions.sample_weight is not None:
-        raise NotApplicable(
-            "the linear and block estimators take no sample weights",
-            "use estimator='unbiased' (test='skce')",
-        )

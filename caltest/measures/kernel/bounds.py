@@ -18,7 +18,7 @@ from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
 from caltest.numerics.tails import normal_isf, student_isf
 from caltest.predictions import Predictions
-from caltest.types import Floats, Order
+from caltest.types import Floats
 
 PAIRS = {"u-statistic": "normal limit of the U-statistic"}
 BLOCKS = {"block": "normal limit of the mean over blocks"}
@@ -129,20 +129,21 @@ def pair_bounds(
     high = max(estimate, 0.0) + reach + reach * reach / (4.0 * max(estimate, reach / 2.0))
     root = math.sqrt(max(estimate, 0.0))
     added = ((math.sqrt(z * z - 4.0 * math.log(a)) - z) / 2.0) ** 2
-    rest = math.sqrt(largest_error(predictions, kernel)) - root
+    matrix = sum(term.matrix for term in kernel.terms)
+    image = predictions.probs @ matrix
+    own = np.einsum("ik,ik->i", image, predictions.probs)
+    # The largest h_ii = delta_i' k(p_i, p_i) delta_i over the rows and their labels.
+    largest = float((np.diagonal(matrix) - 2.0 * image + own[:, None]).max())
+    rest = math.sqrt(largest) - root
     weight = predictions.sample_weight
-    size = predictions.n if weight is None else effective_number(weight)
+    size = float(predictions.n)
+    if weight is not None:
+        size = float(weight.sum() ** 2 / np.square(weight).sum())
     shift = max(added * rest / (size + added), 0.0)
     spread = math.hypot(math.sqrt(high) - root, z * shift / math.sqrt(added))
     notes = (*kernel.notes, BIASED) if is_biased else kernel.notes
     notes = notes if low > 0 else (*notes, ZERO)
     return Ends(low, (root + shift + spread) ** 2, estimate, LAW, notes)
-
-
-def root_bounds(bounds: Ends) -> Ends:
-    """Return the interval of the root of an error."""
-    low, high, estimate = bounds.low, bounds.high, max(bounds.estimate, 0.0)
-    return replace(bounds, low=math.sqrt(low), high=math.sqrt(high), estimate=math.sqrt(estimate))
 
 
 def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | None) -> Ends:
@@ -162,7 +163,8 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
     # (sum d^2)^2 / sum d^4, the number of blocks that the standard error rests on.
-    few = effective_number(np.square(values - estimate)) < MANY_BLOCKS
+    squares = np.square(values - estimate)
+    few = bool(squares.sum() ** 2 / np.square(squares).sum() < MANY_BLOCKS)
     if few and bound.predictions.n <= PAIRS_UP_TO:
         rows, kernel = bound.predictions, bound.kernel
         found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level, n_jobs=n_jobs)
@@ -175,53 +177,36 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     )
 
 
-def effective_number(weight: Floats) -> float:
-    """Return (sum w)^2 / sum w^2."""
-    return float(weight.sum() ** 2 / np.square(weight).sum())
-
-
-def largest_error(predictions: Predictions, kernel: FittedKernel) -> float:
-    """Return the largest h_ii = delta_i' k(p_i, p_i) delta_i over the rows and their labels."""
-    matrix = sum(term.matrix for term in kernel.terms)
-    image = predictions.probs @ matrix
-    own = np.einsum("ik,ik->i", image, predictions.probs)
-    return float((np.diagonal(matrix) - 2.0 * image + own[:, None]).max())
-
-
-def biased_outcome(
-    symbol: str, bound: BoundMeasure, kernel: MatrixKernel, value: float, squared: float
+def concentration_outcome(
+    symbol: str,
+    bound: BoundMeasure,
+    kernel: MatrixKernel,
+    value: float,
+    *,
+    squared: float = 0.0,
+    size: int | None = None,
 ) -> Outcome:
-    """Bound the p-value of the biased SKCE, `squared`; `value` is that, or its root."""
+    """Bound the p-value of a mean of unbiased estimates over blocks of `size` rows.
+
+    Without a size, that of the biased SKCE, `squared`; `value` is that, or its root.
+    """
     n, m = bound.predictions.n, bound.predictions.m
-    b = _largest(kernel, m)
-    if not kernel.is_psd(m):
-        raise NotApplicable(
-            "the inequality for the biased estimator needs a positive semi-definite kernel, which "
-            f"{kernel} need not be for m = {m}",
-            "use null='exact'",
-        )
-    return _outcome(symbol, bound, value, max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2, b)
-
-
-def unbiased_outcome(
-    symbol: str, bound: BoundMeasure, kernel: MatrixKernel, value: float, size: int
-) -> Outcome:
-    """Bound the p-value of the mean of unbiased estimates over blocks of `size` rows."""
-    b = _largest(kernel, bound.predictions.m)
-    pairs = (bound.predictions.n // size) * (size // 2)  # without a common row
-    return _outcome(symbol, bound, value, pairs * max(value, 0.0) ** 2 / b**2, b)
-
-
-def _largest(kernel: MatrixKernel, m: int) -> float:
     b = error_bound(kernel, m)
     if b == 0:
         raise NotApplicable(
             "the kernel is zero, so that the inequality is empty", "use another kernel"
         )
-    return b
-
-
-def _outcome(symbol: str, bound: BoundMeasure, value: float, square: float, b: float) -> Outcome:
+    if size is not None:
+        pairs = (n // size) * (size // 2)  # without a common row
+        square = pairs * max(value, 0.0) ** 2 / b**2
+    elif kernel.is_psd(m):
+        square = max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2
+    else:
+        raise NotApplicable(
+            "the inequality for the biased estimator needs a positive semi-definite kernel, which "
+            f"{kernel} need not be for m = {m}",
+            "use null='exact'",
+        )
     return Outcome(
         statistic_name=symbol,
         statistic=value,
@@ -248,27 +233,17 @@ def cases_of_regions(
     `share`, :math:`\sqrt{\tau / B}`, over :math:`\sqrt{\bar\kappa_R}`. Regions are all rows, and
     halves, quarters, ... of the rows with the smallest or the largest probability of the label.
     """
+    sizes = [float(np.abs(term.matrix).max()) for term in kernel.terms]
     for probs, hits in designated_labels(predictions, share * predictions.n):
         order = np.lexsort((predictions.probs[:, 0], probs))
-        for rows in _regions(order):
-            excess = share * predictions.n / math.sqrt(mean_kernel(kernel, rows))
+        halves = [-(-order.size // 2**k) for k in range(1, HALVINGS + 1)]
+        for rows in (order, *(part for half in halves for part in (order[:half], order[-half:]))):
+            # The mean of the kernel, scaled to 1 at distance 0, over pairs of rows.
+            some = rows[np.linspace(0, rows.size - 1, min(rows.size, SAMPLE)).round().astype(int)]
+            left, right = np.triu_indices(some.size, 1)
+            off = np.zeros(left.size)
+            for term, size in zip(kernel.terms, sizes, strict=True):
+                off += size / sum(sizes) * term.pairs(some[left], some[right])
+            near = float((some.size + 2.0 * off.sum()) / some.size**2)
+            excess = share * predictions.n / math.sqrt(near)
             yield from both_sides(probs[rows], hits[rows], excess)
-
-
-def _regions(order: Order) -> Iterator[Order]:
-    yield order
-    for k in range(1, HALVINGS + 1):
-        size = -(-order.size // 2**k)
-        yield order[:size]
-        yield order[-size:]
-
-
-def mean_kernel(kernel: FittedKernel, rows: Order) -> float:
-    """Return the mean of the kernel, scaled to 1 at distance 0, over pairs of rows."""
-    some = rows[np.linspace(0, rows.size - 1, min(rows.size, SAMPLE)).round().astype(int)]
-    left, right = np.triu_indices(some.size, 1)
-    sizes = [float(np.abs(term.matrix).max()) for term in kernel.terms]
-    off = np.zeros(left.size)
-    for term, size in zip(kernel.terms, sizes, strict=True):
-        off += size / sum(sizes) * term.pairs(some[left], some[right])
-    return float((some.size + 2.0 * off.sum()) / some.size**2)

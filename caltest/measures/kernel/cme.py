@@ -327,10 +327,7 @@ class UCME(EmbeddingMeasure):
             drawn = times_drawn(rows, predictions.n) * weight
             return np.asarray(drawn @ gap / drawn.sum())
 
-        def norm(gaps: Floats) -> float:
-            return float(np.sqrt(np.square(gaps).mean()))
-
-        return Gaps(predictions.n, vector, norm, power=2)
+        return Gaps(predictions.n, vector, lambda g: float(np.sqrt(np.square(g).mean())), power=2)
 
     def residual_statistics(
         self, predictions: Predictions, n_jobs: int | None = None

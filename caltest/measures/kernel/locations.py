@@ -62,8 +62,9 @@ def locations_of_cells(locations: Choice, cells: Cells) -> Locations:
     size = min(locations or default_size(cells.rows, 2), cells.rows)
     every = np.column_stack([1.0 - cells.mean, cells.mean])
     order = np.argsort(every @ rng.random(2), kind="stable")
+    ranks = (np.arange(size) * cells.rows + cells.rows // 2) // size
     upto = np.cumsum(cells.n[order])
-    probs = every[order[np.searchsorted(upto, _ranks(size, cells.rows), side="right")]]
+    probs = every[order[np.searchsorted(upto, ranks, side="right")]]
     return _with_classes(probs, rng)
 
 
@@ -82,12 +83,8 @@ def sampled_locations(predictions: Predictions, size: int) -> Locations:
     n, m = predictions.probs.shape
     size = min(size, n)
     place = predictions.probs @ rng.random(m)
-    ranks = _ranks(size, n)
+    ranks = (np.arange(size) * n + n // 2) // size
     return _with_classes(predictions.probs[np.argpartition(place, ranks)[ranks]], rng)
-
-
-def _ranks(size: int, n: int) -> Codes:
-    return (np.arange(size) * n + n // 2) // size
 
 
 def _with_classes(probs: Floats, rng: np.random.Generator) -> Locations:
@@ -108,23 +105,29 @@ class AtLocations(BoundMeasure):
         self, predictions: Predictions, kernel: FittedKernel, locations: Locations
     ) -> None:
         super().__init__(predictions)
-        self.locations = locations
+        self.locations, self.size = locations, len(locations.labels)
         self.kernel = kernel
         self.notes, self.degenerate = kernel.notes, kernel.degenerate
         self.parameters = {"test locations": locations.origin, **kernel.parameters}
         gain = np.stack([term.matrix[:, locations.labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
         self._step = max(1, BUDGET // gain[:, 0].size)
-        self._kept = list(self._parts()) if self._step >= predictions.n else None
-
-    @property
-    def size(self) -> int:
-        """Number of test locations."""
-        return len(self.locations.labels)
+        self._kept: list[Part] = []
+        if self._step >= predictions.n:
+            self._kept = list(self.parts())
 
     def parts(self) -> Iterator[Part]:
         """Yield some rows, their kernel values (terms, rows, J) and their expected z (rows, J)."""
-        return self._parts() if self._kept is None else iter(self._kept)
+        if self._kept:
+            yield from self._kept
+            return
+        n = self.predictions.n
+        for first in range(0, n, self._step):
+            rows = slice(first, min(first + self._step, n))
+            kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
+            probs = self.predictions.probs[rows]
+            expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))
+            yield rows, kappa, np.asarray(expected)
 
     def deviations(self) -> Floats:
         """Return what each row deviates by at the test locations, (n, J)."""
@@ -133,15 +136,6 @@ class AtLocations(BoundMeasure):
             gains = self.gain[:, self.predictions.labels[rows]]
             out[rows] = (kappa * gains).sum(axis=0) - expected
         return out
-
-    def _parts(self) -> Iterator[Part]:
-        n = self.predictions.n
-        for first in range(0, n, self._step):
-            rows = slice(first, min(first + self._step, n))
-            kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
-            probs = self.predictions.probs[rows]
-            expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))
-            yield rows, kappa, np.asarray(expected)
 
 
 @njit()

@@ -26,13 +26,11 @@ from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
 from caltest.measures.kernel.bounds import (
     BLOCKS,
     PAIRS,
-    biased_outcome,
     block_bounds,
     cases_of_regions,
+    concentration_outcome,
     jackknife_of_sums,
     pair_bounds,
-    root_bounds,
-    unbiased_outcome,
 )
 from caltest.measures.outcome import Ends, Outcome
 from caltest.measures.residual_sums import ResidualStatistic
@@ -99,13 +97,9 @@ class KernelMeasure(Measure):
         """Return the settings that the print shows."""
         return kernel.parameters
 
-    def fitted(self, predictions: Predictions, n_jobs: int | None = None) -> FittedKernel:
-        """Fit the kernel to predictions."""
-        return FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
-
     def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
         """Bind the mean over all pairs."""
-        kernel = self.fitted(predictions, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         bound = all_pairs(predictions, kernel, biased=self.is_biased)
         bound.rooted, bound.parameters = self.rooted, self.parameters(kernel)
         return bound
@@ -128,16 +122,21 @@ class KernelMeasure(Measure):
         self, predictions: Predictions, *, level: float, n_jobs: int | None = None
     ) -> Ends:
         """Bound the SKCE by the normal limit of all pairs, and its root by the roots of these."""
-        bounds = partial(pair_bounds, predictions, self.fitted(predictions, n_jobs), self.symbol)
-        ends = bounds(is_biased=self.is_biased, level=level, n_jobs=n_jobs)
-        return root_bounds(ends) if self.rooted else ends
+        kernel, how = FittedKernel.of(self.matrix_kernel, predictions, n_jobs), self.is_biased
+        bounds = partial(pair_bounds, level=level, n_jobs=n_jobs)
+        ends = bounds(predictions, kernel, self.symbol, is_biased=how)
+        if not self.rooted:
+            return ends
+        low, high, estimate = map(math.sqrt, (ends.low, ends.high, max(ends.estimate, 0.0)))
+        return replace(ends, low=low, high=high, estimate=estimate)
 
     def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the upper bound of the p-value that holds for every model."""
         bound = self.bind(predictions, n_jobs)
         value = bound.value(n_jobs)
         squared = value**2 if self.rooted else max(value, 0.0)
-        return biased_outcome(self.symbol, bound, self.matrix_kernel, value, squared)
+        given = self.symbol, bound, self.matrix_kernel, value
+        return concentration_outcome(*given, squared=squared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,32 +213,9 @@ class SKCE(ToleranceTest, KernelMeasure):
         return Measure.bind_cells(self, cells) if self.has_blocks else super().bind_cells(cells)
 
     def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
-        """Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
+        r"""Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
 
-        That of the unbiased estimator is a Pearson curve.
-        """
-        if self.is_biased:
-            return super().limit(predictions, n_jobs)
-        if not self.has_blocks:
-            return self._pearson_limit(predictions, n_jobs)
-        bound = self._bind_blocks(predictions, n_jobs)
-        values = _varying(bound.block_values(n_jobs), "the normal limit")
-        estimate = float(values.mean())
-        z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
-        few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
-        return Outcome(
-            statistic_name="z",
-            statistic=z,
-            pvalue=normal_sf(z),
-            estimate=estimate,
-            alternative="greater",
-            null_text=f"normal limit of the mean over {values.size} blocks",
-            parameters=bound.parameters,
-            notes=(*bound.notes, *few),
-        )
-
-    def _pearson_limit(self, predictions: Predictions, n_jobs: int | None) -> Outcome:
-        r"""Return Pearson's curve of the mean over all pairs, by its first three moments under H0.
+        That of the mean over all pairs is Pearson's curve, by its first three moments under H0,
 
         .. math:: E T^2 = \frac{2}{n (n - 1)} E h_{12}^2, \quad E T^3 =
             \frac{8 (n - 2) E h_{12} h_{23} h_{31} + 4 E h_{12}^3}{n^2 (n - 1)^2},
@@ -252,25 +228,40 @@ class SKCE(ToleranceTest, KernelMeasure):
         Widmann et al. (2019), section 5.2 and theorem G.2; Gretton et al. (2012), A kernel
         two-sample test, JMLR 13, section 5.
         """
-        pairs = self.bind_all_pairs(predictions, n_jobs)
-        n = predictions.n
-        estimate = pairs.value(n_jobs)
-        variance = 2.0 * pairs.row_moments(n_jobs)[1] / (n * (n - 1))
-        if not variance > 0:
-            raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
-        triples, cubes = pairs.third_moments()
-        third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
-        z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
+        if self.is_biased:
+            return super().limit(predictions, n_jobs)
+        bound: BoundMeasure
+        degenerate: tuple[str, ...] = ()
+        if self.has_blocks:
+            bound = blocks = self._bind_blocks(predictions, n_jobs)
+            values = _varying(blocks.block_values(n_jobs), "the normal limit")
+            estimate = float(values.mean())
+            z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
+            pvalue, text = normal_sf(z), f"normal limit of the mean over {values.size} blocks"
+            few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
+        else:
+            bound = pairs = self.bind_all_pairs(predictions, n_jobs)
+            n, degenerate = predictions.n, pairs.degenerate
+            estimate = pairs.value(n_jobs)
+            variance = 2.0 * pairs.row_moments(n_jobs)[1] / (n * (n - 1))
+            if not variance > 0:
+                raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
+            triples, cubes = pairs.third_moments()
+            third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
+            z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
+            pvalue = max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL)
+            text = f"Pearson curve of variance 1 and skewness {skewness:.3g}"
+            few = (FEW_ROWS_NOTE,) if n < FEW_ROWS else ()
         return Outcome(
             statistic_name="z",
             statistic=z,
-            pvalue=max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL),
+            pvalue=pvalue,
             estimate=estimate,
             alternative="greater",
-            null_text=f"Pearson curve of variance 1 and skewness {skewness:.3g}",
-            parameters=pairs.parameters,
-            notes=(*pairs.notes, *((FEW_ROWS_NOTE,) if n < FEW_ROWS else ())),
-            degenerate=pairs.degenerate,
+            null_text=text,
+            parameters=bound.parameters,
+            notes=(*bound.notes, *few),
+            degenerate=degenerate,
         )
 
     def residual_statistics(
@@ -292,40 +283,18 @@ class SKCE(ToleranceTest, KernelMeasure):
 
         The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
         """
-        if self.estimator != "unbiased":
-            return self._block_tolerance(predictions, tolerance, n_jobs)
-        pairs = self.bind_all_pairs(predictions, n_jobs)
-        n = predictions.n
-        sums, squares = pairs.row_moments(n_jobs)
-        estimate, error = jackknife_of_sums(sums)
-        deviation = Deviation(
-            value=estimate,
-            variance=error**2,
-            degenerate=2.0 * squares / (n * (n - 1)),
-            largest=4.0 * math.sqrt(squares) / n,
-        )
-        return deviation_limit(
-            pairs, deviation, tolerance, squared=tolerance.value, estimate=estimate
-        )
-
-    def boundary_tail(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> float:
-        """Return the tail of numbers of labels where as few as possible cause the error.
-
-        See `caltest.measures.kernel.bounds`.
-        """
-        bound = error_bound(self.matrix_kernel, predictions.m)
-        share = math.sqrt(tolerance.value / bound) if bound else math.inf
-        if share > 1:
-            return 0.0
-        kernel = self.fitted(predictions, n_jobs)
-        tail = largest_tail(cases_of_regions(predictions, kernel, share))
-        return max(tail, unseen_chance(share, predictions.n))
-
-    def _block_tolerance(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None
-    ) -> Outcome:
+        if self.estimator == "unbiased":
+            every, n = self.bind_all_pairs(predictions, n_jobs), predictions.n
+            sums, squares = every.row_moments(n_jobs)
+            estimate, error = jackknife_of_sums(sums)
+            deviation = Deviation(
+                value=estimate,
+                variance=error**2,
+                degenerate=2.0 * squares / (n * (n - 1)),
+                largest=4.0 * math.sqrt(squares) / n,
+            )
+            at = tolerance.value
+            return deviation_limit(every, deviation, tolerance, squared=at, estimate=estimate)
         bound = self._bind_blocks(predictions, n_jobs)
         values = _varying(bound.block_values(n_jobs), "Student's limit")
         squares, pairs = bound.second_moment(n_jobs), self.size * (self.size - 1) / 2
@@ -349,6 +318,21 @@ class SKCE(ToleranceTest, KernelMeasure):
             degenerate=bound.degenerate,
         )
 
+    def boundary_tail(
+        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+    ) -> float:
+        """Return the tail of numbers of labels where as few as possible cause the error.
+
+        See `caltest.measures.kernel.bounds`.
+        """
+        bound = error_bound(self.matrix_kernel, predictions.m)
+        share = math.sqrt(tolerance.value / bound) if bound else math.inf
+        if share > 1:
+            return 0.0
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        tail = largest_tail(cases_of_regions(predictions, kernel, share))
+        return max(tail, unseen_chance(share, predictions.n))
+
     def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
         """Return the upper bound of the p-value that holds for every model."""
         if self.is_biased:
@@ -356,7 +340,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         bound = self.bind(predictions, n_jobs)
         value = bound.value(n_jobs)
         size = predictions.n if self.estimator == "unbiased" else self.size
-        return unbiased_outcome(self.symbol, bound, self.matrix_kernel, value, size)
+        return concentration_outcome(self.symbol, bound, self.matrix_kernel, value, size=size)
 
     def degenerate_ustatistic(
         self, predictions: Predictions, n_jobs: int | None = None
@@ -385,7 +369,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         return block_bounds(bound, self.symbol, level=level, n_jobs=n_jobs)
 
     def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
-        kernel = self.fitted(predictions, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
         bound = BlockPairs(predictions, kernel, size=self.size)
         variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
         bound.parameters = {"estimator": variant, **kernel.parameters}

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from caltest import checks
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
 from caltest.kernels.line import LineKernel, is_line_term
+from caltest.measures.fits import ReadOnly
 from caltest.measures.residual_sums import residuals
 from caltest.numerics.loops import map_threads
 from caltest.numerics.tails import path_length_of_products, tube_quantile
@@ -48,15 +48,54 @@ class Embedding:
 
     def at(self, points: Floats) -> Floats:
         """Return g at points of the simplex, (q, m) to (q, m)."""
-        sums = self._line_sums(points[:, 1]) if self._on_line else self._cross_sums(points)
-        return np.asarray(sums / self.weight.sum())
+        total, rows = self.weight.sum(), self.predictions.n
+        if self._on_line:
+            # The points are merged with the rows, at weight 0, for the sums of all on the line.
+            merged = np.concatenate([self.predictions.probs[:, 1], points[:, 1]])
+            d = np.concatenate([self.weighted[:, 1], np.zeros(len(points))])
+            order = np.argsort(merged)
+            place = np.empty_like(order)
+            place[order] = np.arange(order.size)
+            out = np.zeros((len(points), 2))
+            for term in self.kernel.terms:
+                sums = LineKernel(term, merged[order]).other_sums(d[order])[place[rows:]]
+                out += sums[:, None] * (term.matrix @ np.array([-1.0, 1.0]))
+            return np.asarray(out / total)
+
+        def block(first: int) -> Floats:
+            some = np.ascontiguousarray(points[first : first + POINTS])
+            out = np.zeros_like(some)
+            for start in range(0, rows, ROWS):
+                part = slice(start, start + ROWS)
+                for term in self.kernel.terms:
+                    out += term.cross(some, part).T @ self.weighted[part] @ term.matrix
+            return out
+
+        starts = [(first,) for first in range(0, len(points), POINTS)]
+        return np.asarray(np.concatenate(list(map_threads(block, starts, self.n_jobs))) / total)
 
     @cached_property
     def at_rows(self) -> Floats:
         """The values of g at the predictions, (n, m)."""
         if self._on_line:
             return self.at(self.predictions.probs)
-        return np.asarray(self._tile_sums() / self.weight.sum())
+        n, out = self.predictions.n, np.zeros_like(self.weighted)
+        starts = [(j0,) for j0 in range(0, n, COLUMNS)]
+        for term in self.kernel.terms:
+            image = self.weighted @ term.matrix
+            out += image  # kappa(s, s) = 1
+
+            def block(j0: int, term: FittedTerm = term, image: Floats = image) -> Floats:
+                sums = np.zeros_like(image[j0:])  # of the pairs j < i, for the rows from j0
+                for i0, i1, _, j1 in column_tiles(n, j0):
+                    tile = term.below(i0, i1, j0, j1)
+                    sums[i0 - j0 : i1 - j0] += tile @ image[j0:j1]
+                    sums[: j1 - j0] += tile.T @ image[i0:i1]
+                return sums
+
+            for some in map_threads(block, starts, self.n_jobs):
+                out[n - len(some) :] += some
+        return np.asarray(out / self.weight.sum())
 
     @cached_property
     def length(self) -> float:
@@ -72,61 +111,9 @@ class Embedding:
         others = self.at_rows * total - own
         return np.asarray(self.weighted * others / (total**2 - squares))
 
-    def _line_sums(self, event: Floats) -> Floats:
-        """Merge the points with the rows, at weight 0, and take the sums of all on the line."""
-        rows = self.predictions.n
-        merged = np.concatenate([self.predictions.probs[:, 1], event])
-        d = np.concatenate([self.weighted[:, 1], np.zeros(event.size)])
-        order = np.argsort(merged)
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        out = np.zeros((event.size, 2))
-        for term in self.kernel.terms:
-            sums = LineKernel(term, merged[order]).other_sums(d[order])[place[rows:]]
-            out += sums[:, None] * (term.matrix @ np.array([-1.0, 1.0]))
-        return out
-
-    def _cross_sums(self, points: Floats) -> Floats:
-        def block(first: int) -> Floats:
-            some = np.ascontiguousarray(points[first : first + POINTS])
-            out = np.zeros_like(some)
-            for start in range(0, self.predictions.n, ROWS):
-                rows = slice(start, start + ROWS)
-                for term in self.kernel.terms:
-                    out += term.cross(some, rows).T @ self.weighted[rows] @ term.matrix
-            return out
-
-        starts = [(first,) for first in range(0, len(points), POINTS)]
-        return np.concatenate(list(map_threads(block, starts, self.n_jobs)))
-
-    def _tile_sums(self) -> Floats:
-        """Return the sums at the rows, each pair of rows once."""
-        n, out = self.predictions.n, np.zeros_like(self.weighted)
-        starts = [(j0,) for j0 in range(0, n, COLUMNS)]
-        for term in self.kernel.terms:
-            image = self.weighted @ term.matrix
-            out += image  # kappa(s, s) = 1
-
-            def block(j0: int, term: FittedTerm = term, image: Floats = image) -> Floats:
-                return _block_sums(term, image, j0)
-
-            for some in map_threads(block, starts, self.n_jobs):
-                out[n - len(some) :] += some
-        return out
-
-
-def _block_sums(term: FittedTerm, image: Floats, j0: int) -> Floats:
-    """Return the sums over the pairs j < i of a block of columns, for the rows from j0."""
-    out = np.zeros_like(image[j0:])
-    for i0, i1, _, j1 in column_tiles(len(image), j0):
-        tile = term.below(i0, i1, j0, j1)
-        out[i0 - j0 : i1 - j0] += tile @ image[j0:j1]
-        out[: j1 - j0] += tile.T @ image[i0:i1]
-    return out
-
 
 @dataclass(frozen=True, eq=False)
-class GapCurve:
+class GapCurve(ReadOnly):
     """The mean of the observed less the predicted probability near each prediction.
 
     Attributes
@@ -145,10 +132,6 @@ class GapCurve:
     gap: Floats = field(repr=False)
     limit: Floats = field(repr=False)
     level: float
-
-    def __post_init__(self) -> None:
-        for name in ("x", "gap", "limit"):
-            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def gap_curve(embedding: Embedding, points: int, level: float) -> GapCurve:

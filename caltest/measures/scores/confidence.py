@@ -578,11 +578,11 @@ class Sharpness(Measure):
         value = 4.0 * (m / (m - 1)) ** 2 * variance
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
         sums = ConfidenceSums(units)
-
-        def constant(sums: Floats) -> Floats:
-            return np.full((len(sums), 1), value)
-
-        return RowStatistic(Statistic(units=units, sums=sums, value=constant, degenerate=few))
+        return RowStatistic(
+            Statistic(
+                units=units, sums=sums, value=lambda s: np.full((len(s), 1), value), degenerate=few
+            )
+        )
 
 
 def sharpness(

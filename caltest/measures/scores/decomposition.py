@@ -19,7 +19,7 @@ from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells as RowCells
-from caltest.types import AnyArray, Events, Floats, Ints
+from caltest.types import AnyArray, Ints
 from caltest.units.units import check_one_dimension, row_weights, sorted_columns
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
@@ -171,8 +171,18 @@ def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
         value = float(weight @ np.square(labels - event)) / total
         uncertainty = base * (1.0 - base)
     else:
-        value = _log_loss(event, labels, weight)
+        observed, value = np.where(labels, event, 1.0 - event), math.inf
         uncertainty = binary_entropy(base)
+        impossible = np.count_nonzero(observed == 0)
+        if impossible:
+            warnings.warn(
+                "the log loss is infinite, and so is its miscalibration: the observed class has "
+                f"probability 0 in {impossible} rows",
+                DegenerateDataWarning,
+                stacklevel=3,
+            )
+        else:
+            value = float(weight @ -np.log(observed) / weight.sum())
     return _parts(value, recalibrated, uncertainty)
 
 
@@ -202,37 +212,20 @@ def parts_of_cells(cells: RowCells, score: str = "brier") -> ScoreDecomposition:
     return _parts(value, fitted, rate * (1.0 - rate))
 
 
-def _log_loss(event: Floats, labels: Events, weight: Floats) -> float:
-    observed = np.where(labels, event, 1.0 - event)
-    impossible = np.count_nonzero(observed == 0)
-    if not impossible:
-        return float(weight @ -np.log(observed) / weight.sum())
-    warnings.warn(
-        "the log loss is infinite, and so is its miscalibration: the observed class has "
-        f"probability 0 in {impossible} rows",
-        DegenerateDataWarning,
-        stacklevel=4,
-    )
-    return math.inf
-
-
 def _bins(predictions: Predictions, method: str, binning: str, bins: int) -> Cells:
     """Number the distinct predictions, the bins along P(class 1), or the groups."""
+    values: AnyArray | None = predictions.groups
     if method == "grades":
-        return _distinct(predictions.probs[:, 1])
-    if binning == "uniform":
+        values = predictions.probs[:, 1]
+    elif binning == "uniform":
         return uniform_cells(predictions, bins)
-    if binning == "quantile":
+    elif binning == "quantile":
         return quantile_cells(predictions, bins)
-    if predictions.groups is None:
+    if values is None:
         raise NotApplicable(
             "binning='groups' takes the groups of the Predictions, and there are none",
             "use Predictions(..., groups=), or method='grades' for the distinct predictions",
         )
-    return _distinct(predictions.groups)
-
-
-def _distinct(values: AnyArray) -> Cells:
     found, number = np.unique(values, return_inverse=True)
     return number, found.size
 

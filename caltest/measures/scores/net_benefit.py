@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -10,8 +11,9 @@ import scipy
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.lenses import Lens, resolve_lens
-from caltest.predictions import MeasuredOptions, Predictions, as_measured
+from caltest.lenses import Lens
+from caltest.measures.fits import ReadOnly, by_member
+from caltest.predictions import MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension, row_weights
 
@@ -21,7 +23,7 @@ THRESHOLDS = tuple(k / 100 for k in range(1, 100))
 
 
 @dataclass(frozen=True, eq=False)
-class NetBenefit:
+class NetBenefit(ReadOnly):
     """Net benefits at threshold probabilities, beside those of treating all; of none it is 0.
 
     Attributes
@@ -51,10 +53,6 @@ class NetBenefit:
     treat_all: Floats
     level: float
     n: int
-
-    def __post_init__(self) -> None:
-        for name in ("threshold", "model", "low", "high", "treat_all"):
-            object.__setattr__(self, name, checks.read_only(getattr(self, name)))
 
 
 def net_benefit(
@@ -124,10 +122,8 @@ def net_benefit(
     if at.size == 0 or not ((at >= 0) & (at < 1)).all():
         rule = "thresholds must hold probabilities of at least 0 and less than 1"
         raise invalid(rule, shown(thresholds), "pass thresholds=[0.1, 0.2]")
-    predictions = as_measured(probs, labels, net_benefit, **rows)
-    resolved = resolve_lens(lens)
-    found = [_net_benefit(part(predictions), at, level) for part in resolved.members(predictions)]
-    return found if resolved.is_family else found[0]
+    found = partial(_net_benefit, at=at, level=level)
+    return by_member(probs, labels, lens, found, net_benefit, rows)
 
 
 def _net_benefit(predictions: Predictions, at: Floats, level: float) -> NetBenefit:

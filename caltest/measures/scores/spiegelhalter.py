@@ -47,10 +47,16 @@ class SpiegelhalterZ(LabelScore):
             terms=lambda units: np.zeros(len(units.cells)),
             fused=binary_deviation_sums,
         )
-        sd = unit = _standard_deviation(sums)
         heaviest = np.array([units.heaviest])
+        # The standard deviation of the sum of the deviations of each group, (G,).
         if isinstance(units, CellUnits):
+            sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
             unit = units.positive(sd, CONSTANT, "use test='brier'")
+        elif units.mean.ndim == 1:
+            sd = unit = np.sqrt([binary_deviation_variance(units.mean, units.scale)])
+        else:
+            rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
+            sd = unit = np.sqrt([np.square(units.scale) @ rows])
 
         def z(deviation: Floats) -> Floats:
             if unit.all():
@@ -96,17 +102,6 @@ def deviations(probs: Floats) -> Floats:
     table = np.empty_like(probs)
     deviation_table(probs, table)
     return table
-
-
-def _standard_deviation(sums: ScoreSums) -> Floats:
-    """Return that of the sum of the deviations of each group, (G,)."""
-    units = sums.units
-    if isinstance(units, CellUnits):
-        return np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
-    if units.mean.ndim == 1:
-        return np.sqrt([binary_deviation_variance(units.mean, units.scale)])
-    rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
-    return np.sqrt([np.square(units.scale) @ rows])
 
 
 def _error(sums: ScoreSums, sd: Floats) -> float:

@@ -17,7 +17,7 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
 from caltest.predictions import MeasuredOptions, Predictions
-from caltest.types import Floats, Ints
+from caltest.types import Floats
 from caltest.units import CellUnits, Statistic, Units
 from caltest.units.units import Observed
 
@@ -92,7 +92,11 @@ class Loess(Fit):
             self._weights = lowess.row_weights(self._x, size, knots, radii, edges)
         else:
             self._frames = lowess.cell_frames(self._x, self._cells)
-            self._weights = self._moment_weights(knots, radii, edges)
+            counts = self._moments(np.ascontiguousarray(units.size)[None])
+            counts = counts.reshape(-1, lowess.DEGREES)
+            least = lowess.LEAST_SPREAD * float(np.ptp(self._x))
+            parts = (knots, radii, edges, self._cells, *self._frames, counts, least)
+            self._weights = np.asarray(lowess.moment_weights(*parts))
 
     def values(self, observed: Observed) -> Floats:
         return self.functional(self, self.fits(observed) - self.knots)
@@ -116,7 +120,17 @@ class Loess(Fit):
 
     def quantile(self, deviations: Floats, *, share: float) -> Floats:
         """Return a quantile of type 7 over rows of the absolute errors, (B,)."""
-        return np.array([self._quantile(errors, share) for errors in self._errors(deviations)])
+        every, place = self._errors(deviations), share * (self.units.rows - 1)
+        if not isinstance(self.units, CellUnits):
+            return np.array([float(np.quantile(e, share, overwrite_input=True)) for e in every])
+        found = []
+        for errors in every:
+            order = np.argsort(errors)
+            upto = np.cumsum(self.units.size[order])
+            ranks = [int(place), math.ceil(place)]
+            low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
+            found.append(float(low + place % 1.0 * (high - low)))
+        return np.array(found)
 
     def _errors(self, deviations: Floats) -> Iterator[Floats]:
         """Yield the absolute errors of the units, for one row of labels after the other."""
@@ -126,26 +140,9 @@ class Loess(Fit):
             lowess.row_errors(self.units.mean, self.knots, self.start, row, errors)
             yield errors[0]
 
-    def _quantile(self, errors: Floats, share: float) -> float:
-        if not isinstance(self.units, CellUnits):
-            return float(np.quantile(errors, share, overwrite_input=True))
-        place = share * (self.units.rows - 1)
-        order = np.argsort(errors)
-        upto = np.cumsum(self.units.size[order])
-        ranks = [int(place), math.ceil(place)]
-        low, high = errors[order[np.searchsorted(upto, ranks, side="right")]]
-        return float(low + place % 1.0 * (high - low))
-
     def _moments(self, observed: Observed) -> Floats:
         moments = lowess.cell_moments(self._x, observed, self._cells, *self._frames)
         return np.asarray(moments.reshape(len(observed), -1))
-
-    def _moment_weights(self, knots: Floats, radii: Floats, edges: Ints) -> Floats:
-        counts = self._moments(np.ascontiguousarray(self.units.size)[None])
-        counts = counts.reshape(-1, lowess.DEGREES)
-        least = lowess.LEAST_SPREAD * float(np.ptp(self._x))
-        parts = (knots, radii, edges, self._cells, *self._frames, counts, least)
-        return np.asarray(lowess.moment_weights(*parts))
 
 
 def check_fraction(value: object, name: str) -> float:

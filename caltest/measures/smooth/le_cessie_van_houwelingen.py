@@ -95,36 +95,21 @@ class LeCessieVanHouwelingen(Measure):
     def _sd(self, predictions: Predictions) -> float:
         """Return the standard deviation of the sum of squares; 0 where the rest is rounding."""
         p, weight = predictions.probs[:, 1], row_weights(predictions)
-        v, d, features = p * (1.0 - p), 1.0 - 2.0 * p, self._features(predictions)
-        left = d if features is None else _residuals(features, d, weight * v)
+        v, d = p * (1.0 - p), 1.0 - 2.0 * p
+        left = d
+        if self.internal:  # what the features of the fitted model leave of it
+            if self.design is None:  # a linear predictor spans what a model of one feature spans
+                inner = np.where((p > 0) & (p < 1), p, 0.5)
+                columns = (np.log(inner) - np.log1p(-inner))[:, None]
+            else:
+                columns = np.asarray(self.design)
+                check_rows_of_design(columns, predictions.n)
+            features, root = np.column_stack((np.ones(predictions.n), columns)), np.sqrt(weight * v)
+            size = np.abs(features).max(axis=0)
+            X = features / np.where(size > 0, size, 1.0)
+            left = d - X @ np.linalg.lstsq(X * root[:, None], d * root, rcond=None)[0]
         variance, most = (float(np.square(weight * part) @ v) for part in (left, d))
         return math.sqrt(variance) if variance > ROUNDING * most else 0.0
-
-    def _features(self, predictions: Predictions) -> Floats | None:
-        """Return the features of the fitted model with an intercept; None for a model not fitted.
-
-        A linear predictor spans what a model of one feature spans.
-        """
-        if not self.internal:
-            return None
-        n, event = predictions.n, predictions.probs[:, 1]
-        if self.design is None:
-            inner = (event > 0) & (event < 1)
-            p = np.where(inner, event, 0.5)
-            columns = (np.log(p) - np.log1p(-p))[:, None]
-        else:
-            columns = np.asarray(self.design)
-            check_rows_of_design(columns, n)
-        return np.column_stack((np.ones(n), columns))
-
-
-def _residuals(features: Floats, target: Floats, weight: Floats) -> Floats:
-    """Return what is left of the target after its weighted regression on the features."""
-    root = np.sqrt(weight)
-    size = np.abs(features).max(axis=0)
-    X = features / np.where(size > 0, size, 1.0)
-    coefficients = np.linalg.lstsq(X * root[:, None], target * root, rcond=None)[0]
-    return np.asarray(target - X @ coefficients)
 
 
 def le_cessie_van_houwelingen(

@@ -18,11 +18,12 @@ from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.numerics.tails import path_length, tube_quantile
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
-from caltest.types import Floats, Ints
+from caltest.types import Floats
 from caltest.units.units import check_one_dimension, score_order
 
 __all__ = ["SmoothCurve", "smooth_curve"]
 
+Values = Callable[[Floats], Floats]
 EVENTS_PER_TERM = 20  # of the rarer outcome, for each term of the spline
 FEW_EVENTS = 10  # of the rarer outcome, below which there is one term
 DEGREE, MOST_TERMS = 2, 4
@@ -153,24 +154,26 @@ def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
     mass = mass * (order.size / mass.sum())
     z = log_odds(event)
     spline = _chosen(z, float(labels.sum()), z.size, partial(np.quantile, z))
-    beta, inverse, score = _fit(spline.basis(z), labels, mass)
+    beta, inverse, score = _fit(spline(z), labels, mass)
     if weight is not None or codes is not None:
+        # The sandwich covariance, of groups of rows that depend on each other.
         groups = np.arange(order.size) if codes is None else codes[order]
-        inverse = _robust(inverse, score, groups)
-    rows, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
-    at = log_odds_grid(*_ends(z, rows), points)
-    return _drawn(spline, beta, inverse, at, ends, level, predictions.n)
+        _, place = np.unique(groups, return_inverse=True)
+        sums = np.zeros((int(place.max()) + 1, score.shape[1]))
+        np.add.at(sums, place, score)
+        meat = sums.T @ sums * (len(sums) / max(len(sums) - 1, 1))
+        inverse = np.asarray(inverse @ meat @ inverse)
+    upto, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
+    return _drawn(spline, beta, inverse, z, upto, points, ends, level, predictions.n)
 
 
 def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve:
     """Fit the curve to cells, at the log odds of their mean predictions; see `smooth_curve`."""
     z, upto = log_odds(cells.mean), np.cumsum(cells.counts)
-
-    def quantiles(shares: Floats) -> Floats:
-        return z[np.searchsorted(upto, shares * cells.rows)]
-
-    spline = _chosen(z, float(cells.hits.sum()), cells.rows, quantiles)
-    terms, unit = spline.basis(z), cells.rows / cells.mass
+    spline = _chosen(
+        z, float(cells.hits.sum()), cells.rows, lambda q: z[np.searchsorted(upto, q * cells.rows)]
+    )
+    terms, unit = spline(z), cells.rows / cells.mass
     beta, inverse, _ = _fit(terms, cells.events / cells.n, cells.n * unit)
     if cells.weights is not None:
         # Squares of the weights are those of the rows, those of events at the mean of their cell.
@@ -178,22 +181,28 @@ def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve
         own = cells.squares * (cells.events / cells.n * (1.0 - 2.0 * q) + np.square(q))
         inverse = inverse @ (terms.T * (unit * unit * own)) @ terms @ inverse
     ends = float(cells.least[0]), float(cells.most[-1])
-    return _drawn(
-        spline, beta, inverse, log_odds_grid(*_ends(z, upto), points), ends, level, cells.rows
-    )
+    return _drawn(spline, beta, inverse, z, upto, points, ends, level, cells.rows)
 
 
 def _drawn(
-    spline: _Spline,
+    spline: Values,
     beta: Floats,
     inverse: Floats,
-    at: Floats,
+    z: Floats,
+    upto: NDArray[np.integer],
+    points: int,
     ends: tuple[float, float],
     level: float,
     n: int,
 ) -> SmoothCurve:
-    """Return the curve of a fit at some log odds, with its band."""
-    terms = spline.basis(at)
+    """Return the curve of a fit to ascending log odds, up to which there are so many rows."""
+    rows = int(upto[-1])
+    outside = min(OUTSIDE, rows // FEWEST_OF_ONE) or 1
+    low, high = z[np.searchsorted(upto, [outside, rows - outside + 1])].tolist()
+    if not low < high:
+        low, high = float(z[0]), float(z[-1])
+    at = log_odds_grid(low, high, points)
+    terms = spline(at)
     center, error = terms @ beta, np.sqrt(np.einsum("ij,jk,ik->i", terms, inverse, terms))
     values, vectors = np.linalg.eigh(inverse)
     standard = terms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -218,24 +227,15 @@ def log_odds(event: Floats) -> Floats:
     return np.asarray(scipy.special.logit(np.clip(event, least, 1.0 - least)))
 
 
-@dataclass(frozen=True)
-class _Spline:
-    """Powers of the log odds up to a degree, and truncated squares from the knots on."""
-
-    low: float
-    high: float
-    degree: int
-    knots: Floats
-
-    def basis(self, z: Floats) -> Floats:
-        """Return 1 and the terms at log odds, (points, terms + 1)."""
-        span = max(self.high - self.low, 1e-300)
-        s, knots = (2.0 * (values - self.low) / span - 1.0 for values in (z, self.knots))
-        powers = [s**d for d in range(self.degree + 1)]
-        return np.column_stack([*powers, *(np.maximum(s - knot, 0.0) ** DEGREE for knot in knots)])
+def _basis(z: Floats, low: float, high: float, degree: int, knots: Floats) -> Floats:
+    """Return 1, powers of log odds up to a degree, and truncated squares from the knots on."""
+    span = max(high - low, 1e-300)
+    s, at = (2.0 * (values - low) / span - 1.0 for values in (z, knots))
+    powers = [s**d for d in range(degree + 1)]
+    return np.column_stack([*powers, *(np.maximum(s - knot, 0.0) ** DEGREE for knot in at)])
 
 
-def _chosen(z: Floats, events: float, n: int, quantiles: Callable[[Floats], Floats]) -> _Spline:
+def _chosen(z: Floats, events: float, n: int, quantiles: Values) -> Values:
     """Choose the terms by the rows of the rarer outcome, and no more than the values of z give."""
     rare = min(events, n - events)
     terms = int(np.clip(rare // EVENTS_PER_TERM, DEGREE, MOST_TERMS)) if rare >= FEW_EVENTS else 1
@@ -243,8 +243,9 @@ def _chosen(z: Floats, events: float, n: int, quantiles: Callable[[Floats], Floa
     ends = float(distinct[0]), float(distinct[-1])
     while True:
         shares = np.linspace(0.0, 1.0, max(terms - DEGREE, 0) + 2)[1:-1]
-        found = _Spline(*ends, min(terms, DEGREE), quantiles(shares))
-        if np.linalg.matrix_rank(found.basis(distinct)) > terms:
+        knots, degree = quantiles(shares), min(terms, DEGREE)
+        found = partial(_basis, low=ends[0], high=ends[1], degree=degree, knots=knots)
+        if np.linalg.matrix_rank(found(distinct)) > terms:
             return found
         terms -= 1
 
@@ -286,21 +287,3 @@ def _fit(terms: Floats, labels: Floats, mass: Floats) -> tuple[Floats, Floats, F
     inverse = back @ np.linalg.pinv(information) @ back.T
     scores = (terms * (mass * (labels - p))[:, None]) @ scale
     return back @ beta, inverse, scores
-
-
-def _robust(inverse: Floats, scores: Floats, groups: Ints) -> Floats:
-    """Return the sandwich covariance, of groups of rows that depend on each other."""
-    _, place = np.unique(groups, return_inverse=True)
-    sums = np.zeros((int(place.max()) + 1, scores.shape[1]))
-    np.add.at(sums, place, scores)
-    count = len(sums)
-    meat = sums.T @ sums * (count / max(count - 1, 1))
-    return np.asarray(inverse @ meat @ inverse)
-
-
-def _ends(z: Floats, upto: NDArray[np.integer]) -> tuple[float, float]:
-    """Return where the curve ends, of ascending log odds up to which there are so many rows."""
-    n = int(upto[-1])
-    outside = min(OUTSIDE, n // FEWEST_OF_ONE) or 1
-    low, high = z[np.searchsorted(upto, [outside, n - outside + 1])].tolist()
-    return (low, high) if low < high else (float(z[0]), float(z[-1]))

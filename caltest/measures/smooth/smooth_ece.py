@@ -112,16 +112,16 @@ class Smoothed(Fit):
         return over_sum(self.units.scale, self.total)
 
     def values(self, observed: Observed) -> Floats:
-        return np.array([self.solve(self._sums(y), self.levels(y)) for y in observed])
-
-    def _sums(self, observed: Observed) -> tuple[float, float]:
-        """Return the sums of the residuals of the rows and of their moduli."""
-        signed, absolute = residual_sums(observed, self.share, self.units.shift)
-        if isinstance(self.units, CellUnits):
-            # 1 - p of rows with the event, and p of those without.
-            per_event = self.share * (1.0 - 2.0 * self.units.mean)
-            absolute = float(observed @ per_event + self.share @ self.units.shift)
-        return signed, absolute
+        found = []
+        for y in observed:
+            # The sums of the residuals of the rows and of their moduli.
+            signed, absolute = residual_sums(y, self.share, self.units.shift)
+            if isinstance(self.units, CellUnits):
+                # 1 - p of rows with the event, and p of those without.
+                per_event = self.share * (1.0 - 2.0 * self.units.mean)
+                absolute = float(y @ per_event + self.share @ self.units.shift)
+            found.append(self.solve((signed, absolute), self.levels(y)))
+        return np.array(found)
 
     def solve(self, sums: tuple[float, float], levels: Levels) -> float:
         """Return the integral at the bandwidth, or s with smECE_s = s.
@@ -129,14 +129,15 @@ class Smoothed(Fit):
         The sums of the residuals and of their moduli bound it, |mean r| <= smECE_s <= mean |r|.
         """
         least, most = abs(sums[0]), sums[1]
+        noise = 1e-13 * most  # what rounding leaves where the residuals cancel at every score
         if self.bandwidth is not None:
             coefficients = next(c for floor, c in levels if floor <= self.bandwidth)
-            cancelled = _cancelled(coefficients, most)
+            cancelled = np.abs(coefficients).max() <= noise
             return 0.0 if cancelled else self.integral(coefficients, self.bandwidth)
         if least >= most * (1.0 - 1e-12):
             return most
         for floor, coefficients in levels:
-            if _cancelled(coefficients, most):
+            if np.abs(coefficients).max() <= noise:
                 return least
             solution = fixed_point(partial(self.integral, coefficients), self._guess, floor)
             if solution is not None:
@@ -167,11 +168,6 @@ class Smoothed(Fit):
         spread_ = float(cells.n @ np.square(cells.reach))
         first, second = math.sqrt(2.0 / math.pi) / s, 4.0 * PEAK * math.exp(-0.5) / s**2
         return float((moved + spread_) * first + 0.5 * spread_ * second) / cells.mass
-
-
-def _cancelled(coefficients: Floats, most: float) -> bool:
-    """Tell whether the residuals cancel at every score, so that only rounding noise is left."""
-    return bool(np.abs(coefficients).max() <= 1e-13 * most)
 
 
 class OnGrid(Smoothed):
@@ -207,18 +203,15 @@ class OnGrid(Smoothed):
         return float(integral_on_grid(coefficients, bandwidth))
 
     def _spread(self, labels: Labels, nodes: Floats) -> None:
-        start, place, expected = self._grid(nodes.size - 1)
-        spread(labels, self.share, start, place, nodes)
-        nodes -= expected
-
-    def _grid(self, size: int) -> tuple[Ints, Floats, Floats]:
-        """Return the cells, the places in them, and the nodes of w p."""
-        if size not in self._grids:
+        size = nodes.size - 1
+        if size not in self._grids:  # the cells, the places in them, and the nodes of w p
             start, place = cells(self.units.mean, size)
             expected = np.empty(size + 1)
             spread(self.units.shift, self.share, start, place, expected)
             self._grids[size] = start, place, expected
-        return self._grids[size]
+        start, place, expected = self._grids[size]
+        spread(labels, self.share, start, place, nodes)
+        nodes -= expected
 
 
 class ByCosines(Smoothed):
