@@ -98,7 +98,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--jobs 0", "--jobs must be an integer other than 0; got 0; pass -1 for all cores"),
         ("--n-resamples 0", "--n-resamples must be an integer of at least 1"),
         ("--seed -1", "--seed must be an integer of at least 0; got -1"),
-        ("--null asymptotic", "--null asymptotic has no meaning for"),
+        ("--test ece --null asymptotic", "--null asymptotic has no meaning for"),
         ("--test ece --tolerance 0.1", "use --test 'skce'"),
         ("--tolerance -1", "--tolerance must be a positive number"),
         ("--tolerance 0.1 --null exact", "--null must be left out where a tolerance is given"),
