@@ -56,7 +56,7 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     >>> from caltest.results.badge import badge
     >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
     >>> badge(result).message
-    'no evidence against (p = 0.72)'
+    'no evidence against (p = 0.73)'
     """
     rows = result.tests
     p = result.pvalue
