@@ -1,6 +1,12 @@
-"""The Markdown of a small report, whole; versions, which change, are left out."""
+"""The Markdown of a small report, whole; versions, which change, are left out.
+
+CALTEST_WRITE_TEXTS=1 pytest --full tests/golden/test_report.py
+
+writes it anew.
+"""
 
 import datetime as dt
+import os
 import re
 from pathlib import Path
 
@@ -27,4 +33,6 @@ def test_markdown_of_a_report():
         time=dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC),
     )
     text = re.sub(r"\| versions \| .* \|", "| versions | ... |", page.to_markdown())
+    if os.environ.get("CALTEST_WRITE_TEXTS"):
+        FILE.write_text(text, encoding="utf-8")
     assert text == FILE.read_text(encoding="utf-8")
