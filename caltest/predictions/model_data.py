@@ -62,11 +62,10 @@ class ModelData:
             object.__setattr__(self, "data", _paired(self.model, self.data, self.y))
             object.__setattr__(self, "y", None)
         elif self.data is None and isinstance(self.model, tuple | list) and len(self.model) == 2:
-            first, second = self.model
             sized = all(hasattr(one, "__len__") and getattr(one, "ndim", 1) for one in self.model)
-            if sized and len(first) == len(second) and not isinstance(first, str):
-                object.__setattr__(self, "model", first)
-                object.__setattr__(self, "data", second)
+            if sized and not isinstance(self.model[0], str):
+                for name, one in zip(("model", "data"), self.model, strict=True):
+                    object.__setattr__(self, name, one)
 
     @property
     def dependence(self) -> Dependence:
