@@ -14,6 +14,7 @@ from caltest.htests.combine import adjusted_pvalues
 from caltest.htests.options import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
+from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, RowOptions, check_names, parted
 from caltest.results import GroupsTest, HTest, HTestTable, wording
@@ -124,7 +125,7 @@ def verdict(
     """
     tell = progress or (lambda _what: None)
     seed = checks.check_seed(rng)
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": n_jobs}
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed}
     settings = {**draws, "level": level}
     check_names(data_and_test_options, VerdictOptions, verdict)
     columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
@@ -141,29 +142,30 @@ def verdict(
     asked: dict[str, Any] = {"test": test, "lens": lens, **options}
     within: dict[str, Any] = {"tolerance": tolerance, "equivalence": equivalence}
     run = partial(test_calibration, None, predictions, **asked, **within, **settings)
-    tell("all rows")
-    results: list[tuple[str, Any]] = [("whole", run())]
-    if by is not None:
-        tell("groups")
-        results.append(("groups", run(by=True)))
-    if segments is not None:
-        tell("segments")
-        found = test_calibration(
-            model, data, y, segments=segments, tolerance=tolerance, **columns, **settings
-        )
-        results.append(("segments", found))
-    if recalibrate is None:
-        return verdict_of(*results, n_jobs=n_jobs, equivalence=equivalence)
-    from caltest.comparison.out_of_fold import best_map
+    with threads(checks.check_jobs(n_jobs)):
+        tell("all rows")
+        results: list[tuple[str, Any]] = [("whole", run())]
+        if by is not None:
+            tell("groups")
+            results.append(("groups", run(by=True)))
+        if segments is not None:
+            tell("segments")
+            found = test_calibration(
+                model, data, y, segments=segments, tolerance=tolerance, **columns, **settings
+            )
+            results.append(("segments", found))
+        if recalibrate is None:
+            return verdict_of(*results, equivalence=equivalence)
+        from caltest.comparison.out_of_fold import best_map
 
-    tell("recalibration")
-    best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
-    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
-    return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
+        tell("recalibration")
+        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+        parts = adjusted_verdicts(results, equivalence=equivalence)
+        return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
 
 
 def verdict_of(
-    *results: tuple[str, Any], n_jobs: int | None, equivalence: bool = False, command: bool = False
+    *results: tuple[str, Any], equivalence: bool = False, command: bool = False
 ) -> Verdict:
     """Return the verdict of results on the same rows, with what helps.
 
@@ -171,8 +173,6 @@ def verdict_of(
     ----------
     *results : (str, HTest, HTestTable or SegmentsTest)
         As for `adjusted_verdicts`, all rows first.
-    n_jobs : int or None
-        Threads.
     equivalence, command : bool
         As for `adjusted_verdicts` and `what_helps`.
 
@@ -181,13 +181,13 @@ def verdict_of(
     Verdict
         As `verdict` gives it for the same questions.
     """
-    parts = adjusted_verdicts(results, n_jobs, equivalence=equivalence)
-    told = what_helps(results, parts, n_jobs, command=command)
+    parts = adjusted_verdicts(results, equivalence=equivalence)
+    told = what_helps(results, parts, command=command)
     return together(parts, told, equivalence=equivalence)
 
 
 def what_helps(
-    results: Results, parts: Sequence[tuple[str, Verdict]], n_jobs: int | None, *, command: bool
+    results: Results, parts: Sequence[tuple[str, Verdict]], *, command: bool
 ) -> str | None:
     """Say which map helps, of all rows or of the groups that are rejected.
 
@@ -197,8 +197,6 @@ def what_helps(
         What was tested.
     parts : list of (str, Verdict)
         Their verdicts.
-    n_jobs : int or None
-        Threads.
     command : bool
         Whether to name the command, not the line of code.
 
@@ -216,7 +214,7 @@ def what_helps(
         if found:
             from caltest.comparison.out_of_fold import first_map  # loads scikit-learn
 
-            choice = first_map([one.predictions for one in found], found[0].seed, n_jobs)
+            choice = first_map([one.predictions for one in found], found[0].seed)
         if choice is not None and choice.helps:
             return wording.remedy_in_words(choice, found[0].predictions.m, rows, command=command)
         needed = None if choice is None or few else choice.needed
@@ -243,17 +241,13 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
     return (evidence if len(evidence) == len(tests) else []), words
 
 
-def adjusted_verdicts(
-    results: Results, n_jobs: int | None, *, equivalence: bool = False
-) -> list[tuple[str, Verdict]]:
+def adjusted_verdicts(results: Results, *, equivalence: bool = False) -> list[tuple[str, Verdict]]:
     """Return the verdict of each result, with its p-value adjusted for their number.
 
     Parameters
     ----------
     results : sequence of (str, HTest, HTestTable or SegmentsTest)
         What each is about, "whole", "groups" or "segments".
-    n_jobs : int or None
-        Threads.
     equivalence : bool
         Whether small p-values speak for the model; that all parts are within a tolerance is shown
         where each is, so that the p-values stay as they are.
@@ -263,17 +257,17 @@ def adjusted_verdicts(
     list of (str, Verdict)
         In the same order; `caltest.results.verdict.together` makes one of them.
     """
-    plain = [(kind, _verdict(result, n_jobs, None)) for kind, result in results]
+    plain = [(kind, _verdict(result, None)) for kind, result in results]
     if len(plain) == 1 or equivalence:
         return plain
     adjusted = adjusted_pvalues([one.pvalue for _, one in plain], "holm")[0].tolist()
     both = zip(results, adjusted, strict=True)
-    return [(kind, _verdict(result, n_jobs, p)) for (kind, result), p in both]
+    return [(kind, _verdict(result, p)) for (kind, result), p in both]
 
 
-def _verdict(result: object, n_jobs: int | None, pvalue: float | None) -> Verdict:
+def _verdict(result: object, pvalue: float | None) -> Verdict:
     if isinstance(result, SegmentsTest):
         return verdict_of_segments(result, pvalue=pvalue)
     if isinstance(result, HTestTable):
         return verdict_of_table(result, pvalue=pvalue)
-    return verdict_of_test(cast("HTest", result), n_jobs, pvalue=pvalue)
+    return verdict_of_test(cast("HTest", result), pvalue=pvalue)

@@ -50,7 +50,6 @@ class Asked:
     correction: str | None
     null: str | None = None
     tolerance: Tolerance | None = None
-    n_jobs: int | None = None
     level: float | None = None
     may_count: bool = True  # very many rows in cells, although they are in memory
     on_error: str = "raise"
@@ -64,8 +63,8 @@ class Asked:
         return MOST if self.n_resamples is None else self.n_resamples
 
     def draws(self, seed: int) -> dict[str, Any]:
-        """Return how a null draws what it needs: the number of resamples, the seed and threads."""
-        return {"n_resamples": self.most_resamples, "seed": seed, "n_jobs": self.n_jobs}
+        """Return how a null draws what it needs: the number of resamples and the seed."""
+        return {"n_resamples": self.most_resamples, "seed": seed}
 
     @property
     def source(self) -> Source | None:

@@ -280,7 +280,7 @@ class RowsByChunks(Answering):
             references = next(([one.references] for one in bound if one.references.size), [])
             keys = np.concatenate([resample_keys(asked.seed, B), *references])
             make = partial(_totals, [one.make for one in bound], 1 + keys.size)
-            totals = readings.redraw(survey, make, keys, asked.n_jobs)
+            totals = readings.redraw(survey, make, keys)
             for plan, one, some in zip(plans, bound, totals, strict=True):
                 found.append(_outcome(plan.measure, one, *one.values(some, B)))
         confidence, squares, right, both = (survey.confidence / SHARE).tolist()

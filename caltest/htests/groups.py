@@ -139,7 +139,7 @@ class GroupsCall:
             third=many.sums(cells.variance * (1.0 - 2.0 * mean)),
             fourth=many.sums(cells.variance * (1.0 - 6.0 * mean * (1.0 - mean))),
         )
-        redrawn = dispersions(totals, resample_keys(seed, B), groups, self.asked.n_jobs)
+        redrawn = dispersions(totals, resample_keys(seed, B), groups)
         extreme = np.count_nonzero(redrawn >= observed * (1.0 - TIES))
         return observed, (1 + extreme) / (1 + B)
 
@@ -149,7 +149,7 @@ class GroupsCall:
         wanted = max(asked.n_resamples or 0, min(AT_LEAST * len(many), AT_MOST))
         draws = {**asked.draws(asked.seed), "n_resamples": wanted}
         bound = measure.bind_groups(many)
-        pvalues, values = bound.pvalues(**draws), bound.values(asked.n_jobs)
+        pvalues, values = bound.pvalues(**draws), bound.values()
         cells, notes, nearest = many.cells, list[str](), measure.few_rows()
         never, surely = cells.most == 0.0, cells.least == 1.0
         wrong = int(cells.events[never].sum() + (cells.n - cells.events)[surely].sum())

@@ -20,6 +20,7 @@ from caltest.measures import Measure
 from caltest.measures.own import measure_of
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
+from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, Reading, RowOptions, parted
 from caltest.results import GroupsTest, HTest, HTestTable
@@ -200,7 +201,7 @@ def test_calibration(
     """
     columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
     given, engine = ModelData(model, data, y, by=by, **columns, **rows), how.get("engine", "auto")
-    settings: dict[str, Any] = {"n_jobs": n_jobs, "progress": how.get("progress")}
+    settings: dict[str, Any] = {"progress": how.get("progress")}
     settings["on_error"] = how.get("on_error", "raise")
     if segments is not None:
         own: dict[str, Any] = {"test": test, "by": by, "null": null, "tolerance": tolerance}
@@ -209,11 +210,11 @@ def test_calibration(
         of_rows = {name: getattr(given, name) for name in names}
         check_for_segments(lens, options, **own, **of_rows)
         settings |= {"n_resamples": n_resamples, "rng": rng, "level": level}
-        return run_segments(engine, replace(given, by=segments), lens, options, settings)
+        with threads(checks.check_jobs(n_jobs)):
+            return run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
     checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
-    checks.check_jobs(n_jobs)
     bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
         checks.check_fixed_resamples(n_resamples, "a tolerance")
@@ -234,11 +235,12 @@ def test_calibration(
         is_default=test is None and not note,
         **settings,
     )
-    source, way = choose(engine, asked)
-    if way is not None:
-        return way.run(asked)
-    predictions, keys = read(given, source)
-    return RowsInMemory(predictions, None if by is None else keys).run(asked)
+    with threads(checks.check_jobs(n_jobs)):
+        source, way = choose(engine, asked)
+        if way is not None:
+            return way.run(asked)
+        predictions, keys = read(given, source)
+        return RowsInMemory(predictions, None if by is None else keys).run(asked)
 
 
 # Or pytest would collect it in a user's test module.

@@ -375,13 +375,13 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
         shown = plan.lens(plan.predictions).sample_weight
         if shown is not None and not shown.any():
             raise Weightless("all rows have the weight 0", "give some a positive weight")
-    B, n_jobs = asked.most_resamples, asked.n_jobs
+    B = asked.most_resamples
     try:
-        seen, outcome = run_plan(plan, n_resamples=B, n_jobs=n_jobs)
+        seen, outcome = run_plan(plan, n_resamples=B)
     except NotApplicable as error:
         for nearest in plan.nearest(error.reason, weighted=weight is not None):
             with suppress(NotApplicable):
-                seen, outcome = run_plan(nearest, n_resamples=B, n_jobs=n_jobs)
+                seen, outcome = run_plan(nearest, n_resamples=B)
                 plan = nearest
                 break
         else:
@@ -393,11 +393,11 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     return Answer(plan, outcome, seen.n, gap_of(event_rows(seen), *about), seen, evidence)
 
 
-def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predictions, Outcome]:
+def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
     """Run a plan; return the predictions as the lens shows them, and the outcome."""
     redraws = plan.tolerance is not None or NULLS[plan.null].resamples
     seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed, "n_jobs": n_jobs}
+    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed}
     if plan.tolerance is None:
         null = NULLS[plan.null]
         null = null if plan.clear_at is None else adaptive_null(null, plan.clear_at)

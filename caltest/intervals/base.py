@@ -42,7 +42,7 @@ class Method:
 
 def compute(measure: Measure, predictions: Predictions, level: float, draws: Draws) -> Ends:
     """Bound a measure by its own method; see `Measure.own_interval`."""
-    return measure.own_interval(predictions, level=level, n_jobs=draws.n_jobs)
+    return measure.own_interval(predictions, level=level)
 
 
 def own_methods() -> Iterator[Method]:
@@ -104,7 +104,7 @@ def _poisson(rng: np.random.Generator, mean: Floats, size: int) -> Floats:
 
 def calibrated_values(measure: Measure, predictions: Predictions, draws: Draws) -> Floats:
     """Return the errors (n_resamples,) for labels redrawn from the predictions."""
-    bound = measure.bind(predictions, draws.n_jobs)
+    bound = measure.bind(predictions)
     return np.array([bound.estimate(value) for value in redrawn_values(bound, draws).tolist()])
 
 

@@ -36,8 +36,8 @@ class AnyMeasure:
         self.measure, self.predictions = measure, predictions
 
     def __call__(self, rows: SmallInts) -> float:
-        bound = self.measure.bind(self.predictions.subset(rows), 1)
-        return bound.estimate(bound.value(1))
+        bound = self.measure.bind(self.predictions.subset(rows))
+        return bound.estimate(bound.value())
 
     def without(self, groups: Ints, seed: int) -> Floats:
         """Return the values without the rows of each of some groups; see `rows_without`."""
@@ -227,8 +227,8 @@ def plug_in_interval(
     it, of either sign.
     """
     base.check_rows(predictions)
-    bound = measure.bind(predictions, draws.n_jobs)
-    estimate = bound.estimate(bound.value(draws.n_jobs))
+    bound = measure.bind(predictions)
+    estimate = bound.estimate(bound.value())
     values = base.resample(AnyMeasure(measure, predictions), predictions.n, draws)
     noise = base.calibrated_values(measure, predictions, draws)
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:

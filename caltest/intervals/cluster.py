@@ -83,10 +83,10 @@ def cluster_tolerance_test(
     found = jackknife(used, predictions, draws.seed, clusters.codes)
     z, degrees = (found.estimate - tau) / found.error, float(found.degrees)
     if squares:
-        z = squared_deviation(used, predictions, clusters, found, draws.n_jobs).z(tau)
+        z = squared_deviation(used, predictions, clusters, found).z(tau)
         degrees = min(degrees, effective_count(clusters) - 1.0)
     if tolerance.equivalence:
-        floor = known.boundary_tail(predictions, tolerance, draws.n_jobs)
+        floor = known.boundary_tail(predictions, tolerance)
     else:
         flipped = cluster_test(measure, predictions, draws).distribution
         floor = 0.0 if flipped is None else resampling_pvalue(found.estimate - tau, flipped)
@@ -107,7 +107,6 @@ def squared_deviation(
     predictions: Predictions,
     clusters: Clusters,
     found: Jackknife,
-    n_jobs: int | None,
 ) -> Deviation:
     r"""Return what the standard error of a squared error is made of, with clusters as the rows.
 
@@ -117,11 +116,11 @@ def squared_deviation(
     :math:`(\mathrm{tr} M^4)^{1/4}`. Where rows of a cluster are alike, the estimate is too large,
     which speaks against a small error.
     """
-    (statistic,) = measure.residual_statistics(predictions, n_jobs)
+    (statistic,) = measure.residual_statistics(predictions)
     groups, count = clusters.codes, clusters.count
     if count > GROUPS:
         groups, count = groups * GROUPS // count, GROUPS
-    products = pair_products(statistic.flipped(groups, count, n_jobs), count)
+    products = pair_products(statistic.flipped(groups, count), count)
     square = products @ products
     return Deviation(
         value=found.estimate,

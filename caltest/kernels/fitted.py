@@ -64,7 +64,6 @@ class FittedScalar:
         self,
         kernel: ScalarKernel,
         probs: Floats,
-        n_jobs: int | None = None,
         weight: Floats | None = None,
         size: Floats | None = None,
     ) -> None:
@@ -75,7 +74,7 @@ class FittedScalar:
         self.coordinates, self.unit = _coordinates(kernel, probs)
         self._is_line = probs.shape[1] == 2 and not callable(kernel.metric)
         self._size = size
-        self.distances = None if size is not None else self._all_distances(n_jobs, probs.shape[1])
+        self.distances = None if size is not None else self._all_distances(probs.shape[1])
         bandwidth, self.rule = self._fitted_bandwidth(probs, weight)
         self.is_degenerate = bandwidth is None
         self.bandwidth = 1.0 if bandwidth is None else bandwidth
@@ -129,7 +128,7 @@ class FittedScalar:
         pair_distances(self.coordinates, left, right, out, is_l2=is_l2)
         return np.multiply(out, self.unit, out=out)
 
-    def _all_distances(self, n_jobs: int | None, m: int) -> Floats | None:
+    def _all_distances(self, m: int) -> Floats | None:
         """Return the lower triangle of all distances where it is small or the metric a callable."""
         n = len(self.coordinates)
         if callable(self.kernel.metric):
@@ -150,7 +149,7 @@ class FittedScalar:
                 left, right = self.coordinates[i0:i1], self.coordinates[j0:j1]
                 out[i0:i1, j0:j1] = _distances(self.kernel, left, right)
 
-        for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1]), n_jobs):
+        for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1])):
             pass
         return np.multiply(out, self.unit, out=out)
 
@@ -251,8 +250,6 @@ class FittedKernel:
         What to fit.
     probs : (n, m) array
         Predictions on the simplex.
-    n_jobs : int, optional
-        Threads for the distances of the bandwidth rule.
     weight : (n,) array, optional
         Sample weights, which count in the variance-weighted median.
     size : (n,) array, optional
@@ -271,13 +268,12 @@ class FittedKernel:
         self,
         kernel: MatrixKernel,
         probs: Floats,
-        n_jobs: int | None = None,
         weight: Floats | None = None,
         size: Floats | None = None,
     ) -> None:
         terms = kernel.terms(probs.shape[1])
         scalars = dict.fromkeys(factor for term in terms for factor in term.factors)
-        fitted = {scalar: FittedScalar(scalar, probs, n_jobs, weight, size) for scalar in scalars}
+        fitted = {scalar: FittedScalar(scalar, probs, weight, size) for scalar in scalars}
         self.kernel = kernel
         self.scalars = tuple(fitted.values())
         self._variance = residual_variances(probs, weight if size is None else size)
@@ -288,11 +284,9 @@ class FittedKernel:
         )
 
     @classmethod
-    def of(
-        cls, kernel: MatrixKernel, predictions: Predictions, n_jobs: int | None = None
-    ) -> FittedKernel:
+    def of(cls, kernel: MatrixKernel, predictions: Predictions) -> FittedKernel:
         """Fit a kernel to predictions with their sample weights."""
-        return cls(kernel, predictions.probs, n_jobs, predictions.sample_weight)
+        return cls(kernel, predictions.probs, predictions.sample_weight)
 
     @property
     def parameters(self) -> dict[str, object]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 
+from caltest.checks import check_jobs
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bound import BoundMeasure, UStatistic
@@ -23,8 +24,10 @@ from caltest.measures.of_units import (
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import Flippable
+from caltest.numerics.loops import threads
 from caltest.numerics.resampled_sums import times_drawn
-from caltest.predictions import MeasuredOptions, Predictions, as_measured
+from caltest.predictions import Measured, ModelData, Predictions
+from caltest.predictions.options import MeasuredOptions, check_names, parted
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, SmallInts
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -183,7 +186,7 @@ class Measure(ABC):
         """
         return self.offers("statistic") and form in self.forms
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions) -> BoundMeasure:
         """Do all that depends on the predictions alone."""
         return RowStatistic(self.statistic(RowUnits(predictions)))
 
@@ -233,12 +236,12 @@ class Measure(ABC):
         """The nulls that have a meaning for this measure; the first is the default."""
         return ("exact", "consistency")
 
-    # Tests of (predictions, n_jobs): by a limiting distribution, by a null distribution that has a
-    # formula at every n, and by an inequality that holds for every model.
+    # Tests of (predictions): by a limiting distribution, by a null distribution that has a formula
+    # at every n, and by an inequality that holds for every model.
     limit: ClassVar[Callable[..., Outcome]] = declining("limit")
     closed_form: ClassVar[Callable[..., Outcome]] = declining("closed_form")
     concentration_bound: ClassVar[Callable[..., Outcome]] = declining("concentration_bound")
-    # The measure of (predictions, n_jobs) as a U-statistic that is degenerate under calibration.
+    # The measure of (predictions) as a U-statistic that is degenerate under calibration.
     degenerate_ustatistic: ClassVar[Callable[..., UStatistic]] = declining("degenerate_ustatistic")
     # The terms of rows of the predictions, for a statistic that is a function of their sum.
     row_terms: ClassVar[Callable[[Any, Predictions], RowTerms]] = declining("row_terms")
@@ -247,7 +250,7 @@ class Measure(ABC):
     outcome_of_counts: ClassVar[Callable[..., Outcome]] = declining("outcome_of_counts")
     outcome_of_grades: ClassVar[Callable[..., Outcome]] = declining("outcome_of_grades")
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
             return [FlippedStatistic(self.statistic(RowUnits(predictions)))]
@@ -303,8 +306,8 @@ class Measure(ABC):
         """What has an interval in place of a statistic that grows with n; None elsewhere."""
         return None
 
-    # By a method of its own, whose key is in `own_intervals`: the interval of (predictions, level=,
-    # n_jobs=), and that of the default rate of a grade from (d, n, level=), without rows.
+    # By a method of its own, whose key is in `own_intervals`: the interval of (predictions,
+    # level=), and that of the default rate of a grade from (d, n, level=), without rows.
     own_interval: ClassVar[Callable[..., Ends]] = declining("own_interval")
     grade_interval: ClassVar[Callable[..., Ends]] = declining("grade_interval")
 
@@ -398,18 +401,19 @@ class Measure(ABC):
         probs: object,
         labels: object = None,
         lens: str | Lens = "strong",
-        n_jobs: int | None = None,
-        **rows: Unpack[MeasuredOptions],
+        **rows: Unpack[Measured],
     ) -> float | Floats:
         """Return the value under a lens; an array, one value each, under a family of lenses."""
         function = getattr(sys.modules[self.__module__], self.function_name(), type(self))
-        predictions = as_measured(probs, labels, function, **rows)
-        resolved = resolve_lens(lens)
+        check_names(rows, Measured, function)
+        read, how = parted(rows, MeasuredOptions)
+        predictions, resolved = ModelData(probs, labels, **read).predictions(), resolve_lens(lens)
         values = []
-        for member in resolved.members(predictions):
-            bound = self.bind(member(predictions), n_jobs)
-            for message in bound.degenerate:
-                # The caller of the caller, `skce(...)`, is the user.
-                warnings.warn(message, DegenerateDataWarning, stacklevel=3)
-            values.append(bound.value(n_jobs))
+        with threads(check_jobs(how.get("n_jobs"))):
+            for member in resolved.members(predictions):
+                bound = self.bind(member(predictions))
+                for message in bound.degenerate:
+                    # The caller of the caller, `skce(...)`, is the user.
+                    warnings.warn(message, DegenerateDataWarning, stacklevel=3)
+                values.append(bound.value())
         return np.array(values) if resolved.is_family else values[0]

@@ -36,12 +36,12 @@ class BoundMeasure(ABC):
         self.predictions = predictions
 
     @abstractmethod
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         """Return the measure for each row of `labels` (B, n)."""
 
-    def statistics(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def statistics(self, labels: Labels) -> Floats:
         """Return what the value combines, (K, B); by default the value itself, (B,)."""
-        return self.values(labels, n_jobs)
+        return self.values(labels)
 
     def of_keys(self) -> Callable[[Hashes], Floats] | None:
         """Return the values (B,) of resamples with given keys, where labels need not be kept."""
@@ -99,9 +99,9 @@ class BoundMeasure(ABC):
         """Return an increasing function of the values in which ties are ties up to rounding."""
         return values
 
-    def value(self, n_jobs: int | None = None) -> float:
+    def value(self) -> float:
         """Return the measure for the labels that were observed."""
-        return float(self.values(self.observed[None], n_jobs)[0])
+        return float(self.values(self.observed[None])[0])
 
     def estimate(self, value: float) -> float:
         """Return the calibration error that an observed value stands for; often the same."""
@@ -117,11 +117,11 @@ class UStatistic(BoundMeasure):
     """The mean of a symmetric function h_ij over all pairs of rows, with its sums."""
 
     @abstractmethod
-    def row_sums(self, n_jobs: int | None = None) -> Floats:
+    def row_sums(self) -> Floats:
         """Return sum_{j != i} h_ij for every i."""
 
     @abstractmethod
-    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats) -> Floats:
         """Return sum_{j<i} c_i c_j h_ij for each row c of `counts` (B, n)."""
 
     @abstractmethod
@@ -129,5 +129,5 @@ class UStatistic(BoundMeasure):
         """Return h_ii for every i."""
 
     @abstractmethod
-    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         """Return sum_{j<i} s_i s_j h_ij as a function of the signs s of `count` clusters."""

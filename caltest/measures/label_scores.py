@@ -48,7 +48,7 @@ class LabelScore(Measure):
         """Return the scores of each label, times the weights."""
         return RowTerms.of(self.score_table(predictions), predictions)
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 

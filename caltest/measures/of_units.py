@@ -42,14 +42,14 @@ class RowStatistic(BoundMeasure):
     def observed(self) -> Labels:
         return cast("Labels", self.units.observed)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         return self.statistic.value(self.statistic.sums.redrawn(labels))[:, 0]
 
     def of_keys(self) -> Callable[[Hashes], Floats] | None:
         sums = self.statistic.sums.of_keys(self._redrawing)
         return None if sums is None else lambda keys: self.statistic.value(sums(keys))[:, 0]
 
-    def value(self, n_jobs: int | None = None) -> float:
+    def value(self) -> float:
         return float(self.statistic.observed[0])
 
     def estimate(self, value: float) -> float:
@@ -75,7 +75,7 @@ class CellStatistic(BoundCells):
             return self.statistic.calibrated
         return float(self.values(self.cells.expected[np.newaxis])[0])
 
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Counts) -> Floats:
         return self.statistic.values(labels)[:, 0]
 
     def estimate(self, value: float) -> float:
@@ -115,17 +115,17 @@ class BoundGroups:
         error = self.statistic.error
         self.error = None if error is None else error()
 
-    def values(self, n_jobs: int | None = None) -> Floats:
+    def values(self) -> Floats:
         """Return the statistics (G,) of the observed events."""
         return self.statistic.observed
 
-    def pvalues(self, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:
+    def pvalues(self, *, n_resamples: int, seed: int) -> Floats:
         """Return the p-values (G,), each exact by itself, and independent of each other."""
         found = self.statistic
         if found.tails is not None:
             self.null_text = found.tails_text
             observed = found.observed
-            return found.tails(observed - tie_tolerance(observed, found.scale), n_jobs)
+            return found.tails(observed - tie_tolerance(observed, found.scale))
         self.null_text = (
             "numbers of events of cells redrawn from the predictions, until "
             f"{ENOUGH} were as extreme (Besag-Clifford), at most B = {n_resamples:,}, seed = {seed}"
@@ -135,7 +135,6 @@ class BoundGroups:
             self.units,
             resample_keys(seed, n_resamples),
             two_sided=self.measure.alternative == "two-sided",
-            n_jobs=n_jobs,
         )
 
 
@@ -145,7 +144,7 @@ class FlippedStatistic(ResidualStatistic):
     def __init__(self, statistic: Statistic) -> None:
         self.statistic = statistic
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         units, value = cast("RowUnits", self.statistic.units), self.statistic.value
         by_cluster = units.by_row, units.in_order(clusters), count
         sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)

@@ -56,7 +56,7 @@ class OwnMeasure(Measure):
     def calibrated_value(self, predictions: Predictions) -> float | None:
         return None
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundOwn:
+    def bind(self, predictions: Predictions) -> BoundOwn:
         return BoundOwn(predictions, self)
 
 
@@ -74,7 +74,7 @@ class BoundOwn(BoundMeasure):
         sizes = np.abs([self.value(), *self.values(self.redraw(resample_keys(0, FEW)))])
         self.scale = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         return np.fromiter(map(self._value, labels), np.float64, len(labels))
 
     def _value(self, labels: Labels) -> float:

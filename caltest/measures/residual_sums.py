@@ -69,7 +69,7 @@ class ResidualStatistic(ABC):
     quadratic: ResidualStatistic | None = None
 
     @abstractmethod
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         """Return the statistic as a function of the signs of the clusters.
 
         Parameters
@@ -78,8 +78,6 @@ class ResidualStatistic(ABC):
             The cluster of each row, 0 to `count` - 1.
         count : int
             The number of clusters.
-        n_jobs : int, optional
-            Threads.
         """
 
 
@@ -98,8 +96,8 @@ class Reordered(ResidualStatistic):
     def __init__(self, statistic: ResidualStatistic, order: Ints) -> None:
         self.statistic, self.order, self.scale = statistic, order, statistic.scale
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
-        return self.statistic.flipped(clusters[self.order], count, n_jobs)
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
+        return self.statistic.flipped(clusters[self.order], count)
 
 
 @dataclass(eq=False)
@@ -117,7 +115,7 @@ class Products(ResidualStatistic):
     features: Floats
     gaps: Floats
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         width = self.features.shape[1] * self.gaps.shape[1]
         if count * width > MOST:
             phi, gaps = self.features.T, self.gaps
@@ -146,7 +144,7 @@ class LinePairs(ResidualStatistic):
     decay: Floats
     gaps: Floats
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         def sums(signs: Floats) -> Floats:
             out = np.empty(len(signs))
             rows = np.ascontiguousarray(signs[:, clusters])
@@ -200,7 +198,7 @@ class Sums(ResidualStatistic):
     terms: Floats
     function: Callable[[Floats], Floats]
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         if count * self.terms.shape[1] > MOST:
             sums_of = row_by_row(clusters, lambda sign: sign @ self.terms)
             return lambda signs: self.function(sums_of(signs))
@@ -225,7 +223,7 @@ class RobustZ(ResidualStatistic):
     symbol: str = "cluster-robust z"
     two_sided: bool = True
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         check_finite(self.terms)
         sums = np.bincount(clusters, self.terms, count)
         size = float(np.sqrt(np.square(sums).sum()))
@@ -249,7 +247,7 @@ class RobustQuadratic(ResidualStatistic):
     terms: Floats
     symbol: str = "cluster-robust chi^2"
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         check_finite(self.terms)
         sums = cluster_sums(self.terms, clusters, count)
         size = np.sqrt(np.square(sums).sum(axis=0))
@@ -281,7 +279,7 @@ class CellSums(ResidualStatistic):
     cell_count: int
     function: Callable[[Floats], Floats]
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         cells = self.cells.reshape(len(clusters), -1).astype(np.int64)
         if count * self.cell_count > MOST:
             gaps = self.gaps.reshape(len(clusters), -1)
@@ -315,7 +313,7 @@ class OrderedSums(ResidualStatistic):
     order: Ints
     function: Callable[[Floats, Floats], Floats]
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
         at, ends = clusters[self.order], step_ends(self.event)
         given = (self.gaps, np.zeros(at.size), ends, np.array([0, at.size]))
 
@@ -342,8 +340,8 @@ class Pairs(ResidualStatistic):
     function: Callable[[Floats], Floats]
     scale: float = 1.0
 
-    def flipped(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
-        sums = self.pairs.signed_sums(clusters, count, n_jobs)
+    def flipped(self, clusters: Ints, count: int) -> Flipped:
+        sums = self.pairs.signed_sums(clusters, count)
         return lambda signs: self.function(sums(signs))
 
 

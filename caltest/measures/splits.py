@@ -19,7 +19,7 @@ from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.newton import backtrack
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Events, Flags, Floats, Labels, Order
 from caltest.units.units import check_one_dimension
 
@@ -85,7 +85,7 @@ class BoundSplit(BoundMeasure):
         logs = np.concatenate(found)
         return float(logsumexp(logs)) - math.log(logs.size)
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         return np.array([evalue_of(self.log_evalue(row)) for row in labels])
 
 
@@ -107,16 +107,16 @@ class SplitMeasure(Measure):
     def __post_init__(self) -> None:
         checks.check_integer(self.splits, "splits", 1)
 
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the e-value, with the p-value that Markov's inequality gives."""
-        bound = self.bind(predictions, n_jobs)
+        bound = self.bind(predictions)
         log_evalue = bound.log_evalue(bound.observed)
         evalue = evalue_of(log_evalue)
         pvalue, text = math.exp(-max(log_evalue, 0.0)), "Markov's inequality, min(1, 1 / e)"
         about: dict[str, Any] = {"parameters": bound.parameters, "degenerate": bound.degenerate}
         return outcome_of(self.symbol, evalue, pvalue, text, evalue, is_bound=True, **about)
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundSplit:
+    def bind(self, predictions: Predictions) -> BoundSplit:
         """Split the rows."""
         return self.bets(predictions, self.splits, f"the {self.title}")
 
@@ -226,8 +226,7 @@ def e_likelihood_ratio(
     *,
     lens: str | Lens = "strong",
     splits: int = 10,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the e-value of a split likelihood ratio, a bet on a recalibration.
 
@@ -252,10 +251,9 @@ def e_likelihood_ratio(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     splits : int, default 10
         Random splits into halves, each used both ways.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -283,7 +281,7 @@ def e_likelihood_ratio(
     >>> ct.measures.e_likelihood_ratio(p, (p > 0.8).astype(int)) > 1e6
     True
     """
-    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, n_jobs, **rows)
+    return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, **rows)
 
 
 class BoundIsotonic(BoundSplit):
@@ -343,8 +341,7 @@ def e_hosmer_lemeshow(
     *,
     lens: str | Lens = "strong",
     splits: int = 10,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the e-value of the safe Hosmer-Lemeshow test, a bet on an isotonic fit.
 
@@ -369,10 +366,9 @@ def e_hosmer_lemeshow(
         A lens that leaves two classes. A family of lenses gives an array.
     splits : int, default 10
         Random splits into halves, each used both ways.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -400,4 +396,4 @@ def e_hosmer_lemeshow(
     >>> ct.measures.e_hosmer_lemeshow(p, (p > 0.8).astype(int)) > 1e6
     True
     """
-    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, n_jobs, **rows)
+    return SafeHosmerLemeshow(splits=splits).evaluate(probs, labels, lens, **rows)

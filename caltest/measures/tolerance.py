@@ -78,7 +78,7 @@ class ToleranceBootstrap(ABC):
         """Draw how often each row counts, (size, n)."""
 
     @abstractmethod
-    def resample(self, counts: Events, n_jobs: int | None = None) -> Floats:
+    def resample(self, counts: Events) -> Floats:
         """Return the bootstrap of the estimate less the error for each row of counts."""
 
 
@@ -94,14 +94,12 @@ class ToleranceTest(ABC):
 
     @abstractmethod
     def tolerance_test(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
+        self, predictions: Predictions, tolerance: Tolerance
     ) -> Outcome | ToleranceBootstrap:
         """Return the test that the error is at most, or at least, a tolerance: a limit or draws."""
 
     @abstractmethod
-    def boundary_tail(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> float:
+    def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return how likely labels like these are, at most, where the error is the tolerance.
 
         By an exact distribution, for the errors whose number of events has one.

@@ -123,8 +123,8 @@ def adaptive_test(
     Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78.
     """
     base.check_applicable(measure, "exact")
-    bound, n_jobs = measure.bind(predictions, draws.n_jobs), draws.n_jobs
-    listed = enumerate_labels(bound, measure.alternative, LISTED, n_jobs)
+    bound = measure.bind(predictions)
+    listed = enumerate_labels(bound, measure.alternative, LISTED)
     if listed is not None:
         outcome = enumerated(measure, bound, listed, draws._replace(n_resamples=1))
         return replace(outcome, replicates=None, parts=_parts(bound, draws))
@@ -133,7 +133,7 @@ def adaptive_test(
     seen = bound.predictions
     if (seen.probs[np.arange(seen.n), seen.labels] == 0).any():
         rule = replace(rule, most=rule.first, reason=IMPOSSIBLE)
-    observed = float(bound.values(bound.observed[np.newaxis], n_jobs)[0])
+    observed = float(bound.values(bound.observed[np.newaxis])[0])
     batches = batches_of_statistics(bound, draws._replace(n_resamples=rule.most))
     stop, values = run(bound, observed, batches, rule)
     return Outcome(
@@ -150,7 +150,7 @@ def _parts(bound: BoundMeasure, draws: base.Draws) -> tuple[Part, ...]:
     """Return what the measure combines, with a number of resamples that is fixed."""
     if not bound.combines:
         return ()
-    seen = bound.statistics(bound.observed[np.newaxis], draws.n_jobs)
+    seen = bound.statistics(bound.observed[np.newaxis])
     redrawn = base.redrawn_statistics(bound, draws._replace(n_resamples=OF_PARTS))
     return bound.combined_parts(np.concatenate([seen, redrawn], axis=-1))
 

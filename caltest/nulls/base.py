@@ -20,7 +20,7 @@ from caltest.predictions import Predictions
 from caltest.types import Floats, Hashes, Labels
 
 Draw = Callable[[np.random.Generator, int], Labels]
-Evaluate = Callable[[Labels, int | None], Floats]
+Evaluate = Callable[[Labels], Floats]
 Batch = Callable[[int], Iterator[Labels]]  # the rows of a batch, some at a time
 BATCH = 64  # resamples a seed; changing it changes every seeded p-value
 LARGEST_BATCH = 4 * BATCH  # of labels redrawn by keys, where rows are few
@@ -35,14 +35,13 @@ NOT_A_NUMBER = (
 
 
 class Draws(NamedTuple):
-    """How resamples are drawn: how many, from which seed, and in how many threads.
+    """How resamples are drawn: how many, and from which seed.
 
     Very many rows `may_count` in cells where no other test is to see the same labels.
     """
 
     n_resamples: int
     seed: int
-    n_jobs: int | None = None
     may_count: bool = False
 
 
@@ -64,7 +63,7 @@ class Null:
     resamples: bool
 
     def test(self, measure: Measure, predictions: Predictions, **draws: Any) -> Outcome:
-        """Test a measure; `n_resamples`, `seed` and `n_jobs` are those of `Draws`."""
+        """Test a measure; the options are those of `Draws`."""
         return self.run(measure, predictions, Draws(**draws))
 
 
@@ -96,7 +95,7 @@ def drawn_values(
     """Return what `batch(rng, size)` gives for `size` resamples, of all batches together."""
     seeds = batch_seeds(draws.seed, draws.n_resamples)
     rngs = ((np.random.default_rng(child), size) for child, size in seeds)
-    return np.concatenate(list(map_threads(batch, rngs, draws.n_jobs)))
+    return np.concatenate(list(map_threads(batch, rngs)))
 
 
 def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:
@@ -126,29 +125,27 @@ def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Labe
         yield from (drawn[j : j + at_a_time] for j in range(0, len(drawn), at_a_time))
 
 
-def resampled_values(
-    batches: list[Batch], evaluate: Evaluate, n: int, *, n_jobs: int | None, pooled: bool
-) -> Floats:
+def resampled_values(batches: list[Batch], evaluate: Evaluate, n: int, *, pooled: bool) -> Floats:
     """Return the statistic for each resample of n labels or counts.
 
-    `evaluate(rows, n_jobs)` gives a value for each, or several, (K, B). A pooled statistic gets
+    `evaluate(rows)` gives a value for each, or several, (K, B). A pooled statistic gets
     many rows in one call and runs its own threads; for others the batches are spread over threads.
     The rows do not depend on how they are spread.
     """
 
     def values_of(batch: Batch) -> Floats:
         rows = batch(max(8, AT_A_TIME // n))
-        return np.concatenate([evaluate(some, 1) for some in rows], axis=-1)
+        return np.concatenate([evaluate(some) for some in rows], axis=-1)
 
     tasks = [(batch,) for batch in batches]
     if not pooled:
-        return np.concatenate(list(map_threads(values_of, tasks, n_jobs)), axis=-1)
+        return np.concatenate(list(map_threads(values_of, tasks)), axis=-1)
     step = max(1, POOL // (n * BATCH))
     values = []
     for i in range(0, len(tasks), step):
         some = tasks[i : i + step]
-        pool = map_threads(lambda batch: np.concatenate(list(batch(BATCH))), some, n_jobs)
-        values.append(evaluate(np.concatenate(list(pool)), n_jobs))
+        pool = map_threads(lambda batch: np.concatenate(list(batch(BATCH))), some)
+        values.append(evaluate(np.concatenate(list(pool))))
     return np.concatenate(values, axis=-1)
 
 
@@ -167,22 +164,22 @@ def redrawn_statistics(
     bound : BoundMeasure
         The measure, which says how labels are redrawn.
     draws : Draws
-        The number of resamples, the seed, the threads.
+        The number of resamples and the seed.
     start : int
         Leaves out that many of the resamples, which an earlier call has given.
     evaluate : callable, optional
         What is evaluated instead of its statistics.
     """
-    n, n_jobs = bound.width, draws.n_jobs
+    n = bound.width
     at_once = bound.of_keys() if evaluate is None else None
     if at_once is not None:
         keys = resample_keys(draws.seed, draws.n_resamples)[start:]
         tasks = [(keys[i : i + BATCH],) for i in range(0, keys.size, BATCH)]
-        return np.concatenate(list(map_threads(at_once, tasks, n_jobs)))
+        return np.concatenate(list(map_threads(at_once, tasks)))
     size = max(BATCH, min(LARGEST_BATCH, SMALL // n))
     batches = redrawn_batches(bound, draws.seed, draws.n_resamples, start, size)
     own = bound.statistics if evaluate is None else evaluate
-    return resampled_values(batches, own, n, n_jobs=n_jobs, pooled=bound.pooled)
+    return resampled_values(batches, own, n, pooled=bound.pooled)
 
 
 def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:

@@ -160,7 +160,7 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     """
     others = ", ".join(map(repr, measure.nulls))
     clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
-    statistics = measure.residual_statistics(predictions, draws.n_jobs)
+    statistics = measure.residual_statistics(predictions)
     combined, first = len(statistics) > 1, statistics[0]
     used = [first, first.quadratic] if not combined and first.quadratic else statistics
     values = flipped_values(used, clusters, draws)
@@ -176,7 +176,7 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     weight = [one.weight for one in statistics]
     distribution = log_mean_exp(scores, weight) if combined else values[0]
     alternative = "two-sided" if first.two_sided and not combined else "greater"
-    bound = measure.bind(predictions, draws.n_jobs)
+    bound = measure.bind(predictions)
     replicates = Replicates(distribution, 1.0 if combined else first.scale, alternative)
     way = "all" if clusters.is_listed(draws.n_resamples) else "random"
     pvalue = replicates.pvalue
@@ -187,7 +187,7 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
         statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
         statistic=observed,
         pvalue=pvalue,
-        estimate=observed if combined else bound.estimate(bound.value(draws.n_jobs)),
+        estimate=observed if combined else bound.estimate(bound.value()),
         alternative=alternative,
         null_text=f"{way} signs of the residuals of {clusters.words()}",
         parameters={**bound.parameters, **dependence_parameters(predictions)},
@@ -210,7 +210,7 @@ def flipped_values(
     statistics: Sequence[ResidualStatistic], clusters: Clusters, draws: Draws
 ) -> Floats:
     """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1)."""
-    flipped = [one.flipped(clusters.codes, clusters.count, draws.n_jobs) for one in statistics]
+    flipped = [one.flipped(clusters.codes, clusters.count) for one in statistics]
     blocks = clusters.signs(draws.n_resamples, draws.seed)
     first = np.vstack([np.ones((1, clusters.count)), next(blocks)])
     every = itertools.chain([first], blocks)

@@ -46,9 +46,9 @@ def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) ->
     counted = measure.bind_counted(predictions) if draws.may_count else None
     if counted is not None:
         return exact_tests([(measure, counted)], draws)[0]
-    bound = measure.bind(predictions, draws.n_jobs)
+    bound = measure.bind(predictions)
     most = draws.n_resamples + 1
-    listed = enumerate_labels(bound, measure.alternative, most, draws.n_jobs)
+    listed = enumerate_labels(bound, measure.alternative, most)
     if listed is not None and not bound.combines:
         return enumerated(measure, bound, listed, draws)
     (outcome,) = exact_tests([(measure, bound)], draws)
@@ -68,11 +68,11 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
     """
     first = bound[0][1]
 
-    def parts(labels: Labels, n_jobs: int | None) -> list[Floats]:
-        return [np.atleast_2d(one.statistics(labels, n_jobs)) for _, one in bound]
+    def parts(labels: Labels) -> list[Floats]:
+        return [np.atleast_2d(one.statistics(labels)) for _, one in bound]
 
     # The same code path for observed and redrawn labels, so that ties are ties.
-    seen = parts(first.observed[np.newaxis], draws.n_jobs)
+    seen = parts(first.observed[np.newaxis])
     of_all = None if len(bound) == 1 else lambda *given: np.concatenate(parts(*given))
     redrawn = np.atleast_2d(base.redrawn_statistics(first, draws, 0, of_all))
     every = np.concatenate([np.concatenate(seen), redrawn], axis=1)
@@ -179,9 +179,7 @@ class Enumeration:
         return base.Replicates(np.append(self.observed, values), self.scale, self.alternative)
 
 
-def enumerate_labels(
-    bound: BoundMeasure, alternative: str, at_most: int, n_jobs: int | None
-) -> Enumeration | None:
+def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> Enumeration | None:
     """Evaluate a bound measure for every label vector, or return None where they are too many.
 
     Parameters
@@ -192,8 +190,6 @@ def enumerate_labels(
         That of the measure.
     at_most : int
         The largest number of label vectors that is enumerated.
-    n_jobs : int, optional
-        Threads.
     """
     if bound.predictions.probs.size > base.AT_A_TIME:
         return None  # not worth a copy in the order of the measure
@@ -203,8 +199,8 @@ def enumerate_labels(
     counts = np.count_nonzero(probs, axis=1)
     if np.log2(counts).sum() > math.log2(at_most) + 1e-9:
         return None
-    chunks = [(bound.values(rows, n_jobs), weights) for rows, weights in _vectors(probs, counts)]
-    chunks.append((bound.values(bound.observed[np.newaxis], n_jobs), np.zeros(1)))
+    chunks = [(bound.values(rows), weights) for rows, weights in _vectors(probs, counts)]
+    chunks.append((bound.values(bound.observed[np.newaxis]), np.zeros(1)))
     values, weights = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
     if np.isnan(values).any():
         raise NotApplicable(*base.NOT_A_NUMBER)

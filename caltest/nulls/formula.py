@@ -10,7 +10,7 @@ from caltest.measures.outcome import Outcome
 from caltest.nulls.base import Draws, Null, check_applicable, check_unweighted
 from caltest.predictions import Predictions
 
-Formula = Callable[[Measure, Predictions, int | None], Outcome]
+Formula = Callable[[Measure, Predictions], Outcome]
 
 
 def formula_test(
@@ -40,7 +40,7 @@ def formula_test(
     Widmann et al. (2019), lemma 2.
     """
     check_applicable(measure, key)
-    outcome = formula(measure, predictions, draws.n_jobs)
+    outcome = formula(measure, predictions)
     check_unweighted(predictions, key)
     return outcome
 
@@ -53,15 +53,15 @@ def formula_null(key: str, title: str, formula: Formula) -> Null:
 ASYMPTOTIC = formula_null(
     "asymptotic",
     "limiting distribution for large n",
-    lambda measure, predictions, n_jobs: measure.limit(predictions, n_jobs),
+    lambda measure, predictions: measure.limit(predictions),
 )
 CLOSED_FORM = formula_null(
     "closed-form",
     "a formula that holds at every n",
-    lambda measure, predictions, n_jobs: measure.closed_form(predictions, n_jobs),
+    lambda measure, predictions: measure.closed_form(predictions),
 )
 DISTRIBUTION_FREE = formula_null(
     "distribution-free",
     "concentration inequality for the SKCE and its roots; valid at every n, very conservative",
-    lambda measure, predictions, n_jobs: measure.concentration_bound(predictions, n_jobs),
+    lambda measure, predictions: measure.concentration_bound(predictions),
 )

@@ -37,22 +37,22 @@ def consistency_test(measure: Measure, predictions: Predictions, draws: base.Dra
     Vaicenavicius et al. (2019), Evaluating model calibration in classification, section 5.
     """
     base.check_applicable(measure, "consistency")
-    bound = measure.bind(predictions, draws.n_jobs)
+    bound = measure.bind(predictions)
 
     def batch(rng: np.random.Generator, size: int) -> list[float]:
         values = []
         for _ in range(size):
             drawn = predictions.subset(rng.integers(0, predictions.n, predictions.n))
             try:
-                again = measure.bind(drawn, 1)
+                again = measure.bind(drawn)
             except NotApplicable as error:
                 reason = f"a resample of the predictions is degenerate ({error.reason})"
                 raise NotApplicable(reason, "use null='exact'") from error
             key = rng.integers(np.iinfo(np.uint64).max, size=1, dtype=np.uint64)
-            values.append(float(again.values(again.redraw(key), 1)[0]))
+            values.append(float(again.values(again.redraw(key))[0]))
         return values
 
-    seen = bound.values(bound.observed[np.newaxis], draws.n_jobs)
+    seen = bound.values(bound.observed[np.newaxis])
     values = np.append(seen, base.drawn_values(batch, draws))
     text = "predictions drawn with replacement, labels redrawn from them"
     notes = (*bound.notes, REPEATED)
@@ -76,20 +76,18 @@ def bootstrap_test(measure: Measure, predictions: Predictions, draws: base.Draws
     """
     base.check_applicable(measure, "bootstrap")
     base.check_unweighted(predictions, "bootstrap")
-    pairs = measure.degenerate_ustatistic(predictions, draws.n_jobs)
+    pairs = measure.degenerate_ustatistic(predictions)
     n = predictions.n
     diagonal = pairs.diagonal()
-    rows = pairs.row_sums(draws.n_jobs) + diagonal
+    rows = pairs.row_sums() + diagonal
 
-    def statistics(counts: Events, jobs: int | None) -> Floats:
+    def statistics(counts: Events) -> Floats:
         c = counts.astype(float)
-        quadratic = 2.0 * pairs.weighted_sums(counts, jobs) + (c * (c - 1.0)) @ diagonal
+        quadratic = 2.0 * pairs.weighted_sums(counts) + (c * (c - 1.0)) @ diagonal
         return np.asarray((n / (n - 1) * quadratic - 2.0 * c @ rows) / n**2)
 
     batches = base.drawn_batches(partial(_multinomial_counts, n), draws.seed, draws.n_resamples)
-    resampled = base.resampled_values(
-        batches, statistics, n, n_jobs=draws.n_jobs, pooled=pairs.pooled
-    )
+    resampled = base.resampled_values(batches, statistics, n, pooled=pairs.pooled)
     total = float(rows.sum())
     estimate = (total - float(diagonal.sum())) / (n * (n - 1))
     observed = n / (n - 1) * estimate - total / n**2

@@ -74,8 +74,8 @@ def _sum_test(
 ) -> Outcome:
     """Test a measure by the tails of the sum that it is a function of."""
     check_applicable(measure, key)
-    bound = measure.bind(predictions, draws.n_jobs)
-    statistic = bound.value(draws.n_jobs)
+    bound = measure.bind(predictions)
+    statistic = bound.value()
     rows = measure.row_terms(predictions)
     terms = Terms.of(rows.table, bound.predictions.probs)
     if math.isnan(statistic):

@@ -27,12 +27,12 @@ def tolerance_test(
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
     known = tolerance_of(measure)
-    outcome = known.tolerance_test(predictions, tolerance, draws.n_jobs)
+    outcome = known.tolerance_test(predictions, tolerance)
     if isinstance(outcome, ToleranceBootstrap):
         # The estimate is compared with its resampled errors, at an error of the tolerance.
-        given, n_jobs = outcome, draws.n_jobs
+        given = outcome
         batches = drawn_batches(given.draw, draws.seed, draws.n_resamples)
-        errors = resampled_values(batches, given.resample, given.n, n_jobs=n_jobs, pooled=False)
+        errors = resampled_values(batches, given.resample, given.n, pooled=False)
         resampled = tolerance.value + errors
         observed, others = tolerance.signed(given.value), tolerance.signed(1.0) * resampled
         outcome = Outcome(
@@ -48,7 +48,7 @@ def tolerance_test(
     if tolerance.equivalence:
         # Too large an error can be unseen where it shows in few events: as few as there are, or
         # fewer, have this probability. Without events among rare ones the estimate hardly varies.
-        tail = known.boundary_tail(predictions, tolerance, draws.n_jobs)
+        tail = known.boundary_tail(predictions, tolerance)
         what = "probability of numbers of events like these at the tolerance"
         outcome = at_least_exact(outcome, tail, what)
     return replace(outcome, parameters={"tolerance": tolerance.value, **outcome.parameters})

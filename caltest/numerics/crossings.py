@@ -19,9 +19,7 @@ FEW = 256  # rows of which nothing is left out
 LEAST = (1e-18, 1e-36)  # probabilities that are left out, in the order they are tried
 
 
-def crossing_tails(
-    start: Ints, n: Ints, expected: Floats, reach: Floats, n_jobs: int | None
-) -> Floats:
+def crossing_tails(start: Ints, n: Ints, expected: Floats, reach: Floats) -> Floats:
     r"""Return the probability that partial sums are as large as those observed, for each group.
 
     Parameters
@@ -34,8 +32,6 @@ def crossing_tails(
     reach : (G,) array
         The size :math:`x_g` of the sums of events less the expected ones,
         :math:`\max_c |S_c| \ge x_g`.
-    n_jobs : int or None
-        Threads, as in joblib.
 
     Returns
     -------
@@ -49,7 +45,7 @@ def crossing_tails(
         stop = min(first + AT_A_TIME, out.size)
         _crossing_tails(start, first, stop, n, expected, reach, out)
 
-    for _ in map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)], n_jobs):
+    for _ in map_threads(some, [(first,) for first in range(0, out.size, AT_A_TIME)]):
         pass
     return out
 

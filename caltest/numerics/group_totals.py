@@ -38,7 +38,7 @@ class Totals(NamedTuple):
     fourth: Floats
 
 
-def dispersions(totals: Totals, keys: Hashes, groups: Hashes, n_jobs: int | None) -> Floats:
+def dispersions(totals: Totals, keys: Hashes, groups: Hashes) -> Floats:
     r"""Return :math:`\sum_g (N_g - \mu_g)^2 / \sigma_g^2` for redrawn numbers of events.
 
     Up to a variance of 100 they are drawn from their exact law by inversion, above as normal
@@ -52,8 +52,6 @@ def dispersions(totals: Totals, keys: Hashes, groups: Hashes, n_jobs: int | None
         Of the resamples.
     groups : (G,) array
         What each group contributes to its uniform numbers.
-    n_jobs : int or None
-        Threads, as in joblib; the sums do not depend on it.
 
     Returns
     -------
@@ -68,7 +66,7 @@ def dispersions(totals: Totals, keys: Hashes, groups: Hashes, n_jobs: int | None
         return out
 
     tasks = [(first,) for first in range(0, count, AT_A_TIME)]
-    return np.asarray(np.sum(list(map_threads(some, tasks, n_jobs)), axis=0))
+    return np.asarray(np.sum(list(map_threads(some, tasks)), axis=0))
 
 
 @njit()

@@ -10,7 +10,8 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -20,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 Loop = Callable[..., Any]
 Function = TypeVar("Function", bound=Loop)
 _LOCK = threading.RLock()
+_N_JOBS: ContextVar[int | None] = ContextVar("n_jobs", default=None)
 STEPS = 120_000  # of an inner loop: half a second as Python code
 Result = TypeVar("Result")
 
@@ -100,23 +102,42 @@ def plain(loop: Loop, steps: int) -> Loop | None:
     return loop.as_python()
 
 
+def thread_count(n_jobs: int | None = None) -> int:
+    """Return the number of threads: `n_jobs`, that of `threads`, or that which joblib has."""
+    n_jobs = _N_JOBS.get() if n_jobs is None else n_jobs
+    if n_jobs in (None, 1) and "joblib" not in sys.modules:  # nobody can have configured it
+        return 1
+    import joblib
+
+    # As a number, since joblib takes one thread where its configuration names other processes.
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[None]:
+    """Set how many threads what is called within takes; None leaves it as it is."""
+    token = _N_JOBS.set(_N_JOBS.get() if n_jobs is None else n_jobs)
+    try:
+        yield
+    finally:
+        _N_JOBS.reset(token)
+
+
 def map_threads(
-    function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], n_jobs: int | None
+    function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], n_jobs: int | None = None
 ) -> Iterator[Result]:
     """Yield `function(*task)` for every task in order, lazily, as `map` does.
 
-    `n_jobs` follows joblib: None is one job unless `joblib.parallel_config` says otherwise.
+    A function that runs in one of several threads has one thread itself.
     """
-    tasks, jobs = list(tasks), 1
-    if n_jobs not in (None, 1) or "joblib" in sys.modules:  # or nobody can have configured it
-        import joblib
-
-        # As a number, since joblib takes one thread where its configuration names other processes.
-        jobs = min(len(tasks), joblib.effective_n_jobs(n_jobs))
+    tasks = list(tasks)
+    jobs = min(len(tasks), thread_count(n_jobs))
     # BLAS has one thread in every case: its products are small here, threads that wait for each
     # other on a busy machine cost 50 times as much, and the last bits would depend on n_jobs.
     with _controller().limit(limits=1, user_api="blas"):
         if jobs > 1:
+            import joblib
+
             parallel = joblib.Parallel(n_jobs=jobs, require="sharedmem", return_as="generator")
             yield from parallel(joblib.delayed(function)(*task) for task in tasks)
         else:

@@ -195,12 +195,12 @@ def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
     """Run one test; the decision is that of `test_calibration` with the same seed."""
     if plan.null == "exact" and plan.tolerance is None:
         seen = plan.lens(plan.predictions)
-        bound = plan.measure.bind(seen, 1)
-        listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1, 1)
+        bound = plan.measure.bind(seen)
+        listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1)
         if listed is not None:
             return Decision(listed.pvalue <= level, bound.estimate(listed.statistic))
         return _curtailed(plan, bound, level=level, n_resamples=n_resamples)
-    _, outcome = run_plan(plan, n_resamples=n_resamples, n_jobs=1)
+    _, outcome = run_plan(plan, n_resamples=n_resamples)
     return Decision(outcome.pvalue <= level, outcome.estimate)
 
 
@@ -244,7 +244,7 @@ def _values(bound: BoundMeasure, seed: int, n_resamples: int) -> Iterator[Floats
         drawn = chain.from_iterable(batch(at_a_time) for batch in batches[first:last])
         labels = chain([bound.observed[np.newaxis]], drawn) if first == 0 else drawn
         calls = [np.concatenate(list(labels))] if bound.pooled else labels
-        yield np.concatenate([bound.values(rows, 1) for rows in calls])
+        yield np.concatenate([bound.values(rows) for rows in calls])
 
 
 def most_extreme(level: float, n_resamples: int, sides: int) -> int:

@@ -218,7 +218,7 @@ class RowsEvent:
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
                     if rows.n > MOST_ROWS:
-                        value, text = float(error.evaluate(rows, None, "strong", None)), ""
+                        value, text = float(error.evaluate(rows)), ""
                     else:
                         ends = interval(error)
                         value, text = (

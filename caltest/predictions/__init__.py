@@ -2,6 +2,6 @@
 
 from caltest.predictions.container import Predictions, event_column
 from caltest.predictions.model_data import ModelData, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured, MeasuredOptions
 
-__all__ = ["MeasuredOptions", "ModelData", "Predictions", "as_measured", "event_column"]
+__all__ = ["Measured", "MeasuredOptions", "ModelData", "Predictions", "as_measured", "event_column"]

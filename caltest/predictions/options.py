@@ -103,6 +103,12 @@ class MeasuredOptions(NumberOptions, total=False):
     sample_weight: object
 
 
+class Measured(MeasuredOptions, total=False):
+    """The same with the number of threads, as in joblib, of a function that gives a value."""
+
+    n_jobs: int | None
+
+
 class ColumnOptions(NumberOptions, total=False):
     """How a model, its data and their columns are read; see `test_calibration`."""
 

@@ -365,7 +365,6 @@ class Settings:
     n_resamples: int
     correction: str | None
     level: float | None
-    n_jobs: int | None
     by: bool
     command: bool
     progress: Callable[[str], None]
@@ -374,7 +373,7 @@ class Settings:
     def of_draws(self) -> dict[str, Any]:
         """How labels are redrawn, and the level."""
         draws = {"n_resamples": self.n_resamples, "rng": self.seed}
-        return {**draws, "n_jobs": self.n_jobs, "level": self.level}
+        return {**draws, "level": self.level}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, Settings, notes, table
+from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.tested import frequent_classes
 from caltest.results import HTest, HTestTable
@@ -55,9 +55,7 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
 }
 
 
-def collect_estimates(
-    source: Source, tests: HTestTable, profile: Profile, settings: Settings
-) -> Iterator[Estimate]:
+def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> Iterator[Estimate]:
     """Yield the numbers of the field for data of two classes, or for confidence.
 
     Yields
@@ -92,10 +90,10 @@ def collect_estimates(
         note = "mean over classes of the gap of 15 bins; above 0 by chance too"
         yield Estimate(name="classwise ECE", value=value, unit="points", note=note)
     rows = (row for row in tests.rows if row.lens == source.lens and row.group is None)
-    yield from estimates_of_tests(rows, settings)
+    yield from estimates_of_tests(rows)
 
 
-def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Estimate]:
+def estimates_of_tests(rows: Iterator[HTest]) -> Iterator[Estimate]:
     """Yield the estimates of the tests that have a line in the table.
 
     Yields
@@ -111,7 +109,7 @@ def estimates_of_tests(rows: Iterator[HTest], settings: Settings) -> Iterator[Es
         name, ideal, unit, note = OF_TESTS[row.test]
         low = high = None
         with suppress(NotApplicable):
-            found = row.confidence_interval(n_resamples=499, n_jobs=settings.n_jobs)
+            found = row.confidence_interval(n_resamples=499)
             low, high, note = found.low, found.high, f"{note}{rows_of_slope(found)}"
         about: dict[str, Any] = {"pvalue": row.pvalue, "unit": unit, "note": note}
         yield Estimate(name=name, value=row.estimate, ideal=ideal, low=low, high=high, **about)

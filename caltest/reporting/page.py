@@ -19,6 +19,7 @@ from caltest.htests.asked import as_columns
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
+from caltest.numerics.loops import threads
 from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
@@ -313,7 +314,6 @@ def report(
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
         correction=correction,
         level=None if level is None else checks.check_level(level),
-        n_jobs=checks.check_jobs(n_jobs),
         by=by is not None,
         command=command is not None,
         progress=progress or (lambda _what: None),
@@ -365,9 +365,10 @@ def report(
         scale = None if grades is None else read_grades(grades, given, pd)
     own = field(source.m)
     name = source.name.partition(", event: ")[0]  # the line below the title has it
-    content, outcomes = _content(
-        source, settings, maps=maps, columns=columns, scale=scale, profile=own, tolerance=error
-    )
+    with threads(checks.check_jobs(n_jobs)):
+        content, outcomes = _content(
+            source, settings, maps=maps, columns=columns, scale=scale, profile=own, tolerance=error
+        )
     full = Content(
         title=f"Are the probabilities of {name} calibrated?" if title is None else str(title),
         author=author,
@@ -421,7 +422,7 @@ def _content(
     settings.progress("verdict")
     verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings)
     settings.progress("estimates")
-    estimates = tuple(collect_estimates(source, tests, profile, settings))
+    estimates = tuple(collect_estimates(source, tests, profile))
     settings.progress("scores")
     left_out = [*source.plan.notes, *left_out, *source.absent]
     parts = {

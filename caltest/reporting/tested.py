@@ -200,8 +200,8 @@ def answer_of(
     results += [("groups", groups)] if groups is not None else []
     results += [("segments", segments)] if segments is not None else []
     if comparison is not None:
-        return together(adjusted_verdicts(results, settings.n_jobs), comparison.helps)
-    return verdict_of(*results, n_jobs=settings.n_jobs, command=settings.command)
+        return together(adjusted_verdicts(results), comparison.helps)
+    return verdict_of(*results, command=settings.command)
 
 
 # ---- What was tested: sizes, classes, groups, and what a reader should know of the data first ---

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import render
+from caltest.checks import check_jobs
 from caltest.drawing import above, draw
+from caltest.numerics.loops import threads
 from caltest.results import sheets
 from caltest.results.codec import IF_ASKED, IF_GIVEN, NEVER, Parameters, plain
 from caltest.results.printable import Result, Summary, given
@@ -299,9 +301,9 @@ class HTest(Result):
         """
         from caltest.results.interval import interval_of
 
-        return interval_of(
-            self, confidence, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs
-        )
+        how: dict[str, Any] = {"method": method, "n_resamples": n_resamples, "rng": rng}
+        with threads(check_jobs(n_jobs)):
+            return interval_of(self, confidence, **how)
 
     def verdict(self, *, n_jobs: int | None = None) -> Verdict:
         """Return what a person can act on: answer, direction and size, where, what helps.
@@ -328,8 +330,9 @@ class HTest(Result):
         >>> ct.test_calibration(data, rng=1).verdict().answer
         'no evidence'
         """
-        verdict: Verdict = above("verdicts.verdict_of", ("whole", self), n_jobs=n_jobs)
-        return verdict
+        with threads(check_jobs(n_jobs)):
+            verdict: Verdict = above("verdicts.verdict_of", ("whole", self))
+            return verdict
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
@@ -362,7 +365,8 @@ class HTest(Result):
         """
         from caltest.results.witness import witness_of
 
-        return witness_of(self, n_jobs)
+        with threads(check_jobs(n_jobs)):
+            return witness_of(self)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw what was tested.

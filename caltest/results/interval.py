@@ -72,7 +72,6 @@ def interval_of(
     method: str | None,
     n_resamples: int,
     rng: object,
-    n_jobs: int | None,
 ) -> Interval:
     """Compute the interval of a result; see `HTest.confidence_interval`."""
     from caltest.intervals import choose
@@ -80,12 +79,11 @@ def interval_of(
 
     level = checks.check_confidence(level)
     checks.check_integer(n_resamples, "n_resamples", minimum=99)
-    checks.check_jobs(n_jobs)
     if test.counts is not None:
         return _of_grade(test, test.counts, level, method)
     kept: Any = test.counted or required(test.evidence, "a confidence interval")
     seed = kept.seed if rng is None else checks.check_seed(rng)
-    draws = Draws(n_resamples, seed, n_jobs)
+    draws = Draws(n_resamples, seed)
     if test.counted is not None:
         return _of_cells(test, test.counted, level, method, draws)
     evidence: Evidence = kept

@@ -200,7 +200,7 @@ class HTestTable(Table[HTest]):
         Verdict
             Its print begins with the first line of the print of the table.
         """
-        verdict: Verdict = above("verdicts.verdict_of", ("whole", self), n_jobs=None)
+        verdict: Verdict = above("verdicts.verdict_of", ("whole", self))
         return verdict
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:

@@ -147,9 +147,7 @@ class Verdict(Result):
         return wording.sheet_of_verdict(self)
 
 
-def verdict_of_test(
-    test: HTest, n_jobs: int | None = None, *, pvalue: float | None = None
-) -> Verdict:
+def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict of one test; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
     claim = wording.claim_of(test)
@@ -162,10 +160,10 @@ def verdict_of_test(
     sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
     sentences += _where(places)
     if found:
-        sentences += [("events", text) for text in _coefficients(test, n_jobs)]
+        sentences += [("events", text) for text in _coefficients(test)]
     elif claim is wording.CALIBRATION:
         with suppress(NotApplicable):
-            could = detectable(test, n_jobs)
+            could = detectable(test)
             text = wording.detectable_in_words(could, test.n, test.level or LEVEL)
             sentences.append(("detectable", text))
     rows: dict[str, Any] = {"headline": wording.headline(test, p), "few": few, "size": test.size}
@@ -306,7 +304,7 @@ def worst_range(row: HTest) -> Gap | None:
 # ---- how large, and what could have been found -------------------------------------------------
 
 
-def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
+def _coefficients(test: HTest) -> Iterator[str]:
     """Yield the number of events expected, and the slope with its interval, of two classes.
 
     The interval is that of the test of the slope, as in the table of estimates of a report.
@@ -326,7 +324,7 @@ def _coefficients(test: HTest, n_jobs: int | None) -> Iterator[str]:
     asked = replace(test, n_resamples=0, **kept)  # no p-value of the slope is known
     draws = max(test.n_resamples or 0, 999)
     with suppress(NotApplicable):
-        found = asked.confidence_interval(n_resamples=draws, n_jobs=n_jobs)
+        found = asked.confidence_interval(n_resamples=draws)
         rows = None if test.evidence is None else test.evidence.predictions
         weighted = rows is not None and rows.sample_weight is not None
         yield wording.slope_in_words(test.size, found, weighted=weighted)
@@ -361,7 +359,7 @@ class Detectable:
     gap: float
 
 
-def detectable(test: HTest, n_jobs: int | None = None) -> tuple[Detectable, ...]:
+def detectable(test: HTest) -> tuple[Detectable, ...]:
     """Return the smallest errors that a test would have found; empty where none is found.
 
     The predictions stay as they are, labels are drawn from what would be true, and the test decides
@@ -382,7 +380,7 @@ def detectable(test: HTest, n_jobs: int | None = None) -> tuple[Detectable, ...]
             "use null='exact', or caltest.power",
         )
     seen = evidence.seen
-    bound = evidence.measure.bind(seen, n_jobs)
+    bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
     sides = 2 if test.alternative == "two-sided" else 1
     most = max(int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1))), 1)
@@ -396,7 +394,7 @@ def detectable(test: HTest, n_jobs: int | None = None) -> tuple[Detectable, ...]
         labels: Labels = np.zeros(uniform.shape, dtype=label_dtype(seen.m))
         for limit in np.cumsum(probs, axis=1)[:, :-1].T:
             labels += uniform > limit
-        values = bound.comparable(bound.combine(bound.statistics(labels, n_jobs)))
+        values = bound.comparable(bound.combine(bound.statistics(labels)))
         far = values > ordered[-most]
         return float(np.mean(far | (values < ordered[most - 1]) if sides == 2 else far))
 

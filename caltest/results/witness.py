@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import render
-from caltest.checks import check_confidence, check_integer, check_jobs
+from caltest.checks import check_confidence, check_integer
 from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
@@ -275,12 +275,11 @@ class Witness(Printable):
         return self._print
 
 
-def witness_of(test: HTest, n_jobs: int | None) -> Witness:
+def witness_of(test: HTest) -> Witness:
     """Compute the witness of a result; see `HTest.witness`."""
     from caltest.measures.base import keys_offering
     from caltest.measures.kernel.witness import Embedding
 
-    check_jobs(n_jobs)
     evidence = required(test.evidence, "a witness")
     measure = evidence.measure
     if measure.witness_kernel is None:
@@ -288,7 +287,7 @@ def witness_of(test: HTest, n_jobs: int | None) -> Witness:
             f"{measure.description} has no witness",
             f"use one of the tests {', '.join(map(repr, keys_offering('witness_kernel')))}",
         )
-    embedding = Embedding(evidence.seen, measure.witness_kernel, n_jobs)
+    embedding = Embedding(evidence.seen, measure.witness_kernel)
     parameters = embedding.kernel.parameters
     kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
     return Witness(embedding, data=sheets.data_line(test), kernel=kernel)

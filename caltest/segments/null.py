@@ -13,7 +13,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.numerics.joint import stepped_down
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import map_threads, thread_count
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.segments import loops
@@ -308,16 +308,15 @@ def test_jointly(
     *,
     n_resamples: int,
     seed: int,
-    n_jobs: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> Joint:
     """Compare the segments with redrawn labels, each with the largest over those not louder."""
     keys = resample_keys(seed, n_resamples + SHARING)
     used, apart = keys[:n_resamples], keys[n_resamples:]
     blocks = [len(family.chunk.blocks()) for family in families]
-    passes = (task for some in (apart, used) for task in _tasks(families, some.size, n_jobs))
+    passes = (task for some in (apart, used) for task in _tasks(families, some.size))
     tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
-    families = _shared(families, _redrawn(families, rows, apart, n_jobs, tick))
+    families = _shared(families, _redrawn(families, rows, apart, tick))
     observed = [score(family, rows, rows.observed, 1, tick) for family in families]
     scores = np.concatenate([own[:, 0] for own, _ in observed]).astype(np.float64)
     kept = _largest(scores, SCORES // (n_resamples + 1))
@@ -331,7 +330,7 @@ def test_jointly(
     place = np.full(scores.size, -1)
     place[kept] = np.arange(kept.size)
 
-    for number, some, values in _redrawn(families, rows, used, n_jobs, tick):
+    for number, some, values in _redrawn(families, rows, used, tick):
         at = place[starts[number] : starts[number + 1]]
         table[at[at >= 0], some] = values[at >= 0]
         others = values[at < 0].max(axis=0, initial=-np.inf)
@@ -341,16 +340,12 @@ def test_jointly(
     return Joint(tuple(families), sums, scores, adjusted, table.max(axis=0))
 
 
-def _tasks(
-    families: Sequence[Family], n_resamples: int, n_jobs: int | None
-) -> list[tuple[int, int, int]]:
+def _tasks(families: Sequence[Family], n_resamples: int) -> list[tuple[int, int, int]]:
     """List what is scored at a time: the number of a family, and from which resample to which.
 
     The result does not depend on how many resamples a task has.
     """
-    import joblib  # loads asyncio
-
-    each = math.ceil(n_resamples / max(joblib.effective_n_jobs(n_jobs), 1))
+    each = math.ceil(n_resamples / thread_count())
     tasks = []
     for number, family in enumerate(families):
         fits = max(FEW_LANES, SUMS // max(family.chunk.size, family.chunk.cells))
@@ -364,7 +359,6 @@ def _redrawn(
     families: Sequence[Family],
     rows: Rows,
     keys: Hashes,
-    n_jobs: int | None,
     tick: Callable[[], None],
 ) -> Iterator[tuple[int, slice, Singles]]:
     """Yield scores for redrawn labels, with the number of the family and the resamples."""
@@ -374,7 +368,7 @@ def _redrawn(
         scores, _ = score(families[number], rows, draw, stop - first, tick)
         return number, slice(first, stop), scores
 
-    yield from map_threads(scored, _tasks(families, keys.size, n_jobs), n_jobs)
+    yield from map_threads(scored, _tasks(families, keys.size))
 
 
 def _shared(

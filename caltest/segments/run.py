@@ -15,6 +15,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
+from caltest.numerics.loops import threads
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
 from caltest.segments.cells import AllRows, Chunk, TableChunk, Tables, UnionChunk, matrix_chunks
@@ -52,7 +53,6 @@ class Settings:
             checks.check_choice(statistic, STATISTICS, "statistic")
         if self.level is not None:
             checks.check_level(self.level)
-        checks.check_jobs(self.n_jobs)
 
     @property
     def statistics(self) -> list[str]:
@@ -192,12 +192,12 @@ def test_segments(
         keep=keep,
         n_resamples=n_resamples,
         seed=checks.check_seed(rng),
-        n_jobs=n_jobs,
         level=level,
         progress=progress,
     )
     check_names(columns, ColumnOptions, test_segments)
-    return run_given(ModelData(model, data, y, **columns), segments, settings)
+    with threads(checks.check_jobs(n_jobs)):
+        return run_given(ModelData(model, data, y, **columns), segments, settings)
 
 
 # Or pytest would collect it in a user's test module.
@@ -231,7 +231,6 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         rows,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
-        n_jobs=settings.n_jobs,
         progress=settings.progress,
     )
     level = settings.level

@@ -283,14 +283,11 @@ class Redraw:
         Of the resamples.
     numbering : Mapping
         How the rows of each unit are numbered.
-    n_jobs : int, optional
-        Threads.
     """
 
     make: Callable[[], list[Totals]]
     keys: Hashes
     numbering: Mapping[Unit, Numbers]
-    n_jobs: int | None
 
     def __call__(self, unit: Unit, chunks: Iterable[Chunk]) -> Redrawn:
         """Return the sums over the rows of a unit."""
@@ -317,5 +314,5 @@ class Redraw:
 
         labelled(chunk.labels[None].astype(label_dtype(chunk.probs.shape[1])), 0)
         firsts = [(first,) for first in range(0, self.keys.size, KEYS)]
-        for _ in map_threads(resampled, firsts, self.n_jobs):
+        for _ in map_threads(resampled, firsts):
             pass

@@ -76,9 +76,7 @@ class Readings:
             raise NotApplicable(f"sums of chunks hold {MOST} rows", "test a sample of the rows")
         return survey
 
-    def redraw(
-        self, survey: Survey, make: Callable[[], list[Totals]], keys: Hashes, n_jobs: int | None
-    ) -> list[Any]:
+    def redraw(self, survey: Survey, make: Callable[[], list[Totals]], keys: Hashes) -> list[Any]:
         """Read all rows for the second time, and return sums over them.
 
         Parameters
@@ -89,8 +87,6 @@ class Readings:
             Returns sums over no rows; it can be pickled.
         keys : (B,) array
             Of the resamples.
-        n_jobs : int, optional
-            Threads, where rows are read here.
         """
         done = 0
 
@@ -100,7 +96,7 @@ class Readings:
             if self.progress is not None:
                 self.progress(done, survey.n)
 
-        work = Redraw(make, keys, survey.numbering(), n_jobs)
+        work = Redraw(make, keys, survey.numbering())
         sizes = {unit: n for unit, (n, _) in survey.units.items()}
         total: Redrawn | None = None
         for number, part, rows in self._readable:

@@ -28,7 +28,6 @@ def sequential_pvalues(
     keys: Hashes,
     *,
     two_sided: bool,
-    n_jobs: int | None,
 ) -> Floats:
     """Return the p-values (G,) of Besag and Clifford: redrawn until 20 are as extreme.
 
@@ -42,8 +41,6 @@ def sequential_pvalues(
         Of the resamples, as many as there are at most.
     two_sided : bool
         Whether small values are extreme too.
-    n_jobs : int or None
-        Threads, as in joblib; the p-values do not depend on it.
 
     References
     ----------
@@ -86,4 +83,4 @@ def sequential_pvalues(
         return np.asarray(np.minimum(out, 1.0))
 
     tasks = list(itertools.pairwise(cuts))
-    return np.concatenate(list(map_threads(in_rounds, tasks, n_jobs)))
+    return np.concatenate(list(map_threads(in_rounds, tasks)))

@@ -12,7 +12,7 @@ from caltest.types import Flags, Floats
 from caltest.units.sums import UnitSums
 from caltest.units.units import Observed, Units
 
-Tails = Callable[[Floats, int | None], Floats]
+Tails = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)

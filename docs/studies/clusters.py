@@ -261,7 +261,7 @@ def pvalue(key: str, predictions: ct.Predictions, null: str, seed: int) -> float
     """Return the p-value of a test."""
     run = NULLS[null].test
     measure = REGISTRY[key].with_options({})
-    return float(run(measure, predictions, n_resamples=B, seed=seed, n_jobs=1).pvalue)
+    return float(run(measure, predictions, n_resamples=B, seed=seed).pvalue)
 
 
 def signs_alone(key: str, predictions: ct.Predictions, seed: int) -> float:

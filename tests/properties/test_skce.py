@@ -324,7 +324,7 @@ def test_bootstrap_equals_its_formula(name, data):
     """T' = n^-2 sum_i C_i sum_j (n / (n - 1) (C_j - 1[i = j]) - 2) h_ij, and T, by double loops."""
     p = data.draw(predictions((2,)) if name == "line" else predictions())
     kernel, kernel_matrix = _kernel_or_line(name, p)
-    judged = NULLS["bootstrap"].test(SKCE(kernel=kernel), p, n_resamples=3, seed=p.n, n_jobs=None)
+    judged = NULLS["bootstrap"].test(SKCE(kernel=kernel), p, n_resamples=3, seed=p.n)
     bound = SKCE(kernel=kernel).bind_all_pairs(p)
     order = row_order(bound)
     h, weight = h_matrix(p, kernel_matrix)

@@ -198,4 +198,4 @@ def test_linear_test_of_cifar10_networks(network, reference_dir):
 
 def _judge(null, predictions, kernel, estimator):
     measure = SKCE(estimator=estimator, kernel=kernel)
-    return NULLS[null].test(measure, predictions, n_resamples=1, seed=0, n_jobs=2)
+    return NULLS[null].test(measure, predictions, n_resamples=1, seed=0)

@@ -26,7 +26,7 @@ def simulate(seed, correlation, slope=1.0):
 def rejections(key, null, correlation, slope=1.0):
     """Count rejections among simulated data sets."""
     measure, test = REGISTRY[key].with_options({}), NULLS[null].test
-    settings = {"n_resamples": 99, "n_jobs": 1}
+    settings = {"n_resamples": 99}
     sets = [simulate(seed, correlation, slope) for seed in range(SETS)]
     pvalues = [test(measure, p, seed=seed, **settings).pvalue for seed, p in enumerate(sets)]
     return sum(p <= LEVEL for p in pvalues)
@@ -90,7 +90,7 @@ def bursts(seed, kind):
 @pytest.mark.parametrize("kind", ["weights", "bursts"])
 def test_skewed_sums_of_few_clusters_hold_the_level(kind, key):
     """Weights exp(4 p); sizes lognormal, p constant: within the 99.9 % band of 6.5 %."""
-    measure, settings = REGISTRY[key].with_options({}), {"n_resamples": 199, "n_jobs": 1}
+    measure, settings = REGISTRY[key].with_options({}), {"n_resamples": 199}
     sets = [bursts(seed, kind) for seed in range(SETS)]
     test = NULLS["cluster"].test
     found = [test(measure, p, seed=seed, **settings) for seed, p in enumerate(sets)]

@@ -38,7 +38,7 @@ def pvalue(null, predictions, seed, *, n_resamples=199, **options):
     """Judge the SKCE of one data set."""
     measure = SKCE(**options)
     judge = NULLS[null].test
-    return judge(measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=1).pvalue
+    return judge(measure, predictions, n_resamples=n_resamples, seed=seed).pvalue
 
 
 def rejections(model, null, seeds, **options):

@@ -19,7 +19,7 @@ from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import uniform_bins
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Labels
 from caltest.units import RowUnits, Statistic, UnitSums
 
@@ -78,13 +78,13 @@ class ClasswiseECE(Measure):
         "rows they share; test='ece' with lens='classwise' tests each class"
     )
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
         found = Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
         return RowStatistic(found)
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
         return [flipped_bins(predictions, *ClasswiseBins(predictions, self).bins)]
 
@@ -138,8 +138,7 @@ def classwise_ece(
     binning: str = "uniform",
     bins: int = 15,
     p: float = 1,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the classwise expected calibration error, the mean of the ECE of every class.
 
@@ -170,10 +169,9 @@ def classwise_ece(
         B, the number of bins for each class.
     p : float, default 1
         At least 1; infinity gives the mean over classes of the maximum over bins.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -198,4 +196,4 @@ def classwise_ece(
     0.167
     """
     measure = ClasswiseECE(binning=binning, bins=bins, p=p)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)

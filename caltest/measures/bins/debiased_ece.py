@@ -27,7 +27,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits, Statistic, Units
 
@@ -141,9 +141,9 @@ class DebiasedECE(ToleranceTest, BinErrors):
         """Return the plug-in error in the same bins, which needs no second observation."""
         return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the squared error over the bins, whose bias flipped signs leave as it is."""
-        (statistic,) = super().residual_statistics(predictions, n_jobs)
+        (statistic,) = super().residual_statistics(predictions)
         statistic.symbol = "ECE_2^2"
         return [statistic]
 
@@ -164,20 +164,16 @@ class DebiasedECE(ToleranceTest, BinErrors):
         units = bins.units
         return max(hidden_deviation(*some, units.rows, a) for some in units.counts())
 
-    def tolerance_test(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> Outcome:
+    def tolerance_test(self, predictions: Predictions, tolerance: Tolerance) -> Outcome:
         """Return the normal limit of the error over the bins that are used, seen as given."""
-        bound = self.bind(predictions, n_jobs)
-        estimate = bound.value(n_jobs)
+        bound = self.bind(predictions)
+        estimate = bound.value()
         units = self.sums(RowUnits(bound.predictions)).units
         deviation = binned_deviation(cast("BinnedRows", units), equivalence=tolerance.equivalence)
         squared = tolerance.value**2 if self.root else tolerance.value
         return deviation_limit(bound, deviation, tolerance, squared=squared, estimate=estimate)
 
-    def boundary_tail(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> float:
+    def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the largest tail of numbers of labels with the error in one bin, or in all."""
         squared = tolerance.value**2 if self.root else tolerance.value
         order, start = sort_by_cell(*self.cells(predictions))
@@ -197,8 +193,7 @@ def debiased_ece(
     min_size: int = 10,
     max_bins: int | None = None,
     root: bool = False,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Estimate the squared calibration error in bins with the bias of the plug-in removed.
 
@@ -224,10 +219,9 @@ def debiased_ece(
     root : bool, default False
         Give the square root, in units of probability; it is 0 where the estimate is negative, as in
         Kumar et al.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -261,7 +255,7 @@ def debiased_ece(
     measure = DebiasedECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, root=root
     )
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 def unbiased_bin_errors(delta: Floats, start: Ints, single: float) -> tuple[float, Floats, float]:

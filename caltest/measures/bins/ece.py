@@ -34,7 +34,7 @@ from caltest.measures.residual_sums import Flippable
 from caltest.numerics.bins import power_means
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
@@ -93,8 +93,8 @@ class BinErrors(BinnedMeasure):
         only_rows = self.binning != "uniform" if form == "cells" else self.binning == "sweep"
         return form == "rows" or not (only_rows or callable(self.distance))
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return super().bind(counted(predictions), n_jobs)
+    def bind(self, predictions: Predictions) -> BoundMeasure:
+        return super().bind(counted(predictions))
 
     def statistic(self, units: Units) -> Statistic:
         sums = self.sums(units)
@@ -120,10 +120,10 @@ class BinErrors(BinnedMeasure):
         by_event = predictions.m == 2 and not callable(self.distance)
         return (EventBins if by_event else ClassBins)(BinnedRows(predictions, self))
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""
         if not self.takes("clusters"):
-            return super().residual_statistics(predictions, n_jobs)
+            return super().residual_statistics(predictions)
         sums, weight = self.sums(RowUnits(counted(predictions))), predictions.sample_weight
         self.bin_notes(sums.mean)
         codes = np.zeros((predictions.n, 1), np.int64)
@@ -332,8 +332,7 @@ def ece(
     max_bins: int | None = None,
     distance: Distance = "tv",
     p: float = 1,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the ECE of whole vectors, all classes together; most papers mean `confidence_ece`.
 
@@ -383,10 +382,9 @@ def ece(
         mean label, both (m,), returns a number of at least 0, and is meant for few bins.
     p : float, default 1
         At least 1; infinity gives the maximum, see `mce`.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -420,7 +418,7 @@ def ece(
     measure = ECE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance, p=p
     )
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 def confidence_ece(
@@ -430,8 +428,7 @@ def confidence_ece(
     binning: str = "uniform",
     bins: int = 15,
     p: float = 1,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the ECE of most papers, the mean of `|accuracy - confidence|` in bins of confidence.
 
@@ -446,10 +443,9 @@ def confidence_ece(
         As for `ece`. Of two classes, too, the confidence is the larger probability.
     binning, bins, p : optional
         As for `ece`.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -475,7 +471,7 @@ def confidence_ece(
     0.45
     """
     measure = ECE(binning=binning, bins=bins, p=p)
-    return measure.evaluate(probs, labels, "confidence", n_jobs, **rows)
+    return measure.evaluate(probs, labels, "confidence", **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -505,8 +501,7 @@ def mce(
     min_size: int = 10,
     max_bins: int | None = None,
     distance: Distance = "tv",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the MCE of whole vectors, all classes together; most papers mean lens="confidence".
 
@@ -525,10 +520,9 @@ def mce(
         As for `ece`.
     binning, bins, min_size, max_bins, distance : optional
         As for `ece`.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -558,4 +552,4 @@ def mce(
     measure = MCE(
         binning=binning, bins=bins, min_size=min_size, max_bins=max_bins, distance=distance
     )
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)

@@ -16,7 +16,7 @@ from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
@@ -54,7 +54,7 @@ class TCal(Measure):
 
     symbol: ClassVar[str] = "T-Cal"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions) -> BoundMeasure:
         check_one_dimension(predictions, "T-Cal")
         _check_weights(predictions.sample_weight)
         limit, units = self.limit_of_scales(predictions.n), SortedRowUnits(predictions)
@@ -165,8 +165,7 @@ def t_cal(
     *,
     lens: str | Lens = "strong",
     scales: int | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the statistic of adaptive T-Cal, the largest of standardised debiased errors.
 
@@ -196,10 +195,9 @@ def t_cal(
     scales : int, optional
         S; by default the integer part of 2 log2(n / sqrt(log n)), as in the authors' code. Scales
         at which no bin has two observations are left out.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -225,7 +223,7 @@ def t_cal(
     >>> float(round(ct.measures.t_cal([0.1, 0.3, 0.7, 0.9], [1, 1, 0, 0], scales=1), 3))
     6.481
     """
-    return TCal(scales=scales).evaluate(probs, labels, lens, n_jobs, **rows)
+    return TCal(scales=scales).evaluate(probs, labels, lens, **rows)
 
 
 def shared_scales(cells: Ints, scales: int) -> Ints:

@@ -26,7 +26,7 @@ from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.predictions import Predictions
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Labels, Order
@@ -73,8 +73,8 @@ class Combined(Measure):
     def plot_kind(self, m: int) -> str:
         return "reliability"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundCombined:
-        return BoundCombined(predictions, self.components, n_jobs)
+    def bind(self, predictions: Predictions) -> BoundCombined:
+        return BoundCombined(predictions, self.components)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         return super().bind_cells(cells) if self.components else CombinedCells(cells)
@@ -98,11 +98,9 @@ class Combined(Measure):
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         return super().bind_groups(many) if self.components else CombinedGroups(self, many)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the components as statistics of the residuals."""
-        some = portfolio(Context(predictions), self.components, n_jobs)
+        some = portfolio(Context(predictions), self.components)
         return [component.residual_statistic() for component in some]
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
@@ -130,13 +128,11 @@ class BoundCombined(Combining):
 
     scale = ROUNDING
 
-    def __init__(
-        self, predictions: Predictions, names: Sequence[Name] | None, n_jobs: int | None
-    ) -> None:
+    def __init__(self, predictions: Predictions, names: Sequence[Name] | None) -> None:
         super().__init__(predictions)
         self.context = Context(predictions)
-        components = portfolio(self.context, names, n_jobs)
-        self.prepare(components, self.context.reference(), predictions.n, n_jobs)
+        components = portfolio(self.context, names)
+        self.prepare(components, self.context.reference(), predictions.n)
         if "features" in vars(self.context) and predictions.n > LANDMARKS:
             width = self.context.features.shape[1]
             of = f"the SKCE is that of {width} features of the kernel, not of all pairs"
@@ -167,7 +163,7 @@ class CombinedCells(Combining, BoundCells):
         if not cells.has_equal_weights:
             self.caution = f"{self.caution}, pairs at its mean weight"
         source = EventCells(cells).source
-        self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn, None)
+        self.prepare([kind.of(source) for kind in BINARY], cells.redrawn, cells.drawn)
 
     def error(self) -> float | None:
         if self.rows is None or self.cells.is_point.all():
@@ -181,9 +177,7 @@ class CombinedCells(Combining, BoundCells):
 class OfMeasure(Component):
     """The value of a measure under a lens."""
 
-    def __init__(
-        self, rows: Context, test: str | Measure, lens: str | Lens, n_jobs: int | None
-    ) -> None:
+    def __init__(self, rows: Context, test: str | Measure, lens: str | Lens) -> None:
         measure = test if isinstance(test, Measure) else measure_of(test)
         if "exact" not in measure.nulls:
             raise NotApplicable(
@@ -193,7 +187,7 @@ class OfMeasure(Component):
         if seen.is_family:
             raise NotApplicable(f"the lens {seen} stands for several lenses", "name one of them")
         self.measure, predictions = measure, rows.predictions
-        self.bound = measure.bind(seen(predictions), n_jobs)
+        self.bound = measure.bind(seen(predictions))
         super().__init__(
             source=rows,
             sums=self,
@@ -220,7 +214,7 @@ class OfMeasure(Component):
         if self.bound.order is not None:
             observed = observed[:, self.bound.order]
         own = np.ascontiguousarray(observed).astype(self.bound.observed.dtype)
-        return self.bound.values(own, 1)
+        return self.bound.values(own)
 
     def signed(self, function: Function) -> ResidualStatistic:
         """Return the statistic of the measure, whose rows are in the order of the predictions."""
@@ -245,9 +239,7 @@ def measure_of(key: str) -> Measure:
     raise KeyError(key)
 
 
-def portfolio(
-    rows: Context, names: Sequence[Name] | None, n_jobs: int | None = 1
-) -> Iterator[Component]:
+def portfolio(rows: Context, names: Sequence[Name] | None) -> Iterator[Component]:
     """Yield the components: those of two classes or of several, or those that are named."""
     own = {kind.key: kind for kind in (BINARY if rows.m == 2 else SEVERAL)}
     for name in own if names is None else names:
@@ -255,7 +247,7 @@ def portfolio(
             yield own[name].of(rows.source)
         else:
             test, lens = name if isinstance(name, tuple) else (name, "strong")
-            yield OfMeasure(rows, test, lens, n_jobs)
+            yield OfMeasure(rows, test, lens)
 
 
 def combined(
@@ -264,8 +256,7 @@ def combined(
     *,
     lens: str | Lens = "strong",
     components: Sequence[Name] | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
 
@@ -290,10 +281,9 @@ def combined(
     components : sequence, optional
         Another portfolio: keys of components ("temperature"), of tests ("ece"), measures, or pairs
         of a test and a lens, ("ks", "confidence").
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -321,4 +311,4 @@ def combined(
     >>> ct.measures.combined(predictions) > 3
     True
     """
-    return Combined(components=components).evaluate(probs, labels, lens, n_jobs, **rows)
+    return Combined(components=components).evaluate(probs, labels, lens, **rows)

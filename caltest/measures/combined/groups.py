@@ -50,13 +50,13 @@ class CombinedGroups(BoundGroups):
         self.error = 0.0 if many.cells.is_point.all() else None
         self.caution = "statistics at the mean prediction of each cell"
 
-    def values(self, n_jobs: int | None = None) -> Floats:
+    def values(self) -> Floats:
         """Return the statistics (G,) of the observed events."""
         if self.observed is None:
-            self._stage(np.arange(len(self.many)), 1, (0,), n_jobs)
+            self._stage(np.arange(len(self.many)), 1, (0,))
         return cast("Floats", self.observed)
 
-    def pvalues(self, *, n_resamples: int, seed: int, n_jobs: int | None) -> Floats:
+    def pvalues(self, *, n_resamples: int, seed: int) -> Floats:
         """Return the p-values (G,), each exact by itself, and independent of each other.
 
         Parameters
@@ -65,18 +65,16 @@ class CombinedGroups(BoundGroups):
             The most redrawn labels of a group.
         seed : int
             Of what is redrawn.
-        n_jobs : int or None
-            Threads, as in joblib; the p-values do not depend on it.
         """
-        out = self._stage(np.arange(len(self.many)), FIRST, (seed, 0), n_jobs)
+        out = self._stage(np.arange(len(self.many)), FIRST, (seed, 0))
         few = np.flatnonzero(out <= SMALL)
-        out[few] = self._stage(few, SECOND, (seed, 1), n_jobs)
+        out[few] = self._stage(few, SECOND, (seed, 1))
         few = few[out[few] <= SMALLER]
         most = min(n_resamples, WORK // max(1, int(np.diff(self.many.start)[few].sum())))
         if most > SECOND:
-            out[few] = self._stage(few, most, (seed, 2), n_jobs)
+            out[few] = self._stage(few, most, (seed, 2))
         ks = REGISTRY["ks"]().bind_groups(self.many)
-        tails = ks.pvalues(n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)[few]
+        tails = ks.pvalues(n_resamples=n_resamples, seed=seed)[few]
         out[few] = np.minimum(1.0, 2.0 * np.minimum(out[few], tails))
         redrawn = "numbers of events of cells" if self.many.rows is None else "labels"
         self.null_text = (
@@ -86,9 +84,9 @@ class CombinedGroups(BoundGroups):
         )
         return out
 
-    def _stage(self, groups: Ints, size: int, seed: tuple[int, ...], n_jobs: int | None) -> Floats:
+    def _stage(self, groups: Ints, size: int, seed: tuple[int, ...]) -> Floats:
         """Return the p-values of some groups, each among labels that are redrawn for it."""
-        pairs = map_threads(partial(self._tested, size, seed), zip(groups.tolist()), n_jobs)
+        pairs = map_threads(partial(self._tested, size, seed), zip(groups.tolist()))
         values, pvalues = np.array(list(pairs)).reshape(-1, 2).T
         if self.observed is None:
             self.observed = values

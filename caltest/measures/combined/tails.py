@@ -89,11 +89,7 @@ class Combining(BoundMeasure):
     scales: Sequence[TailScale]
 
     def prepare(
-        self,
-        portfolio: Iterable[Component],
-        redrawn: Callable[[Hashes], Any],
-        size: int,
-        n_jobs: int | None,
+        self, portfolio: Iterable[Component], redrawn: Callable[[Hashes], Any], size: int
     ) -> None:
         """Take a portfolio, and estimate the scales of its components.
 
@@ -105,8 +101,6 @@ class Combining(BoundMeasure):
             Labels for keys, those that the scales are estimated from.
         size : int
             The size of one vector of labels.
-        n_jobs : int, optional
-            Threads.
         """
         self.portfolio = list(portfolio)
         self.parameters = parameters_of(self.portfolio)
@@ -118,17 +112,17 @@ class Combining(BoundMeasure):
             return self.statistics(redrawn(keys[first : first + step]))
 
         tasks = [(first,) for first in range(0, REFERENCES, step)]
-        reference = np.concatenate(list(map_threads(batch, tasks, n_jobs)), axis=1)
+        reference = np.concatenate(list(map_threads(batch, tasks)), axis=1)
         self.scales = scales_of(self.portfolio, reference)
 
-    def statistics(self, labels: Any, n_jobs: int | None = None) -> Floats:
+    def statistics(self, labels: Any) -> Floats:
         """Return the components (K, B) for each row of `labels` (B, n)."""
         sources = {component.source for component in self.portfolio}
         read = {source: source.read(labels) for source in sources}
         return np.stack([one.values(read[one.source]) for one in self.portfolio])
 
-    def values(self, labels: Any, n_jobs: int | None = None) -> Floats:
-        return self.combine(self.statistics(labels, n_jobs))
+    def values(self, labels: Any) -> Floats:
+        return self.combine(self.statistics(labels))
 
     def combine(self, statistics: Floats) -> Floats:
         """Return the statistic of the portfolio, (B,)."""

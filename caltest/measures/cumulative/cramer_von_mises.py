@@ -10,7 +10,7 @@ import numpy as np
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints
 from caltest.units import Norm, PartialSums, Statistic, Units
 from caltest.units.units import Observed
@@ -58,12 +58,7 @@ class CramerVonMises(Measure):
 
 
 def cramer_von_mises(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the Cramer-von Mises calibration error, the mean square of cumulative deviations.
 
@@ -82,10 +77,9 @@ def cramer_von_mises(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -112,7 +106,7 @@ def cramer_von_mises(
     >>> ct.measures.cramer_von_mises([0.25, 0.5, 0.75], [1, 0, 1])  # (.75^2 + .25^2 + .5^2) / 27
     0.03240...
     """
-    return CramerVonMises().evaluate(probs, labels, lens, n_jobs, **rows)
+    return CramerVonMises().evaluate(probs, labels, lens, **rows)
 
 
 @njit()

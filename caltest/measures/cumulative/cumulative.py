@@ -20,7 +20,7 @@ from caltest.numerics.crossings import crossing_tails
 from caltest.numerics.event_tails import largest_prefix_tail
 from caltest.numerics.sorted_scores import step_ends
 from caltest.numerics.tails import modulus_sf, range_sf
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Units
 from caltest.units.statistic import Tails
@@ -106,7 +106,7 @@ class PartialSumMeasure(Measure):
         inside[ends[first] : ends[last]] = sign
         return inside
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the Brownian limit of the value over the standard deviation of the whole sum."""
         found = self.statistic(RowUnits(predictions))
         units, value = found.units, float(found.observed[0])
@@ -144,18 +144,14 @@ class KSError(ToleranceTest, PartialSumMeasure):
     def symbol(self) -> str:
         return "scaled KS" if self.scaled else "KS"
 
-    def tolerance_test(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> NearMaximum:
+    def tolerance_test(self, predictions: Predictions, tolerance: Tolerance) -> NearMaximum:
         """Return the bootstrap of the directional derivative, at an error of the tolerance."""
         if self.scaled:
             grows = "the scaled KS of an uncalibrated model grows with n"
             raise NotApplicable(f"{grows}, so that no tolerance suits it", "use scaled=False")
         return NearMaximum(predictions, tolerance, self.title)
 
-    def boundary_tail(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> float:
+    def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the largest tail of the number of events up to a score, of all scores.
 
         At the one where the deviation is the tolerance or more, so is the excess or the lack of
@@ -182,10 +178,10 @@ class KSError(ToleranceTest, PartialSumMeasure):
             return None
         start, cells, variance = units.start, units.cells, units.variance
 
-        def tails(values: Floats, n_jobs: int | None) -> Floats:
+        def tails(values: Floats) -> Floats:
             reach, large = values * unit, variance > LARGE
             exact = np.where(large, -1.0, reach)  # left out at once
-            found = crossing_tails(start, cells.n, cells.expected, exact, n_jobs)
+            found = crossing_tails(start, cells.n, cells.expected, exact)
             found[large] = [self.brownian_sf(x) for x in reach[large] / np.sqrt(variance[large])]
             return found
 
@@ -207,8 +203,7 @@ def ks_error(
     *,
     lens: str | Lens = "strong",
     scaled: bool = False,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the Kolmogorov-Smirnov calibration error, the largest cumulative deviation.
 
@@ -234,10 +229,9 @@ def ks_error(
         Divide by :math:`\sqrt{\sum_i p_i (1 - p_i)} / n`, the standard deviation of the whole sum:
         the ECCE-MAD of Arrieta-Ibarra et al. over its scale. Of the order of 1 under calibration at
         every n.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -264,7 +258,7 @@ def ks_error(
     >>> ct.measures.ks_error([0.25, 0.5, 0.75], [1, 0, 1])  # sums 0.75, 0.25, 0.5 over 3
     0.25
     """
-    return KSError(scaled=scaled).evaluate(probs, labels, lens, n_jobs, **rows)
+    return KSError(scaled=scaled).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,8 +291,7 @@ def kuiper_error(
     *,
     lens: str | Lens = "strong",
     scaled: bool = False,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the Kuiper calibration error, the range of the cumulative deviations.
 
@@ -322,10 +315,9 @@ def kuiper_error(
         Divide by :math:`\sqrt{\sum_i p_i (1 - p_i)} / n`, the standard deviation of the whole sum:
         the ECCE-R of Arrieta-Ibarra et al. over its scale. Of the order of 1 under calibration at
         every n.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -353,4 +345,4 @@ def kuiper_error(
     >>> ct.measures.kuiper_error([0.25, 0.5, 0.75], [1, 0, 0])  # sums 0, 0.75, 0.25, -0.5 over 3
     0.41666...
     """
-    return KuiperError(scaled=scaled).evaluate(probs, labels, lens, n_jobs, **rows)
+    return KuiperError(scaled=scaled).evaluate(probs, labels, lens, **rows)

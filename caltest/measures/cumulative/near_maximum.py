@@ -78,7 +78,7 @@ class NearMaximum(ToleranceBootstrap):
     def draw(self, rng: np.random.Generator, size: int) -> Events:
         return draw_poisson(rng, size, self.n)
 
-    def resample(self, counts: Events, n_jobs: int | None = None) -> Floats:
+    def resample(self, counts: Events) -> Floats:
         """Return the bootstrap of KS less the error for each row of counts."""
         return np.asarray(resampled_extremes(counts, self.residuals, self.up, self.down))
 

@@ -102,7 +102,7 @@ class GradeMeasure(Measure):
         """Return the defaults of each row, times the weights."""
         return event_terms(predictions, self.title)
 
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the test of the number of defaults in a grade whose PD is the mean prediction."""
         d, n, pd, notes = defaults_in(self, predictions)
         return self.outcome_of_counts(d, n, pd, notes)
@@ -141,9 +141,7 @@ class GradeMeasure(Measure):
         """Return the PD of the grade."""
         return defaults_in(self, predictions)[2]
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
+    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         """Bound the default rate; the PD of the grade has no part in it."""
         d, n, _, _ = defaults_in(self, predictions)
         return self.grade_interval(d, n, level=level)
@@ -333,7 +331,7 @@ class Normal(GradeMeasure):
         z = normal_score(d, n, pd)
         return normal_sf(z), normal_sf(-z)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the normal test of a grade whose PD is the mean prediction."""
         d, n, pd, notes = defaults_in(self, predictions)
         return self.outcome_of_counts(d, n, pd, notes)
@@ -422,7 +420,7 @@ class Vasicek(GradeMeasure):
         given = {"asset class": self.correlation} if isinstance(self.correlation, str) else {}
         return {"PD": pd, **given, "correlation": self.correlation_at(pd)}
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the test of the default rate by its limiting distribution in a large grade."""
         d, n, pd, notes = defaults_in(self, predictions)
         correlation = self.correlation_at(pd)

@@ -17,7 +17,7 @@ from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.residual_sums import check_size
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
@@ -103,7 +103,7 @@ class GroupedMeasure(Measure):
             caution=CAUTION,
         )
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit; its degrees of freedom depend on what the model was fitted to."""
         found = self.statistic(RowUnits(predictions))
         bound = cast("RiskGroups", found.sums)
@@ -346,8 +346,7 @@ def hosmer_lemeshow(
     lens: str | Lens = "strong",
     groups: int = 10,
     reference: object = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the Hosmer-Lemeshow statistic over groups along the predicted risk.
 
@@ -379,10 +378,9 @@ def hosmer_lemeshow(
         At least 2; ties may leave fewer.
     reference : class, optional
         The class whose probability orders more than two classes; by default the first.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -411,7 +409,7 @@ def hosmer_lemeshow(
     2.6667
     """
     measure = HosmerLemeshow(groups=groups, reference=reference)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, int]:
@@ -448,8 +446,7 @@ def pigeon_heyse(
     *,
     lens: str | Lens = "strong",
     groups: int = 10,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the statistic of Pigeon and Heyse over groups along the predicted risk.
 
@@ -472,10 +469,9 @@ def pigeon_heyse(
         A lens that leaves two classes. A family of lenses gives an array.
     groups : int, default 10
         At least 2; ties may leave fewer.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -502,4 +498,4 @@ def pigeon_heyse(
     >>> round(ct.measures.pigeon_heyse(probs, labels, groups=2), 4)
     2.6667
     """
-    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, n_jobs, **rows)
+    return PigeonHeyse(groups=groups).evaluate(probs, labels, lens, **rows)

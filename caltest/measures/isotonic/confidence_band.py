@@ -25,7 +25,7 @@ from caltest.measures.isotonic.band_loops import (
 from caltest.measures.outcome import Outcome
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -84,7 +84,7 @@ class ConfidenceBand(Measure):
     def statistic(self, units: Units) -> Statistic:
         return self.blocks(units).statistic()
 
-    def closed_form(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def closed_form(self, predictions: Predictions) -> Outcome:
         """Return the smallest level at which the diagonal leaves the band."""
         blocks = self.blocks(RowUnits(predictions))
         value = blocks.value()
@@ -221,8 +221,7 @@ def confidence_band(
     lens: str | Lens = "strong",
     method: str | None = None,
     digits: int | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute -log10 of the smallest level at which the diagonal leaves the confidence band.
 
@@ -244,10 +243,9 @@ def confidence_band(
         As in `confidence_band_curve`.
     digits : int, optional
         As in `confidence_band_curve`.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -275,7 +273,7 @@ def confidence_band(
     2.70926...
     """
     measure = ConfidenceBand(method=method, digits=digits)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, eq=False)

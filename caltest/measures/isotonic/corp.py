@@ -16,8 +16,8 @@ from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.numerics.event_tails import end_cells, hidden_deviation, hidden_information
 from caltest.numerics.isotonic import pool_steps, recalibrated_scores
 from caltest.numerics.labels import resample_keys
-from caltest.numerics.loops import map_threads, njit
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.numerics.loops import map_threads, njit, threads
+from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -111,8 +111,7 @@ def corp_miscalibration(
     *,
     lens: str | Lens = "strong",
     score: str = "brier",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the miscalibration of the CORP decomposition, what isotonic recalibration gains.
 
@@ -131,10 +130,9 @@ def corp_miscalibration(
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
     score : {"brier", "log-loss"}
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -160,7 +158,7 @@ def corp_miscalibration(
     >>> ct.measures.corp_miscalibration([0.25, 0.75], [0, 1])
     0.0625
     """
-    return CorpMiscalibration(score=score).evaluate(probs, labels, lens, n_jobs, **rows)
+    return CorpMiscalibration(score=score).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,20 +359,18 @@ def corp_band(
     """
     level = checks.check_confidence(confidence)
     checks.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
-    checks.check_jobs(n_jobs)
     seed = checks.check_seed(rng)
-    band = partial(_band, level=level, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs)
-    return by_member(probs, labels, lens, band, corp_band, rows)
+    band = partial(_band, level=level, n_resamples=n_resamples, seed=seed)
+    with threads(checks.check_jobs(n_jobs)):
+        return by_member(probs, labels, lens, band, corp_band, rows)
 
 
-def _band(
-    predictions: Predictions, level: float, n_resamples: int, seed: int, n_jobs: int | None
-) -> CorpBand:
+def _band(predictions: Predictions, level: float, n_resamples: int, seed: int) -> CorpBand:
     units = RowUnits(predictions).ordered("the band of " + NAME)
     rows, redrawing = _places(units.mean), predictions.redrawing.taken(score_order(predictions))
     keys, given = resample_keys(seed, n_resamples), (units.mass, units.ends, rows)
     batches = [(keys[i : i + BATCH],) for i in range(0, n_resamples, BATCH)]
-    fits = map_threads(lambda some: fits_at(redrawing.labels(some), *given), batches, n_jobs)
+    fits = map_threads(lambda some: fits_at(redrawing.labels(some), *given), batches)
     drawn = np.concatenate(list(fits))
     lower, upper = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
     return CorpBand(units.mean[rows], lower, upper, level, predictions.n, n_resamples, seed)

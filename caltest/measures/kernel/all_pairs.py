@@ -102,15 +102,15 @@ class AllPairs(PairMean, UStatistic):
         self.fit(kernel, mass, squares, biased=biased)
 
     @abstractmethod
-    def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
+    def row_moments(self) -> tuple[Floats, float]:
         """Return the sums over each row, and the mean of h_ij^2 over i < j.
 
         The latter bounds the variance of h, and its root the largest eigenvalue of the covariance
         of what h is the inner product of. Unweighted rows only.
         """
 
-    def row_sums(self, n_jobs: int | None = None) -> Floats:
-        return self.row_moments(n_jobs)[0]
+    def row_sums(self) -> Floats:
+        return self.row_moments()[0]
 
     def third_moments(self) -> tuple[float, float]:
         """Return the means of h_ij h_jk h_ki over three rows, and of h_ij^3 over two.
@@ -172,28 +172,28 @@ class LinePairs(AllPairs):
     def observed(self) -> Labels:
         return self._observed
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
         if self.biased:
             squares = np.square(np.broadcast_to(self.weight, self.event.shape))
             total += self._factor * binary_brier_sums(labels, self.event, squares)
         return self.finished(total)
 
-    def row_sums(self, n_jobs: int | None = None) -> Floats:
+    def row_sums(self) -> Floats:
         return np.asarray(sum(line.row_sums(self._residuals) for line in self.lines))
 
-    def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
+    def row_moments(self) -> tuple[Floats, float]:
         squares = np.square(self._residuals)
         total = sum(one.product_sum(other, squares) for one in self.lines for other in self.lines)
-        return self.row_sums(n_jobs), total / math.comb(squares.size, 2)
+        return self.row_sums(), total / math.comb(squares.size, 2)
 
-    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats) -> Floats:
         return line_sums(self.lines, self._residuals, np.zeros(1), counts)
 
     def diagonal(self) -> Floats:
         return np.asarray(self._factor * np.square(self._residuals))
 
-    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         # Rows with equal scores are in another order than `observed`.
         at, own = clusters[self.order], self.predictions.labels[self.order]
         sums = partial(line_sums, self.lines, self.weight * (own - self.event), np.zeros(1))
@@ -226,22 +226,22 @@ class TiledPairs(AllPairs):
         super().__init__(predictions, kernel, biased=biased)
         self._projected = [term.project(residuals(predictions)) for term in kernel.terms]
 
-    def value(self, n_jobs: int | None = None) -> float:
-        total = 2.0 * self._added(lambda tiles: sum(float(h.sum()) for *_, h in tiles), n_jobs)
+    def value(self) -> float:
+        total = 2.0 * self._added(lambda tiles: sum(float(h.sum()) for *_, h in tiles))
         if self.biased:
             total += self.diagonal().sum()
         return float(self.finished(np.asarray(total)))
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         size = RESAMPLES if self.predictions.m <= FEW_CLASSES else len(labels)
         parts = [labels[b : b + size] for b in range(0, len(labels), size)]
         total = sum(
-            np.concatenate([self._term_sums(term, part, n_jobs) for part in parts])
+            np.concatenate([self._term_sums(term, part) for part in parts])
             for term in self.kernel.terms
         )
         return self.finished(np.asarray(total))
 
-    def row_moments(self, n_jobs: int | None = None) -> tuple[Floats, float]:
+    def row_moments(self) -> tuple[Floats, float]:
         n = self.predictions.n
 
         def moments(tiles: HTiles) -> Floats:
@@ -252,10 +252,10 @@ class TiledPairs(AllPairs):
                 out[n] += np.vdot(h, h)
             return out
 
-        found = self._added(moments, n_jobs)
+        found = self._added(moments)
         return found[:n], float(found[n]) / max(math.comb(n, 2), 1)
 
-    def weighted_sums(self, counts: Labels | Floats, n_jobs: int | None = None) -> Floats:
+    def weighted_sums(self, counts: Labels | Floats) -> Floats:
         weights = counts.T.astype(float)
 
         def sums(tiles: HTiles) -> Floats:
@@ -265,11 +265,11 @@ class TiledPairs(AllPairs):
             )
             return np.asarray(sum(found))
 
-        return np.asarray(self._added(sums, n_jobs))
+        return np.asarray(self._added(sums))
 
-    def signed_sums(self, clusters: Ints, count: int, n_jobs: int | None = None) -> Flipped:
+    def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         if count > CLUSTERS:
-            of_rows = partial(self.weighted_sums, n_jobs=n_jobs)
+            of_rows = partial(self.weighted_sums)
             return in_parts(lambda signs: of_rows(signs[:, clusters]), clusters.size)
 
         def sums(tiles: HTiles) -> Floats:
@@ -279,17 +279,17 @@ class TiledPairs(AllPairs):
                 out += by_cluster(by_row.T, clusters[columns], count).T
             return out
 
-        h = self._added(sums, n_jobs)
+        h = self._added(sums)
         return lambda signs: np.einsum("bc,bc->b", signs, signs @ h)
 
     def diagonal(self) -> Floats:
         # Every kappa(s, s) is 1.
         return np.asarray(sum(np.square(z).sum(axis=1) for z in self._projected))
 
-    def _added(self, function: Callable[[HTiles], Any], n_jobs: int | None) -> Any:
+    def _added(self, function: Callable[[HTiles], Any]) -> Any:
         """Return the sum of a function of tiles over groups of them."""
         groups = tile_groups(self.predictions.n, self.predictions.m)
-        return sum(map_threads(lambda group: function(self._tiles(group)), groups, n_jobs))
+        return sum(map_threads(lambda group: function(self._tiles(group)), groups))
 
     def _tiles(self, group: list[Tile]) -> HTiles:
         """Yield the rows and columns of tiles with h for j < i, and 0 for the other pairs."""
@@ -301,7 +301,7 @@ class TiledPairs(AllPairs):
                 h = own if h is None else h + own
             yield rows, columns, h
 
-    def _term_sums(self, term: FittedTerm, labels: Labels, n_jobs: int | None) -> Floats:
+    def _term_sums(self, term: FittedTerm, labels: Labels) -> Floats:
         """Return sum_ij h_ij (i != j, or all) of one term for each row of labels."""
         weight = np.broadcast_to(self.weight, self.predictions.n)
         weighted = weight[:, None] * self.predictions.probs
@@ -320,7 +320,7 @@ class TiledPairs(AllPairs):
 
         pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
         starts = [(j0,) for j0 in range(0, len(weighted), COLUMNS)]
-        for some_pairs, some_gram_probs in map_threads(column_block, starts, n_jobs):
+        for some_pairs, some_gram_probs in map_threads(column_block, starts):
             pairs += some_pairs
             gram_probs += some_gram_probs
         # What depends on one label at a time: cross terms and, if biased, the diagonal.
@@ -407,7 +407,7 @@ class CellPairs(PairMean, BoundCells):
             for term in terms
         ]
 
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Counts) -> Floats:
         excess = np.ascontiguousarray(labels - self.cells.expected)
         total = np.asarray(sum(some.all_sums(excess) for some in self.sums))
         if not self.biased:

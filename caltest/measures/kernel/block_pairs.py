@@ -47,20 +47,20 @@ class BlockPairs(BoundMeasure):
                 "use estimator='unbiased' (test='skce')",
             )
 
-    def block_values(self, n_jobs: int | None = None) -> Floats:
+    def block_values(self) -> Floats:
         """Return the unbiased estimate of each block."""
-        return np.concatenate(self._over_chunks(lambda h: h.mean(axis=1), n_jobs))
+        return np.concatenate(self._over_chunks(lambda h: h.mean(axis=1)))
 
-    def second_moment(self, n_jobs: int | None = None) -> float:
+    def second_moment(self) -> float:
         """Return the mean of h^2 over the pairs within blocks."""
-        squares = self._over_chunks(lambda h: float(np.square(h).sum()), n_jobs)
+        squares = self._over_chunks(lambda h: float(np.square(h).sum()))
         return float(sum(squares)) / (self.n_blocks * self._pairs_in_block)
 
-    def value(self, n_jobs: int | None = None) -> float:
-        return float(self.block_values(n_jobs).mean())
+    def value(self) -> float:
+        return float(self.block_values().mean())
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
-        sums = map_threads(partial(self._redrawn_sums, labels), self._chunks(), n_jobs)
+    def values(self, labels: Labels) -> Floats:
+        sums = map_threads(partial(self._redrawn_sums, labels), self._chunks())
         return np.asarray(sum(sums)) / (self.n_blocks * self._pairs_in_block)
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
@@ -74,7 +74,7 @@ class BlockPairs(BoundMeasure):
         offset = self.size * np.arange(first, last)[:, None]
         return (offset + left).ravel(), (offset + right).ravel()
 
-    def _over_chunks(self, function: Callable[[Floats], Any], n_jobs: int | None) -> list[Any]:
+    def _over_chunks(self, function: Callable[[Floats], Any]) -> list[Any]:
         """Return a function of h of the pairs (blocks, pairs) of some blocks after others."""
 
         def chunk(first: int, last: int) -> Any:
@@ -89,7 +89,7 @@ class BlockPairs(BoundMeasure):
                 total += term.pairs(left, right) * products
             return function(total.reshape(last - first, -1))
 
-        return list(map_threads(chunk, self._chunks(), n_jobs))
+        return list(map_threads(chunk, self._chunks()))
 
     def _redrawn_sums(self, labels: Labels, first: int, last: int) -> Floats:
         """Return the sum of h over the pairs of some blocks, for each row of labels.

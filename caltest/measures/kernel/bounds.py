@@ -41,7 +41,7 @@ HALVINGS = 6  # regions of half, a quarter, ... of the rows at either end
 SAMPLE = 100  # rows of a region whose pairs tell how near to each other they are
 
 
-def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, float]:
+def jackknife_error(pairs: AllPairs) -> tuple[float, float]:
     r"""Return the unbiased SKCE and its jackknife standard error, predictions random as well.
 
     With :math:`g_i = \frac{1}{n-1} \sum_{j \ne i} h_{ij}` the estimate is the mean U of the g, and
@@ -58,7 +58,7 @@ def jackknife_error(pairs: AllPairs, n_jobs: int | None = None) -> tuple[float, 
     Arvesen (1969), Jackknifing U-statistics, Ann. Math. Stat. 40; Efron, Stein (1981), The
     jackknife estimate of variance, Ann. Stat. 9, section 4.
     """
-    sums, weight = pairs.row_sums(n_jobs), pairs.weight
+    sums, weight = pairs.row_sums(), pairs.weight
     if pairs.predictions.sample_weight is None:
         return jackknife_of_sums(sums)
     return jackknife_of_sums(sums[weight > 0], weight[weight > 0])
@@ -91,7 +91,6 @@ def pair_bounds(
     *,
     is_biased: bool,
     level: float,
-    n_jobs: int | None,
 ) -> Ends:
     r"""Bound the SKCE by its unbiased estimate U and jackknife standard error.
 
@@ -119,7 +118,7 @@ def pair_bounds(
     (1969), Jackknifing U-statistics; Agresti, Coull (1998), Approximate is better than exact for
     interval estimation of binomial proportions (added rows).
     """
-    estimate, error = jackknife_error(all_pairs(predictions, kernel, biased=False), n_jobs)
+    estimate, error = jackknife_error(all_pairs(predictions, kernel, biased=False))
     if error == 0:
         raise NotApplicable(f"the {symbol} is the same without any row", "report the p-value alone")
     a = (1.0 - level) / 2.0
@@ -146,14 +145,14 @@ def pair_bounds(
     return Ends(low, (root + shift + spread) ** 2, estimate, LAW, notes)
 
 
-def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | None) -> Ends:
+def block_bounds(bound: BlockPairs, symbol: str, *, level: float) -> Ends:
     """Interval of the SKCE by Student's t for the mean of independent blocks.
 
     It holds for calibrated predictions too. The ends are not below 0, since the SKCE is not.
     Where few blocks carry the error, as where it is rare and a pair of two errors rarer, they are
     those of all pairs of up to 20,000 rows; of more rows those of blocks, with a note.
     """
-    values = bound.block_values(n_jobs)
+    values = bound.block_values()
     if values.size < 2 or np.ptp(values) == 0:
         raise NotApplicable(
             f"the interval needs block values that vary, and these ({values.size} in all) do not; "
@@ -167,7 +166,7 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float, n_jobs: int | 
     few = bool(squares.sum() ** 2 / np.square(squares).sum() < MANY_BLOCKS)
     if few and bound.predictions.n <= PAIRS_UP_TO:
         rows, kernel = bound.predictions, bound.kernel
-        found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level, n_jobs=n_jobs)
+        found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level)
         notes = (*bound.notes, ALL) if found.low > 0 else (*bound.notes, ALL, ZERO)
         return replace(found, notes=notes)
     notes = (*bound.notes, RARE) if few else bound.notes

@@ -36,7 +36,7 @@ from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
 from caltest.numerics.resampled_sums import times_drawn
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Labels, SmallInts
 from caltest.units.units import row_weights
@@ -66,7 +66,7 @@ class Hotelling(BoundMeasure):
         share = values / (values + self.n - 1.0)
         return np.asarray(np.log(np.maximum(share, np.finfo(float).tiny)))
 
-    def values(self, labels: Counts, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Counts) -> Floats:
         return hotelling(*self.moments(labels), self.n)[0]
 
     def estimate(self, value: float) -> float:
@@ -157,11 +157,9 @@ class EmbeddingMeasure(Measure):
         as_matrix_kernel(self.kernel)
         check_locations(self.locations)
 
-    def located(
-        self, predictions: Predictions, n_jobs: int | None
-    ) -> tuple[Predictions, FittedKernel, Locations]:
+    def located(self, predictions: Predictions) -> tuple[Predictions, FittedKernel, Locations]:
         """Return predictions with the fitted kernel and the test locations."""
-        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions, n_jobs)
+        kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions)
         return predictions, kernel, find_locations(self.locations, predictions)
 
 
@@ -175,18 +173,16 @@ class CME(EmbeddingMeasure):
     estimate_symbol: ClassVar[str] = "UCME^2"
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic")
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> StudentizedEmbedding:
-        return StudentizedEmbedding(*self.located(predictions, n_jobs))
+    def bind(self, predictions: Predictions) -> StudentizedEmbedding:
+        return StudentizedEmbedding(*self.located(predictions))
 
     def bind_cells(self, cells: Cells) -> CellEmbedding:
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
         return CellEmbedding(cells, kernel, locations_of_cells(self.locations, cells))
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
-        return [RobustQuadratic(self.bind(predictions, n_jobs).deviations())]
+        return [RobustQuadratic(self.bind(predictions).deviations())]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""
@@ -194,10 +190,10 @@ class CME(EmbeddingMeasure):
 
     interval_instead: ClassVar[str] = "test='skce', or the measure ucme"
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit, its degrees of freedom the rank of the covariance matrix."""
-        bound = self.bind(predictions, n_jobs)
-        statistic, df, n = bound.value(n_jobs), bound.rank, predictions.n
+        bound = self.bind(predictions)
+        statistic, df, n = bound.value(), bound.rank, predictions.n
         if df == 0:
             raise NotApplicable(
                 "the chi^2 limit needs deviations that vary, and these do not", "use null='exact'"
@@ -229,8 +225,7 @@ def cme(
     lens: str | Lens = "strong",
     locations: Choice = None,
     kernel: Kernel | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute Hotelling's statistic of the calibration mean embedding.
 
@@ -256,10 +251,9 @@ def cme(
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
         the total variation distance with the bandwidth rule "auto": the median distance, for two
         classes weighted by variance.
-    n_jobs : int, optional
-        Threads, as in joblib.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -285,13 +279,13 @@ def cme(
     >>> round(ct.measures.cme([0.5, 0.5, 0.5], [1, 1, 0], locations=locations, kernel=kernel), 6)
     0.25
     """
-    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs, **rows)
+    return CME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, **rows)
 
 
 class MeanEmbedding(AtLocations):
     """The mean over test locations of the squared mean deviation."""
 
-    def values(self, labels: Labels, n_jobs: int | None = None) -> Floats:
+    def values(self, labels: Labels) -> Floats:
         weight = self.predictions.sample_weight
         sums = np.zeros((len(labels), self.size))
         for rows, kappa, expected in self.parts():
@@ -312,8 +306,8 @@ class UCME(EmbeddingMeasure):
     title: ClassVar[str] = "unnormalised calibration mean embedding"
     symbol: ClassVar[str] = "UCME^2"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> MeanEmbedding:
-        return MeanEmbedding(*self.located(predictions, n_jobs))
+    def bind(self, predictions: Predictions) -> MeanEmbedding:
+        return MeanEmbedding(*self.located(predictions))
 
     @property
     def intervals(self) -> tuple[str, ...]:
@@ -329,11 +323,9 @@ class UCME(EmbeddingMeasure):
 
         return Gaps(predictions.n, vector, lambda g: float(np.sqrt(np.square(g).mean())), power=2)
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> list[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the mean square of the mean deviations at the locations."""
-        terms, weight = self.bind(predictions, n_jobs).deviations(), row_weights(predictions)
+        terms, weight = self.bind(predictions).deviations(), row_weights(predictions)
         total = float(weight.sum())
         return [Sums(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
 
@@ -348,8 +340,7 @@ def ucme(
     lens: str | Lens = "strong",
     locations: Choice = None,
     kernel: Kernel | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Estimate the squared unnormalised calibration mean embedding at J test locations.
 
@@ -378,10 +369,9 @@ def ucme(
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
         the total variation distance with the bandwidth rule "auto": the median distance, for two
         classes weighted by variance.
-    n_jobs : int, optional
-        Threads, as in joblib.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -405,4 +395,4 @@ def ucme(
     >>> ct.measures.ucme([[0.6, 0.4]], [0], locations=locations, kernel=kernel)  # (1 - 0.6)^2
     0.16...
     """
-    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, n_jobs, **rows)
+    return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, **rows)

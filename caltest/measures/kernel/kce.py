@@ -19,7 +19,7 @@ from caltest.kernels import (
 from caltest.lenses import Lens
 from caltest.measures.kernel.all_pairs import AllPairs
 from caltest.measures.kernel.skce import KernelMeasure
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units.units import check_one_dimension
 
@@ -54,8 +54,7 @@ def kce(
     *,
     lens: str | Lens = "strong",
     kernel: Kernel | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Estimate the kernel calibration error by the square root of the biased SKCE.
 
@@ -77,10 +76,9 @@ def kce(
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
         the total variation distance with the bandwidth rule "auto": the median distance, for two
         classes weighted by variance.
-    n_jobs : int, optional
-        Threads, as in joblib.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -104,7 +102,7 @@ def kce(
     >>> ct.measures.kce([[0.6, 0.4], [0.6, 0.4]], [0, 0], kernel=kernel)  # sqrt(2) x 0.4
     0.565685...
     """
-    return KCE(kernel=kernel).evaluate(probs, labels, lens, n_jobs, **rows)
+    return KCE(kernel=kernel).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +126,9 @@ class MMCE(KernelMeasure):
         # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
         return Scaled(Exponential(self.width), np.eye(2) / 2.0)
 
-    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
+    def bind_all_pairs(self, predictions: Predictions) -> AllPairs:
         check_one_dimension(predictions, "the MMCE")
-        return super().bind_all_pairs(predictions, n_jobs)
+        return super().bind_all_pairs(predictions)
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
         return {"kernel": "exponential", "width": self.width}
@@ -142,8 +140,7 @@ def mmce(
     *,
     lens: str | Lens = "confidence",
     width: float = WIDTH,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
 
@@ -164,10 +161,9 @@ def mmce(
         Any lens with two classes; r is then the probability of its event. A family gives an array.
     width : float, default 0.4
         w > 0, in units of probability; 0.4 is that of the authors' experiments.
-    n_jobs : int, optional
-        Threads, as in joblib.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -192,4 +188,4 @@ def mmce(
     >>> ct.measures.mmce([[0.6, 0.4], [0.6, 0.4]], [0, 0])  # right twice with confidence 0.6
     0.4
     """
-    return MMCE(width=width).evaluate(probs, labels, lens, n_jobs, **rows)
+    return MMCE(width=width).evaluate(probs, labels, lens, **rows)

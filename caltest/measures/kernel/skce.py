@@ -44,7 +44,7 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.event_tails import largest_tail
 from caltest.numerics.tails import SMALLEST_TAIL, normal_sf, student_sf
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats
@@ -97,43 +97,39 @@ class KernelMeasure(Measure):
         """Return the settings that the print shows."""
         return kernel.parameters
 
-    def bind_all_pairs(self, predictions: Predictions, n_jobs: int | None = None) -> AllPairs:
+    def bind_all_pairs(self, predictions: Predictions) -> AllPairs:
         """Bind the mean over all pairs."""
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions)
         bound = all_pairs(predictions, kernel, biased=self.is_biased)
         bound.rooted, bound.parameters = self.rooted, self.parameters(kernel)
         return bound
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
-        return self.bind_all_pairs(predictions, n_jobs)
+    def bind(self, predictions: Predictions) -> BoundMeasure:
+        return self.bind_all_pairs(predictions)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         bound = CellPairs(cells, self.matrix_kernel, biased=self.is_biased)
         bound.rooted, bound.parameters = self.rooted, self.parameters(bound.kernel)
         return bound
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions) -> Sequence[ResidualStatistic]:
         """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
-        return [self.bind_all_pairs(predictions, n_jobs).statistic]
+        return [self.bind_all_pairs(predictions).statistic]
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
+    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         """Bound the SKCE by the normal limit of all pairs, and its root by the roots of these."""
-        kernel, how = FittedKernel.of(self.matrix_kernel, predictions, n_jobs), self.is_biased
-        bounds = partial(pair_bounds, level=level, n_jobs=n_jobs)
+        kernel, how = FittedKernel.of(self.matrix_kernel, predictions), self.is_biased
+        bounds = partial(pair_bounds, level=level)
         ends = bounds(predictions, kernel, self.symbol, is_biased=how)
         if not self.rooted:
             return ends
         low, high, estimate = map(math.sqrt, (ends.low, ends.high, max(ends.estimate, 0.0)))
         return replace(ends, low=low, high=high, estimate=estimate)
 
-    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def concentration_bound(self, predictions: Predictions) -> Outcome:
         """Return the upper bound of the p-value that holds for every model."""
-        bound = self.bind(predictions, n_jobs)
-        value = bound.value(n_jobs)
+        bound = self.bind(predictions)
+        value = bound.value()
         squared = value**2 if self.rooted else max(value, 0.0)
         given = self.symbol, bound, self.matrix_kernel, value
         return concentration_outcome(*given, squared=squared)
@@ -196,9 +192,9 @@ class SKCE(ToleranceTest, KernelMeasure):
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
         return {"estimator": self.estimator, **kernel.parameters}
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> BoundMeasure:
+    def bind(self, predictions: Predictions) -> BoundMeasure:
         bound = self._bind_blocks if self.has_blocks else self.bind_all_pairs
-        return bound(predictions, n_jobs)
+        return bound(predictions)
 
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
         if self.has_blocks:
@@ -212,7 +208,7 @@ class SKCE(ToleranceTest, KernelMeasure):
     def bind_cells(self, cells: Cells) -> BoundCells:
         return Measure.bind_cells(self, cells) if self.has_blocks else super().bind_cells(cells)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         r"""Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
 
         That of the mean over all pairs is Pearson's curve, by its first three moments under H0,
@@ -229,21 +225,21 @@ class SKCE(ToleranceTest, KernelMeasure):
         two-sample test, JMLR 13, section 5.
         """
         if self.is_biased:
-            return super().limit(predictions, n_jobs)
+            return super().limit(predictions)
         bound: BoundMeasure
         degenerate: tuple[str, ...] = ()
         if self.has_blocks:
-            bound = blocks = self._bind_blocks(predictions, n_jobs)
-            values = _varying(blocks.block_values(n_jobs), "the normal limit")
+            bound = blocks = self._bind_blocks(predictions)
+            values = _varying(blocks.block_values(), "the normal limit")
             estimate = float(values.mean())
             z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
             pvalue, text = normal_sf(z), f"normal limit of the mean over {values.size} blocks"
             few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
         else:
-            bound = pairs = self.bind_all_pairs(predictions, n_jobs)
+            bound = pairs = self.bind_all_pairs(predictions)
             n, degenerate = predictions.n, pairs.degenerate
-            estimate = pairs.value(n_jobs)
-            variance = 2.0 * pairs.row_moments(n_jobs)[1] / (n * (n - 1))
+            estimate = pairs.value()
+            variance = 2.0 * pairs.row_moments()[1] / (n * (n - 1))
             if not variance > 0:
                 raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
             triples, cubes = pairs.third_moments()
@@ -264,28 +260,24 @@ class SKCE(ToleranceTest, KernelMeasure):
             degenerate=degenerate,
         )
 
-    def residual_statistics(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions) -> Sequence[ResidualStatistic]:
         if self.has_blocks:
             reason = f"{self.description}: blocks of rows are no clusters of them"
             raise NotApplicable(reason, "use test='skce'")
-        return super().residual_statistics(predictions, n_jobs)
+        return super().residual_statistics(predictions)
 
     @property
     def tolerance(self) -> ToleranceTest | None:
         return None if self.is_biased else self
 
-    def tolerance_test(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> Outcome:
+    def tolerance_test(self, predictions: Predictions, tolerance: Tolerance) -> Outcome:
         """Return the normal limit of the unbiased estimate, or Student's of the mean over blocks.
 
         The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
         """
         if self.estimator == "unbiased":
-            every, n = self.bind_all_pairs(predictions, n_jobs), predictions.n
-            sums, squares = every.row_moments(n_jobs)
+            every, n = self.bind_all_pairs(predictions), predictions.n
+            sums, squares = every.row_moments()
             estimate, error = jackknife_of_sums(sums)
             deviation = Deviation(
                 value=estimate,
@@ -295,9 +287,9 @@ class SKCE(ToleranceTest, KernelMeasure):
             )
             at = tolerance.value
             return deviation_limit(every, deviation, tolerance, squared=at, estimate=estimate)
-        bound = self._bind_blocks(predictions, n_jobs)
-        values = _varying(bound.block_values(n_jobs), "Student's limit")
-        squares, pairs = bound.second_moment(n_jobs), self.size * (self.size - 1) / 2
+        bound = self._bind_blocks(predictions)
+        values = _varying(bound.block_values(), "Student's limit")
+        squares, pairs = bound.second_moment(), self.size * (self.size - 1) / 2
         deviation = Deviation(
             value=float(values.mean()),
             variance=float(values.var(ddof=1)) / values.size,
@@ -318,9 +310,7 @@ class SKCE(ToleranceTest, KernelMeasure):
             degenerate=bound.degenerate,
         )
 
-    def boundary_tail(
-        self, predictions: Predictions, tolerance: Tolerance, n_jobs: int | None = None
-    ) -> float:
+    def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the tail of numbers of labels where as few as possible cause the error.
 
         See `caltest.measures.kernel.bounds`.
@@ -329,26 +319,24 @@ class SKCE(ToleranceTest, KernelMeasure):
         share = math.sqrt(tolerance.value / bound) if bound else math.inf
         if share > 1:
             return 0.0
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+        kernel = FittedKernel.of(self.matrix_kernel, predictions)
         tail = largest_tail(cases_of_regions(predictions, kernel, share))
         return max(tail, unseen_chance(share, predictions.n))
 
-    def concentration_bound(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def concentration_bound(self, predictions: Predictions) -> Outcome:
         """Return the upper bound of the p-value that holds for every model."""
         if self.is_biased:
-            return super().concentration_bound(predictions, n_jobs)
-        bound = self.bind(predictions, n_jobs)
-        value = bound.value(n_jobs)
+            return super().concentration_bound(predictions)
+        bound = self.bind(predictions)
+        value = bound.value()
         size = predictions.n if self.estimator == "unbiased" else self.size
         return concentration_outcome(self.symbol, bound, self.matrix_kernel, value, size=size)
 
-    def degenerate_ustatistic(
-        self, predictions: Predictions, n_jobs: int | None = None
-    ) -> UStatistic:
+    def degenerate_ustatistic(self, predictions: Predictions) -> UStatistic:
         """Return the unbiased mean over all pairs."""
         if self.estimator != "unbiased":
-            return super().degenerate_ustatistic(predictions, n_jobs)
-        return self.bind_all_pairs(predictions, n_jobs)
+            return super().degenerate_ustatistic(predictions)
+        return self.bind_all_pairs(predictions)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased estimator: for one row it has the pair of the row with itself."""
@@ -359,17 +347,15 @@ class SKCE(ToleranceTest, KernelMeasure):
         # Blocks pair neighbours, which rows drawn with replacement are not.
         return tuple(BLOCKS) if self.has_blocks else super().intervals
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
+    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         """Bound the SKCE by the normal limit of all pairs, or by Student's of the blocks."""
         if not self.has_blocks:
-            return super().own_interval(predictions, level=level, n_jobs=n_jobs)
-        bound = self._bind_blocks(predictions, n_jobs)
-        return block_bounds(bound, self.symbol, level=level, n_jobs=n_jobs)
+            return super().own_interval(predictions, level=level)
+        bound = self._bind_blocks(predictions)
+        return block_bounds(bound, self.symbol, level=level)
 
-    def _bind_blocks(self, predictions: Predictions, n_jobs: int | None) -> BlockPairs:
-        kernel = FittedKernel.of(self.matrix_kernel, predictions, n_jobs)
+    def _bind_blocks(self, predictions: Predictions) -> BlockPairs:
+        kernel = FittedKernel.of(self.matrix_kernel, predictions)
         bound = BlockPairs(predictions, kernel, size=self.size)
         variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
         bound.parameters = {"estimator": variant, **kernel.parameters}
@@ -393,8 +379,7 @@ def skce(
     estimator: str = "unbiased",
     block_size: int = 2,
     kernel: Kernel | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Estimate the squared kernel calibration error, 0 if and only if a model is calibrated.
 
@@ -421,10 +406,9 @@ def skce(
         A scalar kernel stands for kappa times the identity; by default the exponential kernel of
         the total variation distance with the bandwidth rule "auto": the median distance, for two
         classes weighted by variance.
-    n_jobs : int, optional
-        Threads, as in joblib.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -452,4 +436,4 @@ def skce(
     -0.107251...
     """
     measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)

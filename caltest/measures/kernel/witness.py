@@ -32,15 +32,11 @@ class Embedding:
         As the lens shows them.
     kernel : MatrixKernel
         Its bandwidths are fitted to the predictions, as in the test.
-    n_jobs : int, optional
-        Threads, as in joblib.
     """
 
-    def __init__(
-        self, predictions: Predictions, kernel: MatrixKernel, n_jobs: int | None = None
-    ) -> None:
-        self.predictions, self.n_jobs = predictions, n_jobs
-        self.kernel = FittedKernel.of(kernel, predictions, n_jobs)
+    def __init__(self, predictions: Predictions, kernel: MatrixKernel) -> None:
+        self.predictions = predictions
+        self.kernel = FittedKernel.of(kernel, predictions)
         weight = predictions.sample_weight
         self.weight = np.ones(predictions.n) if weight is None else weight
         self.weighted = residuals(predictions)
@@ -72,7 +68,7 @@ class Embedding:
             return out
 
         starts = [(first,) for first in range(0, len(points), POINTS)]
-        return np.asarray(np.concatenate(list(map_threads(block, starts, self.n_jobs))) / total)
+        return np.asarray(np.concatenate(list(map_threads(block, starts))) / total)
 
     @cached_property
     def at_rows(self) -> Floats:
@@ -93,7 +89,7 @@ class Embedding:
                     sums[: j1 - j0] += tile.T @ image[i0:i1]
                 return sums
 
-            for some in map_threads(block, starts, self.n_jobs):
+            for some in map_threads(block, starts):
                 out[n - len(some) :] += some
         return np.asarray(out / self.weight.sum())
 

@@ -18,7 +18,7 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import ReadOnly, by_member, log_odds_grid
 from caltest.measures.outcome import Outcome, outcome_of, positive
 from caltest.measures.recalibration.belt_fit import Belt, Selection
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 
@@ -75,7 +75,7 @@ class CalibrationBelt(Measure):
     def statistic(self, units: Units) -> Statistic:
         return self.model(units).statistic()
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the likelihood-ratio test, given the degree that was selected."""
         model = self.model(RowUnits(predictions))
         fit = model.fitted("use another test" if self.internal else "use null='exact'")
@@ -95,8 +95,7 @@ def calibration_belt(
     internal: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of the GiViTI calibration belt.
 
@@ -125,10 +124,9 @@ def calibration_belt(
         Confidence level of the likelihood-ratio tests of the selection.
     max_degree : int, default 4
         The largest degree, up to 4.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -159,7 +157,7 @@ def calibration_belt(
     1.78514...
     """
     measure = CalibrationBelt(internal=internal, threshold=threshold, max_degree=max_degree)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from caltest.measures.recalibration.fits import (
 )
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.event_tails import end_cells, hidden_information
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -71,13 +71,11 @@ class OfCoefficient(Measure):
         """Return 1 for the slope, and 0 for the intercept."""
         return float(self.column == SLOPE)
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the scores of what is tested, at the intercept 0 and the slope 1."""
         return score_statistics(predictions, f"the {self.title}{self.dependent}", self.column)
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
+    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         """Bound the coefficient by likelihood and sandwich error; see `coefficient_bounds`."""
         units = RowUnits(predictions).counted("the calibration intercept")
         return coefficient_bounds(self.coefficient(units), self.estimate_symbol, level=level)
@@ -165,7 +163,7 @@ class Cox(OfCoefficient):
     def statistic(self, units: Units) -> Statistic:
         return self.ratio(units).statistic()
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
         ratio = self.ratio(RowUnits(predictions))
         return limit_of(ratio, ratio.estimate(ratio.value()))
@@ -184,8 +182,7 @@ def cox(
     tested: str = "both",
     slopes: str = "common",
     reference: object = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the likelihood ratio of calibration in a logistic recalibration.
 
@@ -219,10 +216,9 @@ def cox(
         Of more than two classes; two have one slope.
     reference : class, optional
         Its name or code, with `slopes="reference"`; by default the first class.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -256,7 +252,7 @@ def cox(
     0.1181
     """
     measure = Cox(tested=tested, slopes=slopes, reference=reference)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,8 +304,7 @@ def calibration_intercept(
     *,
     lens: str | Lens = "strong",
     slope: str = "fixed",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the calibration intercept of two classes.
 
@@ -332,10 +327,9 @@ def calibration_intercept(
     slope : {"fixed", "estimated"}
         Whether b is 1 or estimated. R's `val.prob` and calzone's Cox regression estimate it;
         probcal and the calibration-in-the-large of Steyerberg fix it.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -367,7 +361,7 @@ def calibration_intercept(
     >>> round(ct.measures.calibration_intercept(p, y, slope="estimated"), 4)
     0.5493
     """
-    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, n_jobs, **rows)
+    return CalibrationIntercept(slope=slope).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,12 +377,7 @@ class CalibrationSlope(OfCoefficient):
 
 
 def calibration_slope(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the calibration slope of two classes.
 
@@ -407,10 +396,9 @@ def calibration_slope(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -441,7 +429,7 @@ def calibration_slope(
     >>> round(ct.measures.calibration_slope(p, y), 4)
     0.7925
     """
-    return CalibrationSlope().evaluate(probs, labels, lens, n_jobs, **rows)
+    return CalibrationSlope().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -466,23 +454,18 @@ class Unreliability(Measure):
     def statistic(self, units: Units) -> Statistic:
         return Excess(ratio_of(units.counted(), "both", "common", None)).statistic()
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the scores of intercept and slope, at 0 and 1."""
         return score_statistics(predictions, f"the {self.title} of rows that depend", BOTH)
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
         excess = Excess(ratio_of(RowUnits(predictions).counted(), "both", "common", None))
         return limit_of(excess.ratio, excess.value())
 
 
 def unreliability(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the unreliability index U of R's `val.prob`.
 
@@ -500,10 +483,9 @@ def unreliability(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -530,4 +512,4 @@ def unreliability(
     >>> round(ct.measures.unreliability(p, y), 4)  # (0.1181 - 2) / 8
     -0.2352
     """
-    return Unreliability().evaluate(probs, labels, lens, n_jobs, **rows)
+    return Unreliability().evaluate(probs, labels, lens, **rows)

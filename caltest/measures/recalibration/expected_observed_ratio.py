@@ -21,7 +21,7 @@ from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import binary_residual_sums
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension
@@ -79,7 +79,7 @@ class MeanCalibration(MeanScore):
         """Return 0, the mean residual of calibrated predictions."""
         return 0.0
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         r"""Return the normal limit, two-sided, with the variance :math:`\sum_i p_i (1 - p_i)`."""
         units = RowUnits(predictions)
         value = float(self.statistic(units).observed[0])
@@ -91,12 +91,7 @@ class MeanCalibration(MeanScore):
 
 
 def mean_calibration(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the mean outcome less the mean prediction of two classes.
 
@@ -114,10 +109,9 @@ def mean_calibration(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -143,7 +137,7 @@ def mean_calibration(
     >>> ct.measures.mean_calibration([0.25, 0.5, 0.75], [1, 0, 1])  # 2/3 - 1/2
     0.16666...
     """
-    return MeanCalibration().evaluate(probs, labels, lens, n_jobs, **rows)
+    return MeanCalibration().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +158,7 @@ class ExpectedObservedRatio(Measure):
         """Return the events of each row, whose sum divides the expected one."""
         return event_terms(predictions, f"the {self.title}")
 
-    def residual_statistics(self, predictions: Predictions, n_jobs: int | None = None) -> Flippable:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the sum of the terms of the rows, each less its mean."""
         return of_row_terms(self.row_terms(predictions), predictions)
 
@@ -193,9 +187,7 @@ class ExpectedObservedRatio(Measure):
         """Return 1.0, as many events as expected."""
         return 1.0
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
+    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         """Interval of E/O by Clopper-Pearson limits of the observed count, E as it is.
 
         `expected_observed_interval` is the same, with other limits to choose from.
@@ -240,12 +232,7 @@ class ExpectedObserved:
 
 
 def expected_observed_ratio(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the ratio of the expected to the observed number of events of two classes.
 
@@ -262,10 +249,9 @@ def expected_observed_ratio(
         Observed classes.
     lens : str or Lens, default "strong"
         A lens that leaves two classes. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -291,7 +277,7 @@ def expected_observed_ratio(
     >>> ct.measures.expected_observed_ratio([0.25, 0.5, 0.75], [1, 0, 1])  # 1.5 / 2
     0.75
     """
-    return ExpectedObservedRatio().evaluate(probs, labels, lens, n_jobs, **rows)
+    return ExpectedObservedRatio().evaluate(probs, labels, lens, **rows)
 
 
 def expected_observed_interval(

@@ -15,7 +15,7 @@ from caltest.measures.base import Measure
 from caltest.measures.of_units import RowStatistic
 from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, UnitSums
 from caltest.units.units import Observed, row_weights
@@ -65,7 +65,7 @@ class ConfidenceMeasure(Measure):
         """Say what the sums (4,) of the observed labels leave undefined."""
         return ()
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowStatistic:
+    def bind(self, predictions: Predictions) -> RowStatistic:
         sums = ConfidenceSums(RowUnits(Confidence()(predictions)))
         degenerate = self.undefined(sums.observed()[0])
         return RowStatistic(
@@ -99,9 +99,7 @@ class MeanOfSome(ConfidenceMeasure):
     def intervals(self) -> tuple[str, ...]:
         return (*OWN, *super().intervals)
 
-    def own_interval(
-        self, predictions: Predictions, *, level: float, n_jobs: int | None = None
-    ) -> Ends:
+    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         r"""Bound the mean of the rows it is over as if there were one more, at the worst place.
 
         Resamples of a few rows cannot show how their mean varies. So they get random weights
@@ -114,13 +112,13 @@ class MeanOfSome(ConfidenceMeasure):
         Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of
         a nonnegative variable, Math. Methods Stat. 14.
         """
-        bound = self.bind(predictions, n_jobs)
+        bound = self.bind(predictions)
         event, weight = bound.predictions, row_weights(predictions)
         counted = (event.labels == self.of_right) & (weight > 0)
         every = self.scores(event.probs[weight > 0, 1])
         order = np.lexsort((weight[counted], self.scores(event.probs[counted, 1])))
         scores = self.scores(event.probs[counted, 1])[order]
-        estimate = bound.value(n_jobs)
+        estimate = bound.value()
         low, high = _limits(scores, weight[counted][order], every, (1.0 - level) / 2.0)
         return Ends(min(low, estimate), max(high, estimate), estimate, OWN["mean-of-few"])
 
@@ -154,12 +152,7 @@ class Overconfidence(MeanOfSome):
 
 
 def overconfidence(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the overconfidence, the mean confidence of the wrong predictions.
 
@@ -175,10 +168,9 @@ def overconfidence(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -202,7 +194,7 @@ def overconfidence(
     >>> ct.measures.overconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # wrong with confidence 0.75
     0.75
     """
-    return Overconfidence().evaluate(probs, labels, lens, n_jobs, **rows)
+    return Overconfidence().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,12 +209,7 @@ class Underconfidence(MeanOfSome):
 
 
 def underconfidence(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the underconfidence, the mean of 1 less the confidence of the right predictions.
 
@@ -238,10 +225,9 @@ def underconfidence(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -265,7 +251,7 @@ def underconfidence(
     >>> ct.measures.underconfidence([0.75, 0.5, 0.875], [0, 0, 1])  # right at 0.5 and 0.875
     0.3125
     """
-    return Underconfidence().evaluate(probs, labels, lens, n_jobs, **rows)
+    return Underconfidence().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,12 +274,7 @@ class ECELowerBound(ConfidenceMeasure):
 
 
 def ece_lower_bound(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute how far over- and underconfidence are from balance, which bounds the ECE from below.
 
@@ -316,10 +297,9 @@ def ece_lower_bound(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -342,7 +322,7 @@ def ece_lower_bound(
     >>> ct.measures.ece_lower_bound([0.75, 0.5, 0.875, 0.875], [0, 0, 1, 1])  # 3/4 - 3/4
     0.0
     """
-    return ECELowerBound().evaluate(probs, labels, lens, n_jobs, **rows)
+    return ECELowerBound().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,12 +344,7 @@ class CorrectnessOdds(ConfidenceMeasure):
 
 
 def correctness_odds(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the odds of a right prediction, the accuracy over the error rate.
 
@@ -386,10 +361,9 @@ def correctness_odds(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -413,7 +387,7 @@ def correctness_odds(
     >>> ct.measures.correctness_odds([0.75, 0.5, 0.875], [0, 0, 1])  # two right, one wrong
     2.0
     """
-    return CorrectnessOdds().evaluate(probs, labels, lens, n_jobs, **rows)
+    return CorrectnessOdds().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,12 +414,7 @@ class ConfidenceRatio(ConfidenceMeasure):
 
 
 def confidence_ratio(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the ratio of over- to underconfidence.
 
@@ -463,10 +432,9 @@ def confidence_ratio(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -490,7 +458,7 @@ def confidence_ratio(
     >>> ct.measures.confidence_ratio([0.75, 0.5, 0.875], [0, 0, 1])  # 0.75 / 0.3125
     2.4
     """
-    return ConfidenceRatio().evaluate(probs, labels, lens, n_jobs, **rows)
+    return ConfidenceRatio().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -509,12 +477,7 @@ class AverageConfidence(ConfidenceMeasure):
 
 
 def average_confidence(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the average confidence, the mean of the largest probabilities.
 
@@ -531,10 +494,9 @@ def average_confidence(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -557,7 +519,7 @@ def average_confidence(
     >>> ct.measures.average_confidence([0.75, 0.5, 0.875], [0, 0, 1])
     0.7083333333333334
     """
-    return AverageConfidence().evaluate(probs, labels, lens, n_jobs, **rows)
+    return AverageConfidence().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -570,7 +532,7 @@ class Sharpness(Measure):
     alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "sharpness"
 
-    def bind(self, predictions: Predictions, n_jobs: int | None = None) -> RowStatistic:
+    def bind(self, predictions: Predictions) -> RowStatistic:
         units, m = RowUnits(Confidence()(predictions)), predictions.m
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
@@ -586,12 +548,7 @@ class Sharpness(Measure):
 
 
 def sharpness(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the sharpness, the variance of the confidence in units of its largest.
 
@@ -611,10 +568,9 @@ def sharpness(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -638,4 +594,4 @@ def sharpness(
     >>> ct.measures.sharpness([[0.5, 0.5], [1.0, 0.0]], [0, 0])  # 16 * 0.125 of two rows
     2.0
     """
-    return Sharpness().evaluate(probs, labels, lens, n_jobs, **rows)
+    return Sharpness().evaluate(probs, labels, lens, **rows)

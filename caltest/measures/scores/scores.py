@@ -14,7 +14,7 @@ from caltest import checks
 from caltest.lenses import Lens
 from caltest.measures.label_scores import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
@@ -99,12 +99,7 @@ def _error(units: Units) -> float:
 
 
 def brier_score(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the Brier score, the mean squared Euclidean distance to the one-hot label.
 
@@ -122,10 +117,9 @@ def brier_score(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -149,7 +143,7 @@ def brier_score(
     >>> ct.measures.brier_score([0.5, 0.75], [1, 1])  # (1/4 + 1/16) / 2
     0.15625
     """
-    return BrierScore().evaluate(probs, labels, lens, n_jobs, **rows)
+    return BrierScore().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,12 +162,7 @@ class SphericalScore(ScoreOfUnits):
 
 
 def spherical_score(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute the spherical score, the mean cosine of prediction and one-hot label.
 
@@ -189,10 +178,9 @@ def spherical_score(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -215,7 +203,7 @@ def spherical_score(
     >>> ct.measures.spherical_score([[0.5, 0.25, 0.25]], [0])  # 2 / sqrt(6)
     0.81649...
     """
-    return SphericalScore().evaluate(probs, labels, lens, n_jobs, **rows)
+    return SphericalScore().evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,8 +279,7 @@ def log_loss(
     *,
     lens: str | Lens = "strong",
     eps: float | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the log loss, the mean negative log probability of the observed class.
 
@@ -311,10 +298,9 @@ def log_loss(
         The aspect of the predictions that is measured. A family of lenses gives an array.
     eps : float, optional
         Raise probabilities below `eps`, in (0, 1), to it; by default nothing is clipped.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -340,4 +326,4 @@ def log_loss(
     >>> ct.measures.log_loss([0.0], [1], eps=1e-15)
     34.53877...
     """
-    return LogLoss(eps=eps).evaluate(probs, labels, lens, n_jobs, **rows)
+    return LogLoss(eps=eps).evaluate(probs, labels, lens, **rows)

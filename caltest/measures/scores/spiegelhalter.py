@@ -17,7 +17,7 @@ from caltest.numerics.class_sums import (
     binary_deviation_variance,
     deviation_table,
 )
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 
@@ -78,7 +78,7 @@ class SpiegelhalterZ(LabelScore):
         """Return the deviations of each label, times the weights."""
         return ScoreSums(RowUnits(predictions), deviations).weighted
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the normal limit of z, two-sided."""
         found = self.statistic(RowUnits(predictions))
         if found.degenerate:
@@ -119,12 +119,7 @@ def _error(sums: ScoreSums, sd: Floats) -> float:
 
 
 def spiegelhalter_z(
-    probs: object,
-    labels: object = None,
-    *,
-    lens: str | Lens = "strong",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    probs: object, labels: object = None, *, lens: str | Lens = "strong", **rows: Unpack[Measured]
 ) -> float | Floats:
     r"""Compute Spiegelhalter's z, the Brier score standardised by its moments under calibration.
 
@@ -149,10 +144,9 @@ def spiegelhalter_z(
         Observed classes.
     lens : str or Lens, default "strong"
         The aspect of the predictions that is measured. A family of lenses gives an array.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -177,7 +171,7 @@ def spiegelhalter_z(
     >>> ct.measures.spiegelhalter_z([0.9, 0.8, 0.2], [1, 0, 0])  # 0.28 / sqrt(0.1728)
     0.67357...
     """
-    return SpiegelhalterZ().evaluate(probs, labels, lens, n_jobs, **rows)
+    return SpiegelhalterZ().evaluate(probs, labels, lens, **rows)
 
 
 def spiegelhalter_score(pd: Floats, defaults: Ints, n: Ints) -> float | None:

@@ -16,7 +16,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth import lowess
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import CellUnits, Statistic, Units
 from caltest.units.units import Observed
@@ -173,8 +173,7 @@ def ici(
     *,
     lens: str | Lens = "strong",
     span: float = SPAN,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the integrated calibration index, the mean distance of a loess from the predictions.
 
@@ -201,10 +200,9 @@ def ici(
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -230,7 +228,7 @@ def ici(
     >>> round(ct.measures.ici([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return ICI(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
+    return ICI(span=span).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,8 +248,7 @@ def e50(
     *,
     lens: str | Lens = "strong",
     span: float = SPAN,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the median distance of a loess from the predictions.
 
@@ -267,10 +264,9 @@ def e50(
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -295,7 +291,7 @@ def e50(
     >>> round(ct.measures.e50([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E50(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
+    return E50(span=span).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,8 +312,7 @@ def e90(
     *,
     lens: str | Lens = "strong",
     span: float = SPAN,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the 90 % quantile of the distance of a loess from the predictions.
 
@@ -335,10 +330,9 @@ def e90(
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -363,7 +357,7 @@ def e90(
     >>> round(ct.measures.e90([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return E90(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
+    return E90(span=span).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -384,8 +378,7 @@ def emax(
     *,
     lens: str | Lens = "strong",
     span: float = SPAN,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the largest distance of a loess from the predictions.
 
@@ -403,10 +396,9 @@ def emax(
         A lens that leaves two classes. A family of lenses gives an array.
     span : float, default 2/3
         The share of the rows, in (0, 1], that the line at a prediction is fitted to.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -431,4 +423,4 @@ def emax(
     >>> round(ct.measures.emax([0.25, 0.25, 0.25, 0.25], [0, 1, 1, 0]), 6)  # |1/2 - 1/4|
     0.25
     """
-    return Emax(span=span).evaluate(probs, labels, lens, n_jobs, **rows)
+    return Emax(span=span).evaluate(probs, labels, lens, **rows)

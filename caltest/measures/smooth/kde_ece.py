@@ -16,7 +16,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit
 from caltest.measures.smooth.smooth_ece import cells, corrected_trapezoid, grid_coefficients, spread
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Labels
 from caltest.units import Statistic, Units
 from caltest.units.units import Observed
@@ -111,8 +111,7 @@ def kde_ece(
     *,
     lens: str | Lens = "strong",
     bandwidth: float | None = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the ECE of a one-dimensional prediction by kernel density estimates.
 
@@ -141,10 +140,9 @@ def kde_ece(
         Standard deviation of the kernel in units of probability, at least 2^-12; it ends at three
         times this distance. By default :math:`s (2 n)^{-1/5}` with the standard deviation s of the
         scores; the authors' code takes s over the scores of events alone.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -172,4 +170,4 @@ def kde_ece(
     >>> round(ct.measures.kde_ece(scores, np.tile([1, 1, 0, 1], 250)), 3)
     0.126
     """
-    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, lens, n_jobs, **rows)
+    return KDEECE(bandwidth=bandwidth).evaluate(probs, labels, lens, **rows)

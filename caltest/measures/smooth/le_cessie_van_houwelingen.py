@@ -16,7 +16,7 @@ from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.label_scores import sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums
-from caltest.predictions import MeasuredOptions, Predictions
+from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, Units
 from caltest.units.units import check_one_dimension, row_weights
@@ -80,7 +80,7 @@ class LeCessieVanHouwelingen(Measure):
             degenerate=() if sd else (never,),
         )
 
-    def limit(self, predictions: Predictions, n_jobs: int | None = None) -> Outcome:
+    def limit(self, predictions: Predictions) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""
         units = RowUnits(predictions)
         found = self.statistic(units)
@@ -119,8 +119,7 @@ def le_cessie_van_houwelingen(
     lens: str | Lens = "strong",
     internal: bool = False,
     design: object = None,
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the standardised unweighted sum of squares of labels minus predictions.
 
@@ -148,10 +147,9 @@ def le_cessie_van_houwelingen(
     design : (n, k) or (n,) array, optional
         With `internal=True`, the features of that model without the intercept; by default it has
         one feature, and the log odds of the predictions stand for it.
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -179,7 +177,7 @@ def le_cessie_van_houwelingen(
     0.67357...
     """
     measure = LeCessieVanHouwelingen(internal=internal, design=design)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 def check_design(design: object, name: str = "design") -> Floats:

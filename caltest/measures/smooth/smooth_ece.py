@@ -28,7 +28,7 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units
 from caltest.units.units import Observed, row_weights
@@ -240,8 +240,7 @@ def smooth_ece(
     lens: str | Lens = "strong",
     bandwidth: float | None = None,
     method: str = "grid",
-    n_jobs: int | None = None,
-    **rows: Unpack[MeasuredOptions],
+    **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Compute the smooth ECE, the mean absolute residual after kernel smoothing.
 
@@ -266,10 +265,9 @@ def smooth_ece(
         "grid" spreads the residuals over a grid of at least ten cells a bandwidth, for about five
         digits, in O(n log n). "exact" sums the cosine series of the kernel point by point and
         integrates between its roots, to about ten digits, in O(n / s).
-    n_jobs : int, optional
-        Threads, as in joblib; one value takes one.
     **rows
-        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`.
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
 
     Returns
     -------
@@ -297,7 +295,7 @@ def smooth_ece(
     0.5
     """
     measure = SmoothECE(bandwidth=bandwidth, method=method)
-    return measure.evaluate(probs, labels, lens, n_jobs, **rows)
+    return measure.evaluate(probs, labels, lens, **rows)
 
 
 @njit()

@@ -21,6 +21,7 @@ from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import bind_cells, exact_tests
+from caltest.numerics.loops import threads
 from caltest.sources import Counting, counted
 from caltest.sources.columns import Columns
 from caltest.testing import assert_calibrated
@@ -62,7 +63,7 @@ def test_pass_agrees_with_one_group_after_the_other(test):
     measure = REGISTRY[test]()
     many = cells_of(shops(60, groups=6), measure.cell_bins)
     bound = measure.bind_groups(many)
-    pvalues = bound.pvalues(n_resamples=20_000, seed=1, n_jobs=None)
+    pvalues = bound.pvalues(n_resamples=20_000, seed=1)
     for (_, cells), value, p in zip(many.each(), bound.values(), pvalues, strict=True):
         pair = (measure, bind_cells(measure, cells))
         alone = exact_tests([pair], Draws(1999, 2))[0]
@@ -131,13 +132,14 @@ def test_default_test_in_stages(monkeypatch):
     data = shops(40, groups=6).with_columns(y=pl.col("shop") == 3)
     bound = REGISTRY["combined"]().bind_groups(cells_of(data.filter(pl.col("shop") > 1)))
     values = bound.values()
-    pvalues = bound.pvalues(n_resamples=6000, seed=1, n_jobs=None)
+    pvalues = bound.pvalues(n_resamples=6000, seed=1)
     np.testing.assert_array_equal(values, bound.values())
     assert "B = 6,000 and the exact law of KS" in bound.null_text
-    ks = REGISTRY["ks"]().bind_groups(bound.many).pvalues(n_resamples=1, seed=1, n_jobs=None)
+    ks = REGISTRY["ks"]().bind_groups(bound.many).pvalues(n_resamples=1, seed=1)
     assert pvalues[1] == pytest.approx(2 * ks[1])
     monkeypatch.setattr(sys.modules["caltest.measures.combined.groups"], "WORK", 10)
-    assert bound.pvalues(n_resamples=6000, seed=1, n_jobs=2)[1] == pvalues[1]
+    with threads(2):
+        assert bound.pvalues(n_resamples=6000, seed=1)[1] == pvalues[1]
     assert "B = 4,999 and the exact law of KS" in bound.null_text
 
 
@@ -380,7 +382,7 @@ def test_large_group_takes_the_limit(monkeypatch, off):
     p = rng.beta(2, 3, 300_000)
     data = pl.DataFrame({"shop": np.repeat(0, p.size), "p": p, "y": rng.random(p.size) < p * off})
     bound = REGISTRY["ks"]().bind_groups(cells_of(data))
-    asked = {"n_resamples": 1, "seed": 1, "n_jobs": None}
+    asked = {"n_resamples": 1, "seed": 1}
     exact = bound.pvalues(**asked)
     monkeypatch.setattr("caltest.measures.cumulative.cumulative.LARGE", 1e4)
     assert 1.0 <= bound.pvalues(**asked)[0] / exact[0] <= 1.01

@@ -10,7 +10,7 @@ from caltest.kernels import Exponential
 from caltest.measures.kernel import bounds
 from caltest.measures.kernel.skce import SKCE
 
-OPTIONS = {"level": 0.9, "n_jobs": None}
+OPTIONS = {"level": 0.9}
 
 
 @pytest.mark.parametrize(("estimator", "size"), [("linear", 2), ("block", 5)])

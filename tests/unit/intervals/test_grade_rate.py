@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 from caltest import NotApplicable, Predictions
 from caltest.measures.grades.grade import SHORT, Binomial, Jeffreys, Normal, Vasicek
 
-OPTIONS = {"level": 0.9, "n_jobs": None}
+OPTIONS = {"level": 0.9}
 
 
 def grade(defaults, n=50):

@@ -11,7 +11,7 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures.recalibration.cox import CalibrationIntercept, CalibrationSlope, Cox
 
-OPTIONS = {"level": 0.9, "n_jobs": None}
+OPTIONS = {"level": 0.9}
 DATA = generative_model("M2", n=80, m=2, alpha=1.0, rng=3)
 TIMID = Predictions(DATA.probs[:, 1] * 0.01, DATA.labels)  # log odds far from 0
 

@@ -18,6 +18,7 @@ from caltest.kernels import (
 )
 from caltest.kernels.bandwidth import residual_variances
 from caltest.kernels.fitted import COLUMNS, NARROW, ROWS, tile_groups
+from caltest.numerics.loops import threads
 
 LOGIT_CLIP = 2.0**-52
 
@@ -133,7 +134,9 @@ def test_equal_scalar_kernels_are_fitted_once():
 def test_distances_do_not_depend_on_threads():
     """The bandwidth is the same for any number of jobs."""
     probs = np.random.default_rng(0).dirichlet(np.ones(10), 1500)
-    one, two = (FittedKernel(Scaled(Exponential()), probs, n_jobs) for n_jobs in (1, 2))
+    one = FittedKernel(Scaled(Exponential()), probs)
+    with threads(2):
+        two = FittedKernel(Scaled(Exponential()), probs)
     assert one.scalars[0].bandwidth == two.scalars[0].bandwidth
 
 

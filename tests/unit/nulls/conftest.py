@@ -7,12 +7,13 @@ import pytest
 
 from caltest.measures import BoundMeasure, Measure
 from caltest.nulls import REGISTRY
+from caltest.numerics.loops import threads
 
 
 class BoundCount(BoundMeasure):
     """How many labels are the last class, plus the mean probability of the first class."""
 
-    def values(self, labels, n_jobs=None):
+    def values(self, labels):
         """Count in each row."""
         last = self.predictions.m - 1
         return (labels == last).sum(axis=1) + self.predictions.probs[:, 0].mean()
@@ -26,7 +27,7 @@ class Count(Measure):
     title = "number of labels of the last class"
     symbol = "N"
 
-    def bind(self, predictions, n_jobs=None):
+    def bind(self, predictions):
         """Bind to predictions."""
         return BoundCount(predictions)
 
@@ -42,9 +43,8 @@ def outcome_of():
     """Judge a measure by the null of a key, with few resamples unless told otherwise."""
 
     def call(key, measure, predictions, *, n_resamples=99, seed=0, n_jobs=None):
-        return REGISTRY[key].test(
-            measure, predictions, n_resamples=n_resamples, seed=seed, n_jobs=n_jobs
-        )
+        with threads(n_jobs):
+            return REGISTRY[key].test(measure, predictions, n_resamples=n_resamples, seed=seed)
 
     return call
 

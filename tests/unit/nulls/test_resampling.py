@@ -13,6 +13,7 @@ from caltest.nulls.base import (
     resampled_values,
     resampling_pvalue,
 )
+from caltest.numerics.loops import threads
 
 
 def draw(rng, size):
@@ -20,7 +21,7 @@ def draw(rng, size):
     return rng.integers(0, 9, (size, 5)).astype(np.uint8)
 
 
-def evaluate(rows, n_jobs):
+def evaluate(rows):
     """Give each row of labels a number of its own."""
     return rows @ 9.0 ** np.arange(5)
 
@@ -37,7 +38,7 @@ def test_batch_seeds_cover_all_resamples(n_resamples):
 def test_more_resamples_begin_with_the_same():
     """B = 999 starts with the resamples of B = 640."""
     values = [
-        resampled_values(drawn_batches(draw, 1, b), evaluate, 5, n_jobs=1, pooled=False)
+        resampled_values(drawn_batches(draw, 1, b), evaluate, 5, pooled=False)
         for b in (10 * BATCH, 999)
     ]
     np.testing.assert_array_equal(values[1][: 10 * BATCH], values[0])
@@ -55,8 +56,9 @@ def test_values_do_not_depend_on_grouping(pooled, n_jobs, at_a_time, monkeypatch
     monkeypatch.setattr(resampling, "POOL", at_a_time)
     batches = drawn_batches(draw, 7, 200)
     for several in (evaluate, lambda *given: np.stack([evaluate(*given)] * 2)):
-        values = resampled_values(batches, several, 5, n_jobs=n_jobs, pooled=pooled)
-        np.testing.assert_array_equal(values, several(np.concatenate(rows), 1))
+        with threads(n_jobs):
+            values = resampled_values(batches, several, 5, pooled=pooled)
+        np.testing.assert_array_equal(values, several(np.concatenate(rows)))
 
 
 @pytest.mark.parametrize(

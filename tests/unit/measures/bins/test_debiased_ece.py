@@ -58,7 +58,7 @@ def test_tolerance_of_the_root_is_in_units_of_the_root():
     data = generative_model("M2", n=300, m=2, rng=0)
     judged = [
         tolerance_null(Tolerance(tolerance)).test(
-            DebiasedECE(root=root), data, n_resamples=9, seed=0, n_jobs=None
+            DebiasedECE(root=root), data, n_resamples=9, seed=0
         )
         for root, tolerance in ((False, 0.01), (True, 0.1))
     ]

@@ -12,6 +12,7 @@ from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, 
 from caltest.kernels.fitted import COLUMNS, FittedKernel
 from caltest.measures import SKCE, skce
 from caltest.numerics.labels import resample_keys
+from caltest.numerics.loops import threads
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-14}
 ESTIMATORS = ["unbiased", "biased", "linear", "block"]
@@ -54,9 +55,10 @@ def test_tiles_give_the_mean_over_all_pairs(large, name, n_jobs):
     n, total, diagonal = large.n, h.sum(), np.trace(h)
     bound = SKCE(kernel=KERNELS[name]).bind_all_pairs(large)
     unbiased = (total - diagonal) / (n * (n - 1))
-    np.testing.assert_allclose(bound.value(n_jobs), unbiased, **CLOSE)
-    np.testing.assert_allclose(bound.values(bound.observed[None], n_jobs), unbiased, **CLOSE)
-    np.testing.assert_allclose(bound.row_sums(n_jobs), h.sum(axis=1) - np.diag(h), atol=1e-11)
+    with threads(n_jobs):
+        np.testing.assert_allclose(bound.value(), unbiased, **CLOSE)
+        np.testing.assert_allclose(bound.values(bound.observed[None]), unbiased, **CLOSE)
+        np.testing.assert_allclose(bound.row_sums(), h.sum(axis=1) - np.diag(h), atol=1e-11)
     biased = skce(large, estimator="biased", kernel=KERNELS[name], n_jobs=n_jobs)
     assert biased == pytest.approx(total / n**2, rel=1e-12)
 

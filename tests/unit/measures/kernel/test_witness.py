@@ -11,6 +11,7 @@ from caltest.kernels.fitted import FittedKernel
 from caltest.measures.kernel.kce import KCE
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.kernel.witness import Embedding
+from caltest.numerics.loops import threads
 
 A = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 0.5]])
 KERNELS = {
@@ -72,7 +73,8 @@ def test_embedding_on_a_line_is_the_sum_over_rows(kernel):
 def test_length_and_contributions_are_those_of_the_skce(m, n):
     """The norm is the biased KCE; the parts of all rows and classes add up to the unbiased SKCE."""
     data = drawn(m, n, weighted=True)
-    embedding = Embedding(data, as_matrix_kernel(Exponential(0.4)), n_jobs=2)
+    with threads(2):
+        embedding = Embedding(data, as_matrix_kernel(Exponential(0.4)))
     kernel = Exponential(0.4)
     assert embedding.length == pytest.approx(KCE(kernel=kernel).evaluate(data), rel=1e-10)
     expected = SKCE(kernel=kernel).evaluate(data)
