@@ -15,6 +15,7 @@ from caltest.intervals import REGISTRY as INTERVALS
 from caltest.measures import REGISTRY, Measure
 from caltest.measures.base import keys_offering
 from caltest.numerics.labels import resample_keys
+from caltest.numerics.loops import threads
 
 # Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
 INFINITE = {"calibration-slope"}
@@ -86,10 +87,11 @@ def test_values_do_not_depend_on_how_rows_are_batched(key, m):
     """Rows at a time, and threads, change nothing."""
     bound = bind(key, predictions_of(m))
     labels = bound.redraw(resample_keys(0, 21))
-    whole = bound.values(labels, 1)
-    single = np.concatenate([bound.values(row[None], 1) for row in labels])
+    whole = bound.values(labels)
+    single = np.concatenate([bound.values(row[None]) for row in labels])
     np.testing.assert_allclose(single, whole, rtol=1e-9, atol=1e-13)
-    np.testing.assert_allclose(bound.values(labels, 2), whole, rtol=1e-9, atol=1e-13)
+    with threads(2):
+        np.testing.assert_allclose(bound.values(labels), whole, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.full
