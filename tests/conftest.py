@@ -113,12 +113,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(skip)
         return
     others = ("slow",) if runs_in_full(config) else ("full", "slow")
-    left_out = [item for item in items if any(map(item.get_closest_marker, others))]
-    config.hook.pytest_deselected(items=left_out)
-    kept = set(items).difference(left_out)
+    own = [item for item in items if not any(map(item.get_closest_marker, others))]
     if not config.getoption("keyword"):
-        kept = set(sampled((i for i in items if i in kept), full=runs_in_full(config)))
-        config.hook.pytest_deselected(items=[i for i in items if i not in kept.union(left_out)])
+        own = list(sampled(own, full=runs_in_full(config)))
+    kept = set(own)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 
 
