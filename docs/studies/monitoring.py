@@ -140,11 +140,6 @@ def slope(z: Floats) -> Floats:
     return 0.7 * z
 
 
-def warm(z: Floats) -> Floats:
-    """Too extreme: labels are drawn at a temperature of 1.3."""
-    return z / 1.3
-
-
 def flat(z: Floats) -> Floats:
     """Not extreme enough."""
     return 1.4 * z
@@ -189,7 +184,6 @@ ERRORS: dict[str, Callable[[Floats], Floats]] = {
     "log odds + 0.3": offset,
     "local, - 0.8 above 0.4": local,
     "waves of 0.6": waves,
-    "temperature 1.3": warm,
 }
 
 
@@ -427,6 +421,9 @@ only who knows the error can take, with the same guarantee{same}.
 | error | right before | monitor | detector | CUSUM |{peer}
 |---|---:|---:|---:|---:|{rule}
 {chr(10).join(changed)}
+
+A slope or a shift is found no later than by that CUSUM, since bets on them are there from the first
+row; the shape of the other two errors has to be learned.
 
 ## Ranks beside epit
 
