@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby, product
 from typing import Any
@@ -16,10 +15,10 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.ensemble import choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import parametrisations, softmax_regression
+from caltest.calibrators.linear.softmax_regression import minimise
 from caltest.checks import check_choice, check_flag, check_jobs, check_level
 from caltest.checks.options import check_not_empty
 from caltest.errors import invalid, shown
-from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
 
@@ -27,7 +26,6 @@ LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
 MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
-Task = tuple[Floats, Codes, Floats, Floats, Floats, Flags]  # X, codes, weight, penalty, start, free
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +139,16 @@ class LinearMap(Calibrator):
         if largest > LARGEST_SCORE:
             unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST_SCORE))
         X[:, :m] /= unit[0]
-        task = X, codes, weight, penalty / unit**2, theta * unit, free
         # The penalty of the others, and that of "l2", is about 0.
         centre = theta * unit * (np.eye(m, m + 1) if self.reg == "odir" else 0)
-        scale = self.diagonal != "fixed"
-        options: dict[str, Any] = {"tied": tied, "scale": scale, "centre": centre}
-        found = None
+        entries = penalty / unit**2, theta * unit, free, tied, self.diagonal != "fixed", centre
+        task, found = softmax_regression.Problem(X, codes, weight, *entries), None
         if start is not None:
             # It can lie where the loss is flat: steps overflow, and the line search refuses them.
             with np.errstate(over="ignore", invalid="ignore"):
-                found = solve(task, warm=np.where(free, start, theta) * unit, **options)
+                found = minimise(task, np.where(free, start, theta) * unit)
         if found is None or not found.converged:
-            found = solve(task, **options)
+            found = minimise(task)
         theta, norm, separated, steps, converged = found
         if not converged:
             self._note(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
@@ -165,7 +161,7 @@ class LinearMap(Calibrator):
         errors = None
         usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
         if usual and theta.size <= softmax_regression.DENSE:
-            errors = _errors(theta, X, codes, weight, free, tied=tied) / np.sqrt(total) / unit
+            errors = _errors(task, theta) / np.sqrt(total) / unit
         theta = self._gauged(theta / unit, penalty, free)
         return Solution(theta, lam, mu, norm, steps, errors)
 
@@ -300,30 +296,21 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
     return list(product(lams, check_penalties(mu, "mu")))
 
 
-def solve(task: Task, **options: Any) -> softmax_regression.Minimum:
-    """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
-    small = task[4].size <= softmax_regression.DENSE
-    with one_blas_thread() if small else nullcontext():
-        return softmax_regression.minimise(*task, **options)
-
-
-def _errors(
-    theta: Floats, X: Floats, codes: Codes, weight: Floats, free: Flags, *, tied: bool
-) -> Floats:
+def _errors(task: softmax_regression.Problem, theta: Floats) -> Floats:
     """Return standard errors by the pseudo-inverse of the mean observed information.
 
     It gives those of the fit whose free constants are chosen as in `_gauged`.
     """
-    probs = softmax_regression.value_and_gradient(theta, X, codes, weight, np.zeros_like(theta))[2]
-    basis = np.eye(theta.size)[free.ravel()]
-    if tied:
+    basis = np.eye(theta.size)[task.free.ravel()]
+    if task.tied:
         diagonal = np.eye(len(theta), len(theta) + 1).ravel()
         others = basis[basis @ diagonal == 0]
         basis = np.vstack([diagonal / np.linalg.norm(diagonal), others])
-    information = basis @ softmax_regression.hessian(probs, X, weight) @ basis.T
+    H = softmax_regression.hessian(task.at(theta)[2], task.X, task.weight)
+    information = basis @ H @ basis.T
     covariance = basis.T @ np.linalg.pinv(information, rcond=1e-12, hermitian=True) @ basis
     errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).reshape(theta.shape)
-    return np.where(free, errors, np.nan)
+    return np.where(task.free, errors, np.nan)
 
 
 def check_penalties(value: object, name: str) -> list[float | str]:

@@ -12,8 +12,8 @@ import numpy as np
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import scaling
-from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL, solve
-from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
+from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL
+from caltest.calibrators.linear.softmax_regression import LogitRows, Problem, logit_rows, minimise
 from caltest.checks import check_positive
 from caltest.numerics.ordered import shares
 from caltest.numerics.softmax import smoothed_logs, softmax
@@ -194,9 +194,9 @@ class StructuredMatrixScaling(StructuredScaling):
         np.fill_diagonal(penalty, unit * check_positive(self.diagonal_lam, "diagonal_lam"))
         penalty[:, m] = unit * check_positive(self.intercept_lam, "intercept_lam")
         X, start = np.column_stack([rows.logits, np.ones(n)]), np.eye(m, m + 1)
-        free = np.ones(start.shape, np.bool_)
-        task = X, rows.codes, rows.weight, penalty, start, free
-        found = solve(task, tied=False, scale=False, centre=start)
+        entries = penalty, start, np.ones(start.shape, np.bool_)
+        task = Problem(X, rows.codes, rows.weight, *entries, scale=False, centre=start)
+        found = minimise(task)
         if not found.converged:
             self._note(f"no minimum after {found.steps} Newton steps, gradient {found.norm:.1e}")
         return found.theta[:, :m].copy(), found.theta[:, m].copy()
