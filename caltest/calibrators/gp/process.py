@@ -255,11 +255,13 @@ def gather_rows(first: Ints, weights: Floats, tables: Floats, K: int) -> Floats:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def scatter(first: Ints, weights: Floats, values: Floats, out: Floats) -> None:
-    """Add to the grid, (G,), what `gather` takes from it: the transposed map."""
+def scatter(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
+    """Return the transposed map of `gather`: values (P,) to the grid, (G,)."""
+    out = np.zeros(size)
     for i in range(first.size):
         for j in range(ORDER):
             out[first[i] + j] += weights[i, j] * values[i]
+    return out
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
@@ -286,13 +288,15 @@ def gather_draws(first: Ints, weights: Floats, draws: Floats, out: Floats) -> No
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def scatter_draws(first: Ints, weights: Floats, values: Floats, out: Floats) -> None:
-    """Add to the grid, (G, S), the transposed map of `gather_draws`."""
+def scatter_draws(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
+    """Return the transposed map of `gather_draws`: values (P, S) to the grid, (G, S)."""
+    out = np.zeros((size, values.shape[1]))
     for i in range(first.size):
         for j in range(ORDER):
             w, row = weights[i, j], first[i] + j
             for s in range(values.shape[1]):
                 out[row, s] += w * values[i, s]
+    return out
 
 
 # ---- The sparse variational process on the line: its law, projection and random paths -----------
