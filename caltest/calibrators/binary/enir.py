@@ -12,6 +12,7 @@ from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.checks import check_flag
 from caltest.numerics.loops import njit
+from caltest.numerics.ordered import distinct_scores, interpolate
 from caltest.types import Flags, Floats, Ints
 
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
@@ -87,8 +88,6 @@ class ENIR(BinaryCalibrator):
     averaging: bool = True
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        from caltest.numerics.ordered import distinct_scores
-
         averaging = check_flag(self.averaging, "averaging")
         score, mass, events = distinct_scores(inputs.event, event, weight)
         blocks, merges = solution_path(mass, events)
@@ -108,8 +107,6 @@ class ENIR(BinaryCalibrator):
         self.values_ = np.repeat(values, 2)[distinct]
 
     def _event(self, inputs: Inputs) -> Floats:
-        from caltest.numerics.ordered import interpolate
-
         return interpolate(inputs.event, self.knots_, self.values_)
 
 

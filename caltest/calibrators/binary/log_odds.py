@@ -122,7 +122,7 @@ class LogOddsModel:
         )
 
 
-def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> LogOddsFit:
+def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool = True) -> LogOddsFit:
     """Fit the same log odds to all rows; those of one class alone are 36.04 or -36.04.
 
     Parameters
