@@ -138,6 +138,7 @@ def normalised(shares: Floats) -> Floats:
 CHUNK = 256  # rows at a time
 
 
+Columns = tuple[Floats, ...]
 HELD = 2**20  # samples of latent values that are held at a time
 
 
@@ -153,10 +154,7 @@ def normal_samples(S: int, K: int, rng: np.random.Generator) -> Floats:
 
 
 def in_parts(
-    function: Callable[..., tuple[Floats, ...]],
-    rows: Sequence[Floats],
-    size: int,
-    n_jobs: int | None,
+    function: Callable[..., Columns], rows: Sequence[Floats], size: int, n_jobs: int | None
 ) -> list[Floats]:
     """Compute arrays for some rows at a time, of one array or of several."""
     size = max(1, size)
@@ -308,8 +306,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Labels.
         """
         probs = self.predict_proba(X)
-        names: AnyArray = self.classes_[probs.argmax(axis=1)]
-        return names
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def summary(self) -> Summary:
         """Return kernel, hyper-parameters, bound, sizes and time of the fit, for printing.
@@ -351,7 +348,7 @@ class GPClassifier(KernelClassifier):
     the mean of their softmax, unless a subclass says otherwise.
     """
 
-    bound_name: ClassVar[str] = "bound of the log marginal likelihood"  # with inducing points
+    bound_name = "bound of the log marginal likelihood"  # with inducing points
     n_inducing: int | None = None
     inducing: str = "k-means"
     ard: bool = False
@@ -424,8 +421,7 @@ class GPClassifier(KernelClassifier):
 
     def _check_options(self) -> None:
         checks.check_choice(self.inducing, PLACEMENTS, "inducing")
-        if self.n_inducing is not None:
-            checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_optional_integer(self.n_inducing, "n_inducing")
         checks.check_integer(self.max_iter, "max_iter")
         checks.check_integer(self.n_samples, "n_samples")
         checks.check_flag(self.ard, "ard")

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, pairwise
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -91,6 +90,7 @@ def label_targets(noise: float, counts: Codes) -> Targets:
 JITTER = 1e-8  # of the variance, on the diagonal of k(Z, Z)
 CHUNK = 2**20  # entries of k(X, Z) in a block
 KEPT = 2**24  # entries of k(X, Z) up to which it and A are kept between two passes over the rows
+Pair = tuple[Floats, Floats]
 LEAST_REST = 1e-12  # of 1 - a' B^-1 a / d; rounding may leave less
 
 
@@ -126,7 +126,7 @@ class Latent:
         (k(X, X) + D_k)^-1 y_k.
     """
 
-    sign: ClassVar[int] = -1  # of what the roots say of the variance
+    sign = -1  # of what the roots say of the variance
 
     Z: Floats
     kernel: Kernel
@@ -138,9 +138,7 @@ class Latent:
         mean, known, unknown = self._parts(X, n_jobs)
         return mean, np.maximum(unknown + known, 0)
 
-    def without_own(
-        self, X: Floats, codes: Codes, targets: Targets, n_jobs: int | None
-    ) -> tuple[Floats, Floats]:
+    def without_own(self, X: Floats, codes: Codes, targets: Targets, n_jobs: int | None) -> Pair:
         """Return mean and variance at each row of the fit given the other rows, each (n, K).
 
         They are y_i - w_i / c_i and 1 / c_i less the noise, where c is the diagonal of
@@ -179,13 +177,11 @@ class SparseLatent(Latent):
     The roots are those of B_k = I + S_k, and the weights B_k^-1 A D_k^-1 y_k.
     """
 
-    sign: ClassVar[int] = 1
+    sign = 1
 
     L: Floats
 
-    def without_own(
-        self, X: Floats, codes: Codes, targets: Targets, n_jobs: int | None
-    ) -> tuple[Floats, Floats]:
+    def without_own(self, X: Floats, codes: Codes, targets: Targets, n_jobs: int | None) -> Pair:
         """Return mean and variance at each row of the fit given the other rows, each (n, K).
 
         Without a row whose noise is d, B is B - a a' / d, so that a' B^-1 a, which is less than d,
@@ -256,10 +252,6 @@ class SparseRegressions:
     codes: Codes
     Z: Floats
     n_jobs: int | None = None
-
-    def bound(self, targets: Targets, kernel: Kernel) -> float:
-        """Return the bound of the log marginal likelihood, summed over classes."""
-        return self._solved(targets, kernel).value
 
     def posterior(self, targets: Targets, kernel: Kernel) -> Latent:
         """Return the posteriors given the inducing variables."""

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -127,7 +126,7 @@ class DirichletGPClassifier(RegressionsClassifier):
     True
     """
 
-    title: ClassVar[str] = "Dirichlet-based Gaussian-process classification"
+    title = "Dirichlet-based Gaussian-process classification"
 
     alpha: str | float | Sequence[float] = "auto"
     criterion: str = "leave-one-out"

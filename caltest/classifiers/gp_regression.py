@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -116,7 +115,7 @@ class GPRegressionClassifier(RegressionsClassifier):
     True
     """
 
-    title: ClassVar[str] = "Gaussian-process regression on labels"
+    title = "Gaussian-process regression on labels"
 
     platt: bool | str = False
     held_out: float = 0.2

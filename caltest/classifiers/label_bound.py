@@ -30,7 +30,8 @@ from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats
 
-Expectation = Callable[[Floats, Floats, Codes], tuple[float, Floats, Floats]]
+Expected = tuple[float, Floats, Floats]  # sum over rows, derivatives by means and by variances
+Expectation = Callable[[Floats, Floats, Codes], Expected]
 CHUNK = 2**20  # entries of k(Z, X) in a block
 KEPT = 2**26  # entries of k(Z, X) up to which it is kept between steps
 GAIN = 1e-6  # nats per row; the steps end where one gains less
@@ -115,27 +116,22 @@ def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
 
 def ascend(known: Prior, q: Inducing) -> tuple[float, Inducing]:
     """Return the bound at its best q for a kernel, and that q."""
-    step, enough, eye = _step(known, q), GAIN * len(known.data.X), np.eye(q.m.shape[1])
+    step, enough, eye = step_at(known, q), GAIN * len(known.data.X), np.eye(q.m.shape[1])
     for _ in range(MOST_STEPS):
-        new = _step(known, Inducing(step.q.m + step.change, step.roots))
+        new = step_at(known, Inducing(step.q.m + step.change, step.roots))
         share = 1.0
         while new.value < step.value - enough / 2 and share > SMALLEST_SHARE:
             share /= 2  # to a point on the way there
             here = np.array([cho_solve((C, True), eye) - eye for C in step.q.C])  # precisions - I
             between = here + share * (step.precision - here)
             C = np.array([inverse_root(H) for H in between])
-            new = _step(known, Inducing(step.q.m + share * step.change, C))
+            new = step_at(known, Inducing(step.q.m + share * step.change, C))
         gain = new.value - step.value
         if gain > 0:
             step = new
         if gain < enough:
             break
     return step.value, step.q
-
-
-def bound(known: Prior, q: Inducing) -> float:
-    """Return the evidence lower bound."""
-    return _step(known, q).value
 
 
 def gradient(known: Prior, q: Inducing) -> KernelGradient:
@@ -181,7 +177,7 @@ def _triangular(C: Floats, A: Floats, *, back: bool) -> Floats:
     return np.asarray(dtrmm(1.0, C.T, A.T, side=1, trans_a=back).T)
 
 
-def _step(known: Prior, q: Inducing) -> _Step:
+def step_at(known: Prior, q: Inducing) -> _Step:
     """Return the bound at q, and the step from there."""
     data = known.data
 
@@ -260,7 +256,7 @@ def antithetic(size: int, K: int) -> Floats:
 @njit()
 def bernoulli(
     mean: Floats, variance: Floats, codes: Codes, nodes: Floats, weights: Floats
-) -> tuple[float, Floats, Floats]:
+) -> Expected:
     """Return the sum over rows of E log expit(+-f), and its derivatives by mean and variance.
 
     Parameters
@@ -290,9 +286,7 @@ def bernoulli(
 
 
 @njit()
-def softmax(
-    mean: Floats, variance: Floats, codes: Codes, points: Floats
-) -> tuple[float, Floats, Floats]:
+def softmax(mean: Floats, variance: Floats, codes: Codes, points: Floats) -> Expected:
     """Return the sum over rows of E log softmax_y(f), and its derivatives by mean and variance.
 
     Parameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -99,8 +98,8 @@ class VariationalGPClassifier(GPClassifier):
     True
     """
 
-    title: ClassVar[str] = "Sparse variational Gaussian-process classification"
-    bound_name: ClassVar[str] = "evidence lower bound"
+    title = "Sparse variational Gaussian-process classification"
+    bound_name = "evidence lower bound"
 
     n_inducing: int = INDUCING
     n_points: int = 128

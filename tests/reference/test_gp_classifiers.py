@@ -54,7 +54,7 @@ def test_collapsed_bound_with_every_input_is_that_of_scikit_learn(targets, monke
     """Heteroskedastic and homoskedastic, to 1e-8, with a jitter that does not count."""
     monkeypatch.setattr(collapsed_bound, "JITTER", 1e-12)
     expected = sum(regressor(targets, k).log_marginal_likelihood_value_ for k in range(3))
-    found = regressions(X, CODES, X, None).bound(targets, OWN)
+    found = regressions(X, CODES, X, None).evidence(targets, OWN).value
     assert found == pytest.approx(expected, rel=1e-8)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -91,8 +91,7 @@ class HistogramBinning(BinaryCalibrator):
     [5, 5, 10]
     """
 
-    key: ClassVar[str] = "histogram"
-    title: ClassVar[str] = "Histogram binning"
+    key, title = "histogram", "Histogram binning"
 
     bins: int = 15
     binning: str = "uniform"
@@ -229,8 +228,7 @@ class ScalingBinning(PlattScaling):
     array([0.2015, 0.7985])
     """
 
-    key: ClassVar[str] = "scaling-binning"
-    title: ClassVar[str] = "Scaling-binning"
+    key, title = "scaling-binning", "Scaling-binning"
 
     bins: int = 15
 
@@ -325,8 +323,7 @@ class BBQ(BinaryCalibrator):
     array([0.001, 0.989])
     """
 
-    key: ClassVar[str] = "bbq"
-    title: ClassVar[str] = "Bayesian binning into quantiles"
+    key, title = "bbq", "Bayesian binning into quantiles"
 
     prior_size: float = 2.0
     min_bins: int | None = None

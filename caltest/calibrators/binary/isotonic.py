@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -105,8 +104,7 @@ class IsotonicCalibrator(BlocksMap):
     array([0.5 , 0.75])
     """
 
-    key: ClassVar[str] = "isotonic"
-    title: ClassVar[str] = "Isotonic calibration"
+    key, title = "isotonic", "Isotonic calibration"
 
     interpolation: str = "linear"
 
@@ -144,7 +142,6 @@ def _merged(ordered: Floats) -> Floats:
 # ---- Centered isotonic regression, Oron and Flournoy 2017 ---------------------------------------
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CenteredIsotonicCalibrator(BlocksMap):
     r"""Centered isotonic calibration: isotonic blocks shrunk to points, and lines between them.
 
@@ -194,8 +191,7 @@ class CenteredIsotonicCalibrator(BlocksMap):
     (array([0.1, 0.5, 0.8]), array([0. , 0.5, 1. ]))
     """
 
-    key: ClassVar[str] = "centered-isotonic"
-    title: ClassVar[str] = "Centered isotonic calibration"
+    key, title = "centered-isotonic", "Centered isotonic calibration"
 
     def _ends(self, score: Floats, weight: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
         first, last, share = blocks
@@ -263,8 +259,7 @@ class VennAbers(BinaryCalibrator):
     array([[0.5, 0.5]])
     """
 
-    key: ClassVar[str] = "venn-abers"
-    title: ClassVar[str] = "Venn-Abers predictor"
+    key, title = "venn-abers", "Venn-Abers predictor"
 
     loss: str = "log"
 

@@ -114,12 +114,8 @@ class LogOddsModel:
                 variance = np.diag(units @ np.linalg.inv(hessian) @ units.T / self.total)
                 usable = (np.isfinite(variance) & (variance > 0)).all()
                 stderr = np.sqrt(variance) if usable else None
-        return LogOddsFit(
-            coef=coef[:k],
-            intercept=float(coef[k]) if self.intercept else 0.0,
-            stderr=stderr,
-            loss=partial(penalised_loss, self.X, targets, self.share, ridge, beta),
-        )
+        loss = partial(penalised_loss, self.X, targets, self.share, ridge, beta)
+        return LogOddsFit(coef[:k], float(coef[k]) if self.intercept else 0.0, stderr, loss)
 
 
 def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool = True) -> LogOddsFit:

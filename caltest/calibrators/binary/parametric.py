@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -108,8 +107,7 @@ class PlattScaling(LogOddsMap):
     array([[0.0258, 0.9742]])
     """
 
-    key: ClassVar[str] = "platt"
-    title: ClassVar[str] = "Platt scaling"
+    key, title = "platt", "Platt scaling"
 
     scale: str = "log-odds"
     smooth_targets: bool = False
@@ -158,10 +156,8 @@ class PlattScaling(LogOddsMap):
         errors = self.standard_errors_
         # On the scale of probabilities no slope and intercept are the identity.
         neutral = (1.0, 0.0) if self.scale == "log-odds" else (None, None)
-        return [
-            Coefficient("slope", self.slope_, errors["slope"], neutral[0]),
-            Coefficient("intercept", self.intercept_, errors["intercept"], neutral[1]),
-        ]
+        slope = Coefficient("slope", self.slope_, errors["slope"], neutral[0])
+        return [slope, Coefficient("intercept", self.intercept_, errors["intercept"], neutral[1])]
 
 
 def _smoothed(event: Flags, weight: Floats | None) -> Floats:
@@ -181,7 +177,6 @@ def _smoothed(event: Flags, weight: Floats | None) -> Floats:
 NAMES = ("intercept", "slope", "quadratic")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class QuadraticScaling(LogOddsMap):
     r"""Quadratic scaling: logistic regression on the log odds and their square.
 
@@ -229,8 +224,7 @@ class QuadraticScaling(LogOddsMap):
     array([0.3437, 0.9286])
     """
 
-    key: ClassVar[str] = "quadratic"
-    title: ClassVar[str] = "Quadratic scaling"
+    key, title = "quadratic", "Quadratic scaling"
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         score = within_reach(inputs.clipped(self.clip).log_odds)
@@ -264,19 +258,19 @@ class QuadraticScaling(LogOddsMap):
 
     def _log_odds(self, inputs: Inputs) -> Floats:
         s = inputs.log_odds
-        return self.intercept_ + (self.slope_ + self.quadratic_ * s) * s
+        return np.asarray(self.intercept_ + (self.slope_ + self.quadratic_ * s) * s)
 
     def coefficients(self) -> Sequence[Coefficient]:
         values = (self.intercept_, self.slope_, self.quadratic_)
-        return [
-            Coefficient(name, value, self.standard_errors_[name], float(name == "slope"))
-            for name, value in zip(NAMES, values, strict=True)
-        ]
+        errors = [self.standard_errors_[name] for name in NAMES]
+        return list(map(Coefficient, NAMES, values, errors, (0.0, 1.0, 0.0)))
 
 
 # ---- Beta calibration, Kull, Silva Filho and Flach 2017 -----------------------------------------
 
 Face = tuple[str, ...]  # the parameters that are not 0; "ab" is a = b
+Features = dict[str, Floats]
+Fitted = tuple[Face, LogOddsFit]
 PARAMETERS = ("abm", "am", "ab")
 FARTHEST = 800.0  # log odds whose probability has no logarithm
 
@@ -345,8 +339,7 @@ class BetaCalibrator(LogOddsMap):
     (1.6971, 1.6971, 0.4854)
     """
 
-    key: ClassVar[str] = "beta"
-    title: ClassVar[str] = "Beta calibration"
+    key, title = "beta", "Beta calibration"
 
     parameters: str = "abm"
     constrained: bool = True
@@ -375,19 +368,14 @@ class BetaCalibrator(LogOddsMap):
     def _has_intercept(self) -> bool:
         return self.parameters != "ab"
 
-    def _best(
-        self, features: dict[str, Floats], event: Flags, weight: Floats | None
-    ) -> tuple[Face, LogOddsFit]:
+    def _best(self, features: Features, event: Flags, weight: Floats | None) -> Fitted:
         """Return the best admissible parameters.
 
         The loss is convex, so that a constrained minimum is the free minimum of the face it lies
         in: that of all parameters if it is admissible, and otherwise the best of the others.
         """
         targets = event.astype(np.float64)
-        constant: tuple[Face, LogOddsFit] = (
-            (),
-            fit_constant(targets, weight, intercept=self._has_intercept),
-        )
+        constant: Fitted = (), fit_constant(targets, weight, intercept=self._has_intercept)
         face, model = self._determined(features, event, weight)
         if model is None:
             return constant
@@ -410,14 +398,12 @@ class BetaCalibrator(LogOddsMap):
                 found += [(side, fit)] if fit.coef[0] >= 0 else []
         return min(found, key=lambda item: item[1].loss())
 
-    def _model(
-        self, face: Face, features: dict[str, Floats], weight: Floats | None
-    ) -> LogOddsModel:
+    def _model(self, face: Face, features: Features, weight: Floats | None) -> LogOddsModel:
         rows = np.stack([features[name] for name in face])
         return LogOddsModel(rows, weight, intercept=self._has_intercept)
 
     def _determined(
-        self, features: dict[str, Floats], event: Flags, weight: Floats | None
+        self, features: Features, event: Flags, weight: Floats | None
     ) -> tuple[Face, LogOddsModel | None]:
         """Return the parameters that the data can tell apart."""
         if self._has_intercept and event.min() == event.max():
@@ -471,8 +457,6 @@ class BetaCalibrator(LogOddsMap):
 
     def coefficients(self) -> Sequence[Coefficient]:
         errors, scale = self.standard_errors_, "positive" if self.constrained else ""
-        slopes = [
-            Coefficient(name, value, errors[name], 1.0, scale=scale)
-            for name, value in (("a", self.a_), ("b", self.b_))
-        ]
-        return [*slopes, Coefficient("c", self.c_, errors["c"], 0.0)][: 2 + self._has_intercept]
+        a = Coefficient("a", self.a_, errors["a"], 1.0, scale=scale)
+        b = Coefficient("b", self.b_, errors["b"], 1.0, scale=scale)
+        return [a, b, Coefficient("c", self.c_, errors["c"], 0.0)][: 2 + self._has_intercept]

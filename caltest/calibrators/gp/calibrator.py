@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri, softmax
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SATURATED = 0.999  # probability; beyond, differences of the log odds are none of the scores
 MOST_SATURATED = 0.3  # of the rows
+INFERENCES = ("auto", "gauss-hermite", "monte-carlo", "mean")
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 
 
@@ -173,8 +174,7 @@ class GPCalibrator(Calibrator):
     >>> mean, lower, upper = calibrator.latent([0.1, 0.5])  # log z, were it the identity
     """
 
-    key: ClassVar[str] = "gp"
-    title: ClassVar[str] = "Gaussian process calibration"
+    key, title = "gp", "Gaussian process calibration"
 
     n_inducing: int = 10
     scores: str = "auto"
@@ -215,10 +215,9 @@ class GPCalibrator(Calibrator):
             else:
                 self._without_temperature()
         elif saturated and self.scores == "probabilities":
-            self._note(
-                f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
-                "scores of sure and very sure predictions are the same; pass scores='auto'"
-            )
+            text = f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
+            same = "scores of sure and very sure predictions are the same"
+            self._note(f"{text}{same}; pass scores='auto'")
         self.score_range_ = np.array([units.low, units.high])
         if not fitted.converged:
             self._note(fit.unfinished(fitted, self.max_iter))
@@ -255,9 +254,7 @@ class GPCalibrator(Calibrator):
             checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
         checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
         checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
-        checks.check_choice(
-            self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference"
-        )
+        checks.check_choice(self.inference, INFERENCES, "inference")
         if self.inference == "gauss-hermite" and m != 2:
             rule, got = "inference='gauss-hermite' needs two classes", f"{m} columns of probs"
             raise invalid(rule, got, "pass 'auto' or 'monte-carlo'")
@@ -344,10 +341,9 @@ class GPCalibrator(Calibrator):
             self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
             self.knots_ = t
         elif fall > MATERIAL_FALL:
-            self._note(
-                f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}: "
-                "the order of classes, and with it the accuracy, may change; pass monotone=True"
-            )
+            text = f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}"
+            order = "the order of classes, and with it the accuracy, may change"
+            self._note(f"{text}: {order}; pass monotone=True")
 
     # ---- predict --------------------------------------------------------------------------------
 

@@ -73,27 +73,20 @@ def taylor(
     return value, by_mean
 
 
-@njit()
 def monte_carlo(draws: Floats, codes: Codes, weight: Floats) -> float:
     """Return the weighted sum over rows of the mean of log softmax_y over draws, (n, K, S).
 
-    The largest of each row and draw is 0. The draws are overwritten by the derivatives by them.
+    The draws are overwritten by the derivatives by them.
     """
-    n, K, S = draws.shape
-    value, total = 0.0, np.empty(S)
-    for i in range(n):
-        part = weight[i] / S
-        value += part * draws[i, codes[i]].sum()
-        total[:] = 0.0
-        for k in range(K):
-            for s in range(S):
-                draws[i, k, s] = np.exp(draws[i, k, s])
-                total[s] += draws[i, k, s]
-        value -= part * np.log(total).sum()
-        for k in range(K):
-            draws[i, k] *= -part / total
-        draws[i, codes[i]] += part
-    return value
+    rows, part = np.arange(len(draws)), weight / draws.shape[2]
+    draws -= draws.max(axis=1, keepdims=True)
+    value = part @ draws[rows, codes].sum(axis=1)
+    np.exp(draws, out=draws)
+    total = draws.sum(axis=1)
+    value -= part @ np.log(total).sum(axis=1)
+    draws *= (-part[:, None] / total)[:, None]
+    draws[rows, codes] += part[:, None]
+    return float(value)
 
 
 Stencil = tuple[Ints, Floats]
@@ -283,18 +276,18 @@ def bound(
     """
     with one_blas_thread():
         known = tables(scores, q, full=scores.full and paths is None)
-        drawn: process.PathsOn | None = None
+        values, back = None, None
         if paths is None:
             blocks = _blocks(scores, known.at.x.size)
             tasks: Iterable[Any] = zip(blocks, repeat(known), kept or repeat(None), strict=False)
             parts = map_threads(_taylor_block, tasks, scores.n_jobs)
         else:
-            drawn = process.paths_on(paths, q, known.at, scores.low) if scores.full else None
-            values = None if drawn is None else drawn.values
+            if scores.full:
+                values, back = process.paths_on(paths, q, known.at, scores.low)
             blocks = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
             tasks = [(block, known, paths.classes, values) for block in blocks]
             parts = map_threads(_drawn_block, tasks, scores.n_jobs)
-        return _assemble(reduce(Sums.__add__, parts), known, drawn, share)
+        return _assemble(reduce(Sums.__add__, parts), known, back, share)
 
 
 def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> Sums:
@@ -333,9 +326,8 @@ def _products(
         squares, by_scale = Y.sum(axis=1), Y @ slope
         product = process.gather_rows(*stencil, V, K)
     else:
-        product, by_scale = process.pair_products(
-            scores.z, sigma, q.variance, q.scale, q.kernel.order
-        )
+        kernel_of = q.variance, q.scale, q.kernel.order
+        product, by_scale = process.pair_products(scores.z, sigma, *kernel_of)
         squares = np.einsum("ik,ik->i", sigma, product)
         product += process.gather_rows(*stencil, V, K)
     product += q.noise * sigma
@@ -351,7 +343,6 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
     if paths is not None:
         draws = scores.prior[:, :, None] + np.sqrt(q.noise) * normal
         process.gather_draws(*stencil, paths, draws.reshape(n * K, S))
-        draws -= draws.max(axis=1, keepdims=True)
         value = monte_carlo(draws, scores.codes, scores.weight)
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
         out = process.scatter_draws(*stencil, draws.reshape(n * K, S), G)
@@ -359,7 +350,6 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
     mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
     variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
-    draws -= draws.max(axis=1, keepdims=True)
     value = monte_carlo(draws, scores.codes, scores.weight)
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
     sides = draws.sum(axis=2), by_variance
@@ -367,7 +357,9 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
     return Sums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
 
 
-def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: float) -> Evaluation:
+def _assemble(
+    sums: Sums, known: Tables, back: process.PathsBack | None, share: float
+) -> Evaluation:
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at
     G = at.x.size
@@ -381,9 +373,9 @@ def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: f
     inner = np.broadcast_to(sums.inner, q.C.shape) / share
     by_C = by_C + np.tril(inner @ q.C)
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
-    if drawn is not None:
-        back = process.paths_back(drawn, q, at, np.asarray(sums.paths) / share)
-        sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), back, strict=True)
+    if back is not None:
+        by_paths = back(np.asarray(sums.paths) / share)
+        sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), by_paths, strict=True)
         by_A, by_m, by_C, by_L, by_Z, kernel = (mine + theirs for mine, theirs in sides)
     more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
     by_inner = variational.cholesky_back(at.L, by_L + more_L)
@@ -397,9 +389,8 @@ def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: f
         q.noise * (kernel[2] + np.trace(by_inner)),
     ]
     penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
-    gradient = process.Gradient(
-        by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel)
-    )
+    by_m, by_C = by_m - by_m_penalty, by_C - by_C_penalty
+    gradient = process.Gradient(by_m, by_C, by_Z, np.array(log_kernel))
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
     return Evaluation(sums.value / share - penalty, gradient, at, density, H)

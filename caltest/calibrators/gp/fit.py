@@ -193,8 +193,8 @@ def functions_around(
     """Draw S functions around the mean, which do not depend on classes, on the grid, (G, S)."""
     ratio = (within[1] - within[0]) / q.scale
     half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, rng, q.kernel)
-    drawn = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), at, within[0])
-    return _with_mirror(drawn.values, S)
+    values, _ = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), at, within[0])
+    return _with_mirror(values, S)
 
 
 def mean_softmax(

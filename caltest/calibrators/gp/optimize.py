@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from caltest.calibrators.gp import process
 from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils
+from caltest.calibrators.gp.process import LatentPosterior, Paths
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
 from caltest.types import Floats
@@ -62,7 +63,7 @@ class Limits:
 class FittedGP:
     """The end of an optimisation: q, its bound, iterations, whether it converged, evaluations."""
 
-    q: process.LatentPosterior
+    q: LatentPosterior
     value: float
     n_iter: int
     converged: bool
@@ -110,12 +111,12 @@ class Ordered:
 class Ridge:
     """The bound as a function of inducing inputs and kernel, at the best m and S for them."""
 
-    def __init__(self, scores: GPScores, q: process.LatentPosterior) -> None:
+    def __init__(self, scores: GPScores, q: LatentPosterior) -> None:
         self.scores, self.q = scores, q
         self.inputs = Ordered(q.Z, scores.low, scores.high)
         self.count = 0
         self.last: Evaluation | None = None
-        self.best: tuple[float, process.LatentPosterior] = (-math.inf, q)
+        self.best: tuple[float, LatentPosterior] = (-math.inf, q)
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
@@ -133,7 +134,7 @@ class Ridge:
         return -self.last.value / total, -slope / total
 
 
-def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Evaluation) -> Floats:
+def carried(new: LatentPosterior, old: LatentPosterior, last: Evaluation) -> Floats:
     """Return the m with which a new kernel gives the old mean where the scores are."""
     known = old.m @ last.at.A
     A = process.project(new, last.at.x).A
@@ -144,9 +145,7 @@ def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Ev
     return np.linalg.solve(inner + ridge * np.eye(new.m.size), weighted @ known)
 
 
-def ascend(
-    scores: GPScores, q: process.LatentPosterior
-) -> tuple[process.LatentPosterior, Evaluation]:
+def ascend(scores: GPScores, q: LatentPosterior) -> tuple[LatentPosterior, Evaluation]:
     """Move m and S to their best by Newton steps, shorter where they lead down.
 
     H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
@@ -188,7 +187,7 @@ def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
     return np.asarray(m + move - share @ np.diff(points + moves, axis=0))
 
 
-def maximise(scores: GPScores, q: process.LatentPosterior, limits: Limits) -> FittedGP:
+def maximise(scores: GPScores, q: LatentPosterior, limits: Limits) -> FittedGP:
     """Maximise the bound with equation 7."""
     ridge = Ridge(scores, q)
     values = np.concatenate([ridge.inputs.start, np.log([q.variance, q.scale, q.noise])])
@@ -207,12 +206,7 @@ def maximise(scores: GPScores, q: process.LatentPosterior, limits: Limits) -> Fi
     return FittedGP(best, value, steps, bool(end.success), ridge.count)
 
 
-def maximise_drawn(
-    scores: GPScores,
-    q: process.LatentPosterior,
-    limits: Limits,
-    paths: process.Paths,
-) -> FittedGP:
+def maximise_drawn(scores: GPScores, q: LatentPosterior, limits: Limits, paths: Paths) -> FittedGP:
     """Maximise the bound with the mean over draws, from a start that should be near."""
     root, M, total = q.C, q.m.size, scores.weight.sum()
 
@@ -229,9 +223,9 @@ def maximise_drawn(
 
 def maximise_batches(
     scores: GPScores,
-    q: process.LatentPosterior,
+    q: LatentPosterior,
     limits: Limits,
-    paths: process.Paths | None,
+    paths: Paths | None,
     batch_size: int,
     rng: np.random.Generator,
 ) -> FittedGP:
@@ -273,10 +267,7 @@ def _box(scores: GPScores, limits: Limits, M: int) -> list[Interval]:
 
 
 def _minimise(
-    loss: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    box: list[Interval],
-    limits: Limits,
+    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: Limits
 ) -> Any:
     most = limits.max_iter
     options = {"maxcor": MEMORY, "maxiter": most, "maxfun": 20 * most, "ftol": limits.tol}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +63,7 @@ def kernel_line(
     x: Floats, y: Floats, variance: float, scale: float, kernel: Kernel = RBF
 ) -> Floats:
     """Return the kernel for all pairs, (n, M)."""
-    block: Floats = variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0]
-    return block
+    return np.asarray(variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0])
 
 
 def kernel_line_back(
@@ -427,65 +427,35 @@ def random_paths(
     return Paths(normal((2, J, S)), normal((M, S)), normal((M, S)), normal((K, S)), extent)
 
 
-@dataclass(frozen=True)
-class PathsOn:
-    """Paths at some places, and what their derivatives need.
+# The derivatives of a number by A, m, C, L, Z, and by (log variance, log scale, noise), from those
+# by the values of paths, (G, S).
+PathsBack = Callable[[Floats], tuple[Floats, ...]]
 
-    Attributes
-    ----------
-    values : (G, S) array
-        f without the prior mean.
-    T : (M, S) array
-        m + C eta - X.
-    X : (M, S) array
-        L^-1 (f0(Z) + sqrt(s) epsilon).
-    prior, slope : (G, S) arrays
-        f0 and its derivative at the places.
-    prior_at_inputs, slope_at_inputs : (M, S) arrays
-        The same at Z.
-    origin : float
-        Where the phases are 0.
-    numbers : Paths
+
+def paths_on(
+    paths: Paths, q: LatentPosterior, at: Projection, origin: float
+) -> tuple[Floats, PathsBack]:
+    """Return the paths at the places of a projection, (G, S), without the prior mean.
+
+    And the function that carries derivatives by them back. The phases are 0 at `origin`.
     """
-
-    values: Floats
-    T: Floats
-    X: Floats
-    prior: Floats
-    slope: Floats
-    prior_at_inputs: Floats
-    slope_at_inputs: Floats
-    origin: float
-    numbers: Paths
-
-
-def paths_on(paths: Paths, q: LatentPosterior, at: Projection, origin: float) -> PathsOn:
-    """Return the paths at the places of a projection."""
+    x, Z = (at.x - origin)[:, None], (q.Z - origin)[:, None]
     kernel = (q.variance, q.scale, paths.extent, paths.prior, q.kernel)
     prior, slope = fourier_draws(at.x - origin, *kernel)
     prior_at_inputs, slope_at_inputs = fourier_draws(q.Z - origin, *kernel)
     X = whiten(at.L, prior_at_inputs + np.sqrt(q.noise) * paths.noise)
     T = q.m[:, None] + q.C @ paths.eta - X
-    return PathsOn(
-        prior + at.A.T @ T, T, X, prior, slope, prior_at_inputs, slope_at_inputs, origin, paths
-    )
 
+    def back(by_values: Floats) -> tuple[Floats, ...]:
+        by_T = at.A @ by_values
+        by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)
+        # A path of the prior is sqrt(variance) times a function of x / scale.
+        log_variance = 0.5 * (np.sum(by_values * prior) + np.sum(by_U * prior_at_inputs))
+        log_scale = -np.sum(by_values * x * slope) - np.sum(by_U * Z * slope_at_inputs)
+        noise = 0.5 * np.sum(by_U * paths.noise) / np.sqrt(q.noise)
+        by_C, by_L = np.tril(by_T @ paths.eta.T), -np.tril(by_U @ X.T)
+        by_Z = np.sum(by_U * slope_at_inputs, axis=1)
+        by_kernel = np.array([log_variance, log_scale, noise])
+        return T @ by_values.T, by_T.sum(axis=1), by_C, by_L, by_Z, by_kernel
 
-def paths_back(
-    drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """Return the derivatives of a number by the parameters, from those by the values, (G, S).
-
-    By A, m, C, L, Z, and by (log variance, log scale, noise).
-    """
-    by_T = at.A @ by_values
-    by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)
-    # A path of the prior is sqrt(variance) times a function of x / scale.
-    log_variance = 0.5 * (np.sum(by_values * drawn.prior) + np.sum(by_U * drawn.prior_at_inputs))
-    x, Z = (at.x - drawn.origin)[:, None], (q.Z - drawn.origin)[:, None]
-    log_scale = -np.sum(by_values * x * drawn.slope) - np.sum(by_U * Z * drawn.slope_at_inputs)
-    noise = 0.5 * np.sum(by_U * drawn.numbers.noise) / np.sqrt(q.noise)
-    by_C, by_L = np.tril(by_T @ drawn.numbers.eta.T), -np.tril(by_U @ drawn.X.T)
-    by_Z = np.sum(by_U * drawn.slope_at_inputs, axis=1)
-    by_kernel = np.array([log_variance, log_scale, noise])
-    return drawn.T @ by_values.T, by_T.sum(axis=1), by_C, by_L, by_Z, by_kernel
+    return prior + at.A.T @ T, back

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby, product, repeat
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.ensemble import choose
+from caltest.calibrators.ensemble import Setting, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import parametrisations, softmax_regression
 from caltest.calibrators.linear.softmax_regression import minimise
@@ -26,40 +26,6 @@ LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
 MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """What a fit gives.
-
-    Attributes
-    ----------
-    theta : (m, m + 1) array
-        (W, b).
-    lam, mu : float
-        Penalties.
-    norm : float
-        Norm of the gradient.
-    steps : int
-        Newton steps.
-    errors : (m, m + 1) array or None
-        Standard errors.
-    """
-
-    theta: Floats
-    lam: float
-    mu: float
-    norm: float
-    steps: int
-    errors: Floats | None
-
-    def give(self, calibrator: Any) -> None:
-        """Set the fitted attributes of a calibrator."""
-        calibrator.weights_ = np.ascontiguousarray(self.theta[:, :-1])
-        calibrator.intercept_ = np.ascontiguousarray(self.theta[:, -1])
-        calibrator.lam_, calibrator.mu_ = self.lam, self.mu
-        calibrator.gradient_norm_, calibrator.n_iter_ = self.norm, self.steps
-        calibrator.standard_errors_ = self.errors
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -91,19 +57,13 @@ class LinearMap(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         pairs = _pairs(self.lam, self.mu)
-        jobs = check_jobs(self.n_jobs)
-        best = 0
+        folds_and_jobs, best = (self.cv, self.random_state, check_jobs(self.n_jobs)), 0
         if len(pairs) > 1:
             grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
-            seed = self.random_state
-            best = choose(
-                self, data, self.classes_, grid, cv=self.cv, random_state=seed, n_jobs=jobs
-            ).best
-        self._minimise(data, *pairs[best]).give(self)
+            best = choose(self, data, self.classes_, grid, *folds_and_jobs).best
+        self._minimise(data, *pairs[best])
 
-    def _fit_path(
-        self, data: CalibrationSet, grid: Sequence[Mapping[str, Any]]
-    ) -> list[Calibrator]:
+    def _fit_path(self, data: CalibrationSet, grid: Sequence[Setting]) -> list[Calibrator]:
         """Fit every setting, strong penalties first, each from the fit before it."""
         models = [clone(self).set_params(**setting) for setting in grid]
         pairs = [_pairs(model.lam, model.mu) for model in models]
@@ -116,15 +76,14 @@ class LinearMap(Calibrator):
             start, first = first, None
             for i in row:
                 # By the model itself, which notes what the data leave undefined.
-                solution = models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
-                solution.give(models[i])
-                start = solution.theta
+                models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
+                start = np.column_stack(models[i].linear_)
                 first = start if first is None else first
         return list(models)
 
     def _minimise(
         self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
-    ) -> Solution:
+    ) -> None:
         X, codes, weight, total = self._design(data)
         m = data.inputs.m
         free, tied, theta = self._constraints(m)
@@ -163,7 +122,15 @@ class LinearMap(Calibrator):
         if usual and theta.size <= softmax_regression.DENSE:
             errors = _errors(task, theta) / np.sqrt(total) / unit
         theta = self._gauged(theta / unit, penalty, free)
-        return Solution(theta, lam, mu, norm, steps, errors)
+        self._keep(theta, lam, mu, norm, steps, errors)
+
+    def _keep(
+        self, theta: Floats, lam: float, mu: float, norm: float, steps: int, errors: Floats | None
+    ) -> None:
+        self.weights_ = np.ascontiguousarray(theta[:, :-1])
+        self.intercept_ = np.ascontiguousarray(theta[:, -1])
+        self.lam_, self.mu_, self.gradient_norm_, self.n_iter_ = lam, mu, norm, steps
+        self.standard_errors_ = errors
 
     def _design(self, data: CalibrationSet) -> tuple[Floats, Codes, Floats, float]:
         """Return (s, 1), labels, weights that sum to 1, and what they summed to."""
@@ -205,9 +172,8 @@ class LinearMap(Calibrator):
             raise invalid(rule, shown(kappa), "leave it out: 'l2' penalises all weights")
         unit = 0.5 / total  # 1 / (2 n sd^2) with sd = 1
         auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (9 * unit * m, unit)
-        lam, mu = (
-            a if value == "auto" else float(value) for value, a in zip((lam, mu), auto, strict=True)
-        )
+        given = zip((lam, mu), auto, strict=True)
+        lam, mu = (usual if value == "auto" else float(value) for value, usual in given)
         penalty = np.full((m, m + 1), 2 * lam / (m * (m - 1)) if odir else 2 * lam)
         penalty[:, m] = 2 * mu / m if odir else 2 * mu
         if odir:
@@ -277,15 +243,14 @@ class LinearMap(Calibrator):
         names = [str(name) for name in self.classes_.tolist()]
         labels = [label for i in names for label in (*(f"W[{i}, {j}]" for j in names), f"b[{i}]")]
         values = np.column_stack(self.linear_)
-        errors = [None] * values.size
+        errors = np.full(values.shape, np.nan)
         if self.standard_errors_ is not None:
-            errors = [None if np.isnan(e) else e for e in self.standard_errors_.ravel().tolist()]
+            errors = self.standard_errors_
+        known = [None if np.isnan(e) else e for e in errors.ravel().tolist()]
         # The columns of W sum to 1 where the likelihood leaves them free, as those of the identity;
         # with a reference class its row is 0, and the identity is not among such (W, b).
-        neutral = [
-            None if self.reference_class else e for e in np.eye(*values.shape).ravel().tolist()
-        ]
-        return list(map(Coefficient, labels, values.ravel().tolist(), errors, neutral))
+        neutral = repeat(None) if self.reference_class else np.eye(*values.shape).ravel().tolist()
+        return list(map(Coefficient, labels, values.ravel().tolist(), known, neutral))
 
 
 def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
