@@ -294,8 +294,8 @@ def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> S
     (n, K), q, G = scores.z.shape, known.q, known.at.x.size
     if stencil is None:
         stencil = process.stencils(scores.z.ravel(), known.at.x)
-    mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
-    variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
+    variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     sigma, log_prob = softmax_rows(mean, scores.codes)
     weight = scores.weight[:, None]
     if known.full:
@@ -306,7 +306,9 @@ def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> S
         by_variance = 0.5 * weight * (sigma - 1) * sigma
     noise = 0.5 * float(np.sum(weight * (sigma - 1) * sigma))
     value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
-    mean, variance = (process.scatter(*stencil, by.ravel(), G) for by in (by_mean, by_variance))
+    mean, variance = (
+        process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in (by_mean, by_variance)
+    )
     return sums + Sums(value, mean, variance, kernel=np.array([0.0, 0.0, noise]))
 
 
@@ -314,8 +316,8 @@ def _products(
     scores: GPScores, known: Tables, stencil: Stencil, sigma: Floats
 ) -> tuple[Floats, Sums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
-    K, q, weight = sigma.shape[1], known.q, scores.weight
-    W = process.scatter_rows(*stencil, sigma, known.at.x.size)
+    q, weight = known.q, scores.weight
+    W = process.scatter(*stencil, sigma, known.at.x.size)
     T = W @ known.at.A.T
     V = ((T @ q.C) @ q.C.T - T) @ known.at.A
     if known.factor is not None:
@@ -324,12 +326,12 @@ def _products(
         V += Y @ features.T
         Y *= Y
         squares, by_scale = Y.sum(axis=1), Y @ slope
-        product = process.gather_rows(*stencil, V, K)
+        product = process.gather(*stencil, V)
     else:
         kernel_of = q.variance, q.scale, q.kernel.order
         product, by_scale = process.pair_products(scores.z, sigma, *kernel_of)
         squares = np.einsum("ik,ik->i", sigma, product)
-        product += process.gather_rows(*stencil, V, K)
+        product += process.gather(*stencil, V)
     product += q.noise * sigma
     weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
@@ -347,13 +349,13 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
         out = process.scatter_draws(*stencil, draws.reshape(n * K, S), G)
         return Sums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
-    mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
-    variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
+    variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
     value = monte_carlo(draws, scores.codes, scores.weight)
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
     sides = draws.sum(axis=2), by_variance
-    mean, variance = (process.scatter(*stencil, by.ravel(), G) for by in sides)
+    mean, variance = (process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in sides)
     return Sums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
 
 

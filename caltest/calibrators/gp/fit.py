@@ -223,7 +223,7 @@ def mean_softmax(
             values = mean[:, :, None] + math.sqrt(q.noise) * classes
             process.gather_draws(*stencil, paths, values.reshape(z.size, S))
         else:
-            variance = process.gather(*stencil, unexplained).reshape(z.shape)
+            variance = process.gather(*stencil, unexplained[None]).reshape(z.shape)
             deviation = np.sqrt(np.maximum(variance, 0) + q.noise)
             values = mean[:, :, None] + deviation[:, :, None] * classes
         values -= values.max(axis=1, keepdims=True)

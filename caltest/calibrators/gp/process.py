@@ -228,21 +228,10 @@ def stencils(points: Floats, nodes: Floats) -> tuple[Ints, Floats]:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def gather(first: Ints, weights: Floats, table: Floats) -> Floats:
-    """Return the values at the points, (P,), of a function known on the grid, (G,)."""
-    out = np.empty(first.size)
-    for i in range(first.size):
-        value = 0.0
-        for j in range(ORDER):
-            value += weights[i, j] * table[first[i] + j]
-        out[i] = value
-    return out
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
-def gather_rows(first: Ints, weights: Floats, tables: Floats, K: int) -> Floats:
+def gather(first: Ints, weights: Floats, tables: Floats) -> Floats:
     """Return the values at K points per row, (n, K), of a function per row, (n, G)."""
     n = tables.shape[0]
+    K = first.size // n
     out = np.empty((n, K))
     for i in range(n):
         for k in range(K):
@@ -256,17 +245,7 @@ def gather_rows(first: Ints, weights: Floats, tables: Floats, K: int) -> Floats:
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
 def scatter(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
-    """Return the transposed map of `gather`: values (P,) to the grid, (G,)."""
-    out = np.zeros(size)
-    for i in range(first.size):
-        for j in range(ORDER):
-            out[first[i] + j] += weights[i, j] * values[i]
-    return out
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
-def scatter_rows(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
-    """Return the transposed map of `gather_rows`: values (n, K) to one grid per row, (n, G)."""
+    """Return the transposed map of `gather`: values (n, K) to one grid per row, (n, G)."""
     n, K = values.shape
     out = np.zeros((n, size))
     for i in range(n):
