@@ -9,7 +9,7 @@ follow the order of the lines.
 
 from caltest.calibrators.base import BinaryCalibrator, Calibrator, Identity
 from caltest.calibrators.linear.scaling import TemperatureScaling
-from caltest.calibrators.linear.ensemble_temperature import EnsembleTemperatureScaling
+from caltest.calibrators.mixtures import EnsembleTemperatureScaling
 from caltest.calibrators.linear.scaling import VectorScaling
 from caltest.calibrators.linear.structured import StructuredVectorScaling
 from caltest.calibrators.linear.full_maps import MatrixScaling, DirichletCalibrator
@@ -18,16 +18,16 @@ from caltest.calibrators.spline.calibrator import SplineCalibrator
 from caltest.calibrators.gp.calibrator import GPCalibrator
 from caltest.calibrators.kernel import KernelCalibrator
 from caltest.calibrators.binary.parametric import PlattScaling
-from caltest.calibrators.binary.quadratic import QuadraticScaling
+from caltest.calibrators.binary.parametric import QuadraticScaling
 from caltest.calibrators.binary.parametric import BetaCalibrator
 from caltest.calibrators.binary.isotonic import IsotonicCalibrator, CenteredIsotonicCalibrator
 from caltest.calibrators.binary.binning import BBQ
 from caltest.calibrators.binary.enir import ENIR
 from caltest.calibrators.binary.binning import HistogramBinning
-from caltest.calibrators.binary.scaling_binning import ScalingBinning
+from caltest.calibrators.binary.binning import ScalingBinning
 from caltest.calibrators.binary.isotonic import VennAbers
 from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
-from caltest.calibrators.auto import AutoCalibrator
+from caltest.calibrators.mixtures import AutoCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
 from caltest.calibrators.output import REGISTRY

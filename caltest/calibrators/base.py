@@ -313,8 +313,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
             Names of classes.
         """
         probs = self.predict_proba(X)
-        names: AnyArray = self.classes_[probs.argmax(axis=1)]
-        return names
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def transform(self, X: object) -> Floats:
         """Return calibrated probabilities, so that maps can follow each other in a pipeline.
@@ -465,8 +464,7 @@ class Identity(Calibrator):
     array(['yes'], dtype='<U3')
     """
 
-    key: ClassVar[str] = "identity"
-    title: ClassVar[str] = "Identity"
+    key, title = "identity", "Identity"
 
     def _fit(self, data: CalibrationSet) -> None:
         """Nothing is fitted."""
@@ -490,7 +488,11 @@ class BinaryCalibrator(Calibrator):
         """Return the calibrated probability of the second class, (n,)."""
 
     def _fit(self, data: CalibrationSet) -> None:
-        check_binary(data.inputs.m, type(self).__name__)
+        if data.inputs.m != 2:
+            # The last words are those that scikit-learn's own checks look for.
+            name, got = type(self).__name__, f"{data.inputs.m} columns of probs"
+            remedy = f"pass OneVsRest({name}()): Only binary classification is supported."
+            raise invalid(f"{name} must have two classes", got, remedy)
         self._fit_event(data.inputs, data.codes == 1, data.weight)
 
     def _calibrate(self, inputs: Inputs) -> Floats:
@@ -501,11 +503,3 @@ class BinaryCalibrator(Calibrator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def check_binary(m: int, calibrator: str) -> None:
-    """Check that a calibrator of two classes has two."""
-    if m != 2:
-        # The last words are those that scikit-learn's own checks look for.
-        remedy = f"pass OneVsRest({calibrator}()): Only binary classification is supported."
-        raise invalid(f"{calibrator} must have two classes", f"{m} columns of probs", remedy)

@@ -142,14 +142,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = estimator.classes_ if prefit else np.unique(y)
         check_several_classes(classes)
         codes, self.classes_ = checks.check_labels(y, len(y), len(classes), classes, name="y")
-        data = _Data(X, y, codes, weight, self.classes_)
+        from_logits, (to_fit, to_split) = calibrator.from_logits, routed
         if prefit:
-            scores = _scores(estimator, X, self.classes_, from_logits=calibrator.from_logits)
+            scores = _scores(estimator, X, self.classes_, from_logits=from_logits)
             self.estimators_, sets = [estimator], [CalibrationSet(scores, codes, weight)]
         else:
-            self.estimators_, sets = self._fit_folds(
-                estimator, data, routed, from_logits=calibrator.from_logits
-            )
+            data = _Data(estimator, to_fit, X, y, codes, weight, self.classes_, from_logits)
+            pairs = folds(X, codes, weight, self.cv, self.random_state, **to_split)
+            self.estimators_, sets = self._fit_folds(data, pairs)
         self.calibrators_ = []
         for given in sets:
             one: Calibrator = clone(calibrator)
@@ -186,12 +186,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         warnings.warn(text, UserWarning, stacklevel=3)
         return fit_params, {}
 
-    def _fit_folds(
-        self, estimator: Any, data: _Data, routed: _Routed, *, from_logits: bool
-    ) -> tuple[list[Any], list[CalibrationSet]]:
+    def _fit_folds(self, data: _Data, pairs: list[Fold]) -> tuple[list[Any], list[CalibrationSet]]:
         """Fit a classifier for each fold, or one to all rows, and predict each row without it."""
-        to_fit, to_split = routed
-        pairs = folds(data.X, data.codes, data.weight, self.cv, self.random_state, **to_split)
         kept = np.arange(len(data.y)) if data.weight is None else np.flatnonzero(data.weight > 0)
         rows = np.concatenate([test for _, test in pairs])
         if not self.ensemble and not np.array_equal(np.sort(rows), kept):
@@ -199,15 +195,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             got = f"{len(rows)} held-out rows, {len(np.unique(rows))} of them different"
             remedy = "pass ensemble=True, or a splitter such as KFold"
             raise invalid(rule, f"{got}, of {len(kept)}", remedy)
-        fitted: list[tuple[Any, Inputs]] = Parallel(n_jobs=checks.check_jobs(self.n_jobs))(
-            delayed(_fit_fold)(clone(estimator), data, to_fit, pair, from_logits=from_logits)
-            for pair in pairs
-        )
+        parallel = Parallel(n_jobs=checks.check_jobs(self.n_jobs))
+        fitted: list[tuple[Any, Inputs]] = parallel(delayed(data.fit_fold)(*pair) for pair in pairs)
         if not self.ensemble:
             values = np.concatenate([scores.values for _, scores in fitted])
             scores = Inputs(values, from_logits=fitted[0][1].from_logits)
-            own = _fit_classifier(clone(estimator), data, to_fit, kept)
-            return [own], [data.calibration_set(rows, scores)]
+            return [data.fit(kept)], [data.calibration_set(rows, scores)]
         held_out = zip(pairs, fitted, strict=True)
         sets = [data.calibration_set(test, scores) for (_, test), (_, scores) in held_out]
         return [own for own, _ in fitted], sets
@@ -230,8 +223,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for estimator, calibrator in zip(self.estimators_, self.calibrators_, strict=True):
             scores = _scores(estimator, X, self.classes_, from_logits=calibrator.from_logits)
             probs.append(calibrator.calibrate(scores))
-        mean: Floats = np.mean(probs, axis=0)
-        return mean
+        return np.asarray(np.mean(probs, axis=0))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the most probable class, the first of several.
@@ -247,8 +239,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Names of classes; calibration can change which is the most probable.
         """
         probs = self.predict_proba(X)
-        names: AnyArray = self.classes_[probs.argmax(axis=1)]
-        return names
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata go: to `fit` of the classifier, and to `split` of `cv`.
@@ -278,31 +269,28 @@ _Routed = tuple[dict[str, Any], dict[str, Any]]  # what `fit` of the classifier 
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """Features and labels, with the codes of the labels."""
+    """A classifier, what its `fit` gets, and features and labels with their codes."""
 
+    estimator: Any
+    params: dict[str, Any]
     X: Any
     y: AnyArray
     codes: Ints
     weight: Floats | None
     classes: AnyArray
+    from_logits: bool
 
     def calibration_set(self, rows: Order, scores: Inputs) -> CalibrationSet:
         weight = None if self.weight is None else self.weight[rows]
         return CalibrationSet(scores, self.codes[rows], weight)
 
+    def fit(self, rows: Order) -> Any:
+        own = _check_method_params(self.X, params=self.params, indices=rows)
+        return clone(self.estimator).fit(_safe_indexing(self.X, rows), self.y[rows], **own)
 
-def _fit_classifier(estimator: Any, data: _Data, params: dict[str, Any], rows: Order) -> Any:
-    own = _check_method_params(data.X, params=params, indices=rows)
-    return estimator.fit(_safe_indexing(data.X, rows), data.y[rows], **own)
-
-
-def _fit_fold(
-    estimator: Any, data: _Data, params: dict[str, Any], fold: Fold, *, from_logits: bool
-) -> tuple[Any, Inputs]:
-    train, test = fold
-    fitted = _fit_classifier(estimator, data, params, train)
-    X = _safe_indexing(data.X, test)
-    return fitted, _scores(fitted, X, data.classes, from_logits=from_logits)
+    def fit_fold(self, train: Order, test: Order) -> tuple[Any, Inputs]:
+        fitted, X = self.fit(train), _safe_indexing(self.X, test)
+        return fitted, _scores(fitted, X, self.classes, from_logits=self.from_logits)
 
 
 def _scores(estimator: Any, X: Any, classes: AnyArray, *, from_logits: bool) -> Inputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -109,20 +109,15 @@ def folds(
     return checked
 
 
-def _split(codes: Ints, k: int, random_state: int | None) -> Iterable[Fold]:
+def _split(codes: Ints, k: int, random_state: int | None) -> list[Fold]:
     """Split by class; classes with fewer members than folds are dealt with the largest one."""
     k = min(k, len(codes))
     if k == 1:
         return [(np.arange(1), np.arange(1))]
-    shuffle = random_state is not None
-    counts = np.bincount(codes)
-    if counts.max() < k:
-        splitter, groups = KFold(k, shuffle=shuffle, random_state=random_state), None
-    else:
-        splitter = StratifiedKFold(k, shuffle=shuffle, random_state=random_state)
-        groups = np.where(counts[codes] < k, counts.argmax(), codes)
-    pairs: Iterable[Fold] = splitter.split(codes, groups)
-    return pairs
+    counts, shuffle = np.bincount(codes), random_state is not None
+    kind = KFold if counts.max() < k else StratifiedKFold
+    groups = np.where(counts[codes] < k, counts.argmax(), codes)
+    return list(kind(k, shuffle=shuffle, random_state=random_state).split(codes, groups))
 
 
 def choose(
@@ -130,7 +125,6 @@ def choose(
     data: CalibrationSet,
     classes: AnyArray,
     grid: Sequence[Setting],
-    *,
     cv: object = 5,
     random_state: int | None = None,
     n_jobs: int | None = None,
@@ -273,8 +267,7 @@ class EnsembleCalibrator(Calibrator):
     (2, 0.4)
     """
 
-    key: ClassVar[str] = "ensemble"
-    title: ClassVar[str] = "Ensemble of fold models"
+    key, title = "ensemble", "Ensemble of fold models"
 
     calibrator: Calibrator = field(kw_only=False)
     param_grid: Mapping[str, Sequence[Any]] | Sequence[Any] | None = None
@@ -286,49 +279,35 @@ class EnsembleCalibrator(Calibrator):
         calibrator = self._passed_on(self.calibrator)
         grid = check_param_grid(self.param_grid, calibrator.get_params())
         settings = list(ParameterGrid(grid))
-        choice = choose(
-            calibrator,
-            data,
-            self.classes_,
-            settings,
-            cv=self.cv,
-            random_state=self.random_state,
-            n_jobs=check_jobs(self.n_jobs),
-        )
+        folds_and_jobs = self.cv, self.random_state, check_jobs(self.n_jobs)
+        choice = choose(calibrator, data, self.classes_, settings, *folds_and_jobs)
         self.calibrators_ = choice.models
         notes = Counter(text for model in choice.models for text in model.notes())
         for text, count in notes.items():
             self._note(f"{count} of {len(choice.models)} folds: {text}")
         self.best_params_ = settings[choice.best]
-        self.cv_results_ = _table(settings, choice)
-        self.best_score_ = float(self.cv_results_["mean_log_loss"][choice.best])
+        means = choice.losses.mean(axis=0)
+        names = sorted({name for setting in settings for name in setting})
+        self.cv_results_ = {
+            "params": settings,
+            **{f"param_{name}": [setting.get(name) for setting in settings] for name in names},
+            "mean_log_loss": means,
+            "std_log_loss": choice.losses.std(axis=0),
+            # From 1; equal values share the smallest rank.
+            "rank": np.searchsorted(np.sort(means), means).astype(np.int64) + 1,
+            **{f"fold{f}_log_loss": losses for f, losses in enumerate(choice.losses)},
+        }
+        self.best_score_ = float(means[choice.best])
 
     def _calibrate(self, inputs: Inputs) -> Floats:
-        total = np.zeros((inputs.n, inputs.m))
-        for calibrator in self.calibrators_:
-            total += calibrator.calibrate(inputs)
-        return total / len(self.calibrators_)
+        total = sum(calibrator.calibrate(inputs) for calibrator in self.calibrators_)
+        return np.asarray(total / len(self.calibrators_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.calibrator).classifier_tags
         tags.classifier_tags.multi_class = inner is None or inner.multi_class
         return tags
-
-
-def _table(settings: list[dict[str, Any]], choice: Choice) -> dict[str, Any]:
-    """Lay out the losses as scikit-learn's searches do."""
-    means = choice.losses.mean(axis=0)
-    names = sorted({name for setting in settings for name in setting})
-    return {
-        "params": settings,
-        **{f"param_{name}": [setting.get(name) for setting in settings] for name in names},
-        "mean_log_loss": means,
-        "std_log_loss": choice.losses.std(axis=0),
-        # From 1; equal values share the smallest rank.
-        "rank": np.searchsorted(np.sort(means), means).astype(np.int64) + 1,
-        **{f"fold{f}_log_loss": losses for f, losses in enumerate(choice.losses)},
-    }
 
 
 # ---- Maps of two classes for more of them, Zadrozny, Elkan 2002 ---------------------------------
@@ -384,8 +363,7 @@ class OneVsRest(Calibrator):
     array(['cat', 'dog', 'emu'], dtype='<U3')
     """
 
-    key: ClassVar[str] = "one-vs-rest"
-    title: ClassVar[str] = "One-vs-rest calibration"
+    key, title = "one-vs-rest", "One-vs-rest calibration"
 
     calibrator: Calibrator = field(kw_only=False)
     n_jobs: int | None = None
@@ -440,16 +418,12 @@ class OneVsRest(Calibrator):
 
     def _maps(self, inputs: Inputs) -> Floats:
         if inputs.m == 2:
-            both: Floats = self.calibrators_[0].calibrate(inputs)
-            return both
+            return np.asarray(self.calibrators_[0].calibrate(inputs))
         _prepare(inputs)
 
         def mapped(k: int) -> Floats:
             own = self.calibrators_[k]
-            event: Floats = (
-                own.calibrate(inputs.against_rest(k))[:, 1] if own else inputs.probs[:, k]
-            )
-            return event
+            return own.calibrate(inputs.against_rest(k))[:, 1] if own else inputs.probs[:, k]
 
         maps = np.empty((inputs.n, inputs.m))
         tasks = [(k,) for k in range(inputs.m)]
@@ -464,8 +438,7 @@ class OneVsRest(Calibrator):
         total = maps.sum(axis=1, keepdims=True)
         zero = total[:, 0] == 0
         maps[zero], total[zero] = inputs.probs[zero], 1.0
-        probs: Floats = maps / total
-        return probs
+        return np.asarray(maps / total)
 
     def coefficients(self) -> Sequence[Coefficient]:
         """Return the fitted parameters of each map.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +19,7 @@ LOG_SMALLEST_PROBABILITY = float(np.log(SMALLEST_PROBABILITY))
 LARGEST_CLIP = 0.1
 
 
+@dataclass(eq=False)
 class Inputs:
     """Probabilities or logits, (n, m), and what the maps compute from them when they need it.
 
@@ -35,12 +37,9 @@ class Inputs:
         The clip.
     """
 
-    def __init__(
-        self, values: Floats, *, from_logits: bool, smallest: float = SMALLEST_PROBABILITY
-    ) -> None:
-        self.values = values
-        self.from_logits = from_logits
-        self.smallest = smallest
+    values: Floats
+    from_logits: bool = field(kw_only=True)
+    smallest: float = field(default=SMALLEST_PROBABILITY, kw_only=True)
 
     @property
     def n(self) -> int:
@@ -57,8 +56,7 @@ class Inputs:
         """The probabilities, (n, m)."""
         if not self.from_logits:
             return self.values
-        probs: Floats = softmax(self._bounded, axis=1)
-        return probs
+        return np.asarray(softmax(self._bounded, axis=1))
 
     @cached_property
     def _bounded(self) -> Floats:
@@ -81,15 +79,13 @@ class Inputs:
         """The logarithms of the probabilities, all finite, (n, m)."""
         if not self.from_logits:
             return self.logits
-        values: Floats = log_softmax(self.logits, axis=1)
-        return values
+        return np.asarray(log_softmax(self.logits, axis=1))
 
     @cached_property
     def event(self) -> Floats:
         """The probability of class 1 of two, (n,)."""
         if self.from_logits:
-            event: Floats = expit(self._bounded[:, 1] - self._bounded[:, 0])
-            return event
+            return np.asarray(expit(self._bounded[:, 1] - self._bounded[:, 0]))
         return np.ascontiguousarray(self.values[:, 1])
 
     @cached_property
@@ -104,11 +100,11 @@ class Inputs:
         if not 0 < check_finite(smallest, "clip") <= LARGEST_CLIP:
             rule = f"clip must lie in (0, {LARGEST_CLIP}]"
             raise invalid(rule, shown(smallest), "pass a small probability, such as 1e-300")
-        return Inputs(self.values, from_logits=self.from_logits, smallest=smallest)
+        return replace(self, smallest=smallest)
 
     def rows(self, rows: AnyArray) -> Inputs:
         """Take some of the rows, given by indices or a mask."""
-        return Inputs(self.values[rows], from_logits=self.from_logits, smallest=self.smallest)
+        return replace(self, values=self.values[rows])
 
     def against_rest(self, k: int) -> Inputs:
         """Return class k against all others: two classes, k the second of them."""

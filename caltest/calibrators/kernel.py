@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -82,8 +81,7 @@ class KernelCalibrator(Calibrator):
     array([[0.58, 0.11, 0.31]])
     """
 
-    key: ClassVar[str] = "kernel"
-    title: ClassVar[str] = "Kernel calibration"
+    key, title = "kernel", "Kernel calibration"
 
     bandwidth: float | None = None
     prior: float = 1.0

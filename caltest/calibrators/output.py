@@ -103,15 +103,9 @@ class Output(BaseEstimator):
         # The labels have shaped the map: redrawing them from it is no null distribution of theirs.
         text = "log loss and ECE after are too small on the rows of the fit, which give no p-value"
         notes = [("note", f"{text}; pass data that were held out, or call compare_calibrators")]
-        sheet = Sheet(
-            title=calibrator.title,
-            facts=tuple(facts),
-            header=header,
-            rows=rows,
-            closing=tuple(notes if data is not None and not held_out else ()),
-            listing=True,
-        )
-        return Summary(sheet)
+        closing = tuple(notes if data is not None and not held_out else ())
+        parts: dict[str, Any] = {"facts": tuple(facts), "header": header, "rows": rows}
+        return Summary(Sheet(title=calibrator.title, **parts, closing=closing, listing=True))
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the fitted map.

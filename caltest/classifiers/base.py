@@ -7,11 +7,12 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri, softmax
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -20,15 +21,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from caltest import checks
+from caltest.classifiers.rbf import Kernel, KernelGradient
 from caltest.errors import invalid, shown
 from caltest.numerics.logistic import fit_logistic
 from caltest.numerics.loops import map_threads, njit, one_blas_thread
 from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
-
-if TYPE_CHECKING:
-    from caltest.classifiers.rbf import KernelGradient
 
 ROUNDING = 1e-12  # of scores: a smaller spread, relative to the largest, is none
 
@@ -64,10 +63,8 @@ class IsotonicMaps:
     def __call__(self, scores: Floats) -> Floats:
         """Return probabilities, (..., K), of scores, (..., K)."""
         own = np.moveaxis(scores[..., -len(self.fits) :], -1, 0)
-        events = [
-            fit.predict(one.ravel()).reshape(one.shape)
-            for fit, one in zip(self.fits, own, strict=True)
-        ]
+        pairs = zip(self.fits, own, strict=True)
+        events = [fit.predict(one.ravel()).reshape(one.shape) for fit, one in pairs]
         return rows_of_events(np.stack(events, axis=-1))
 
 
@@ -80,23 +77,20 @@ def rows_of_events(events: Floats) -> Floats:
 
 def fit_sigmoids(scores: Floats, codes: Ints, *, probit: bool = False) -> Sigmoids:
     """Fit them to scores, (n, K), of rows that the classifier was not fitted on."""
-    fits = [fit_sigmoid(scores[:, k], codes == k, probit=probit) for k in _fitted_classes(scores)]
+    fits = [fit_sigmoid(*pair, probit=probit) for pair in _events(scores, codes)]
     slopes, intercepts = np.array(fits).T
     return Sigmoids(slopes, intercepts, ndtr if probit else expit)
 
 
 def fit_isotonic(scores: Floats, codes: Ints) -> IsotonicMaps:
     """Fit isotonic regressions to scores, (n, K), of rows the classifier was not fitted on."""
-    fits = [
-        IsotonicRegression(out_of_bounds="clip").fit(scores[:, k], codes == k)
-        for k in _fitted_classes(scores)
-    ]
-    return IsotonicMaps(fits)
+    pairs = _events(scores, codes)
+    return IsotonicMaps([IsotonicRegression(out_of_bounds="clip").fit(*pair) for pair in pairs])
 
 
-def _fitted_classes(scores: Floats) -> Sequence[int]:
+def _events(scores: Floats, codes: Ints) -> list[tuple[Floats, Flags]]:
     K = scores.shape[1]
-    return [1] if K == 2 else range(K)
+    return [(scores[:, k], codes == k) for k in ([1] if K == 2 else range(K))]
 
 
 def fit_sigmoid(scores: Floats, event: Flags, *, probit: bool = False) -> tuple[float, float]:
@@ -144,6 +138,7 @@ def normalised(shares: Floats) -> Floats:
 CHUNK = 256  # rows at a time
 
 
+Columns = tuple[Floats, ...]
 HELD = 2**20  # samples of latent values that are held at a time
 
 
@@ -155,26 +150,31 @@ def normal_samples(S: int, K: int, rng: np.random.Generator) -> Floats:
     """
     power = int(np.ceil(np.log2(S)))
     uniform = qmc.Sobol(K, seed=rng).random_base2(power)[:S]
-    samples: Floats = ndtri(np.clip(uniform, 2.0**-40, 1 - 2.0**-40))
-    return samples
+    return np.asarray(ndtri(np.clip(uniform, 2.0**-40, 1 - 2.0**-40)))
+
+
+def in_parts(
+    function: Callable[..., Columns], rows: Sequence[Floats], size: int, n_jobs: int | None
+) -> list[Floats]:
+    """Compute arrays for some rows at a time, of one array or of several."""
+    size = max(1, size)
+    starts = range(0, len(rows[0]), size)
+    tasks = [tuple(array[start : start + size] for array in rows) for start in starts]
+    parts = list(map_threads(function, tasks, n_jobs))
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
 def softmax_means(mean: Floats, deviation: Floats, samples: Floats, n_jobs: int | None) -> Floats:
     """Return the mean of the softmax of N(mean, deviation^2), row by row, (n, K)."""
-    out = np.empty_like(mean)
-    blocks = [slice(start, start + CHUNK) for start in range(0, len(mean), CHUNK)]
-    tasks = [(mean[rows], deviation[rows], samples, out[rows]) for rows in blocks]
-    for _ in map_threads(_means, tasks, n_jobs):
-        pass
-    return out
+    part = partial(_means, samples=samples)
+    return in_parts(part, (mean, deviation), CHUNK, n_jobs)[0]
 
 
 @njit()
-def _means(mean: Floats, deviation: Floats, samples: Floats, out: Floats) -> None:
+def _means(mean: Floats, deviation: Floats, samples: Floats) -> tuple[Floats]:
     (n, K), S = mean.shape, samples.shape[0]
-    f = np.empty(K)
+    out, f = np.zeros((n, K)), np.empty(K)
     for i in range(n):
-        out[i] = 0.0
         for s in range(S):
             top = -np.inf
             for k in range(K):
@@ -187,35 +187,7 @@ def _means(mean: Floats, deviation: Floats, samples: Floats, out: Floats) -> Non
             for k in range(K):
                 out[i, k] += f[k] / total
         out[i] /= S
-
-
-def softmax(f: Floats) -> Floats:
-    """Return the softmax over the last axis."""
-    f = np.exp(f - f.max(axis=-1, keepdims=True))
-    f /= f.sum(axis=-1, keepdims=True)
-    return f
-
-
-def quantiles(
-    function: Callable[[Floats], Floats],
-    mean: Floats,
-    deviation: Floats,
-    samples: Floats,
-    levels: Floats,
-    n_jobs: int | None,
-) -> Floats:
-    """Return quantiles of function(f), f ~ N(mean, deviation^2), row by row, (n, K, levels)."""
-    out = np.empty((*mean.shape, len(levels)))
-    size = max(1, HELD // samples.size)
-
-    def part(rows: slice) -> None:
-        f = mean[rows, None] + deviation[rows, None] * samples
-        out[rows] = np.moveaxis(np.quantile(function(f), levels, axis=1), 0, -1)
-
-    tasks = [(slice(start, start + size),) for start in range(0, len(mean), size)]
-    for _ in map_threads(part, tasks, n_jobs):
-        pass
-    return out
+    return (out,)
 
 
 # ---- What the classifiers share: labels, features, the optimiser, the print ---------------------
@@ -239,9 +211,9 @@ class Maximum:
     converged: bool
 
 
-def kernel_of(theta: Floats) -> tuple[float, Floats]:
-    """Return variance and length scales."""
-    return float(np.exp(theta[0])), np.exp(theta[1:])
+def kernel_of(theta: Floats) -> Kernel:
+    """Return the kernel of the logarithms of variance and length scales."""
+    return Kernel(float(np.exp(theta[0])), np.exp(theta[1:]))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -334,8 +306,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Labels.
         """
         probs = self.predict_proba(X)
-        names: AnyArray = self.classes_[probs.argmax(axis=1)]
-        return names
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def summary(self) -> Summary:
         """Return kernel, hyper-parameters, bound, sizes and time of the fit, for printing.
@@ -377,7 +348,7 @@ class GPClassifier(KernelClassifier):
     the mean of their softmax, unless a subclass says otherwise.
     """
 
-    bound_name: ClassVar[str] = "bound of the log marginal likelihood"  # with inducing points
+    bound_name = "bound of the log marginal likelihood"  # with inducing points
     n_inducing: int | None = None
     inducing: str = "k-means"
     ard: bool = False
@@ -426,11 +397,15 @@ class GPClassifier(KernelClassifier):
         """
         tail = (1 - checks.check_confidence(confidence)) / 2
         values = self._features(X)
+        points = self._points()
+
+        def part(mean: Floats, deviation: Floats) -> tuple[Floats]:
+            probs = self._of_latent(mean[:, None] + deviation[:, None] * points)
+            return (np.moveaxis(np.quantile(probs, [tail, 1 - tail], axis=1), 0, -1),)
+
         with one_blas_thread():
             mean, variance = self._latent(values)
-            points, levels = self._points(), np.array([tail, 1 - tail])
-            deviation = np.sqrt(variance)
-            return quantiles(self._of_latent, mean, deviation, points, levels, self.n_jobs)
+            return in_parts(part, (mean, np.sqrt(variance)), HELD // points.size, self.n_jobs)[0]
 
     def _probabilities(self, X: Floats) -> Floats:
         mean, variance = self._latent(X)
@@ -438,7 +413,7 @@ class GPClassifier(KernelClassifier):
 
     def _of_latent(self, f: Floats) -> Floats:
         """Return the probabilities that go with latent values, (..., K)."""
-        return softmax(f)
+        return np.asarray(softmax(f, axis=-1))
 
     def _points(self) -> Floats:
         # A seed of its own: predicting twice gives the same, and does not advance random_state.
@@ -446,8 +421,7 @@ class GPClassifier(KernelClassifier):
 
     def _check_options(self) -> None:
         checks.check_choice(self.inducing, PLACEMENTS, "inducing")
-        if self.n_inducing is not None:
-            checks.check_integer(self.n_inducing, "n_inducing")
+        checks.check_optional_integer(self.n_inducing, "n_inducing")
         checks.check_integer(self.max_iter, "max_iter")
         checks.check_integer(self.n_samples, "n_samples")
         checks.check_flag(self.ard, "ard")

@@ -10,16 +10,18 @@ rounding errors beyond the least eigenvalue of k(Z, Z).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle, pairwise
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
-from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
+from caltest.classifiers.base import in_parts
+from caltest.classifiers.rbf import Kernel, KernelGradient, no_gradient, rbf
 from caltest.numerics.loops import map_threads
-from caltest.types import Codes, Floats, Ints
+from caltest.types import Codes, Floats
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,7 @@ class Targets:
         """Whether all rows have the same noise, and so all regressions the same covariance."""
         return self.noise_on == self.noise_off
 
-    def of(self, c: int, codes: Codes) -> tuple[Floats, Floats]:
-        """Return class c's targets and noise for rows of the classes `codes`."""
-        own = codes == c
-        targets = np.where(own, self.on[c], self.off[c])
-        return targets, np.where(own, self.noise_on, self.noise_off)
-
-    def of_all(self, codes: Codes) -> tuple[Floats, Floats]:
+    def of(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return targets and noises of all classes for rows of the classes `codes`, (n, K)."""
         own = codes[:, None] == np.arange(len(self.on))
         return np.where(own, self.on, self.off), np.where(own, self.noise_on, self.noise_off)
@@ -92,72 +88,14 @@ def label_targets(noise: float, counts: Codes) -> Targets:
 
 
 JITTER = 1e-8  # of the variance, on the diagonal of k(Z, Z)
-
-
 CHUNK = 2**20  # entries of k(X, Z) in a block
-
-
 KEPT = 2**24  # entries of k(X, Z) up to which it and A are kept between two passes over the rows
-
-
-Kernel = tuple[Floats, float, Floats]  # inducing points, variance, length scales
-
-
-@dataclass(frozen=True)
-class RowsByClass:
-    """Features in the order of the classes.
-
-    Attributes
-    ----------
-    X : (n, d) array
-    starts : (K + 1,) array
-        Rows starts[c] to starts[c + 1] are those of class c.
-    """
-
-    X: Floats
-    starts: Ints
-
-    @property
-    def counts(self) -> Ints:
-        """Rows of each class, (K,)."""
-        return np.diff(self.starts)
-
-    def chunks(self, M: int) -> Iterator[tuple[int, Floats]]:
-        """Yield a class and some of its rows, all rows once."""
-        size = max(1, CHUNK // M)
-        for c, (first, last) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
-            for start in range(int(first), int(last), size):
-                yield c, self.X[start : min(start + size, int(last))]
-
-
-def rows_by_class(X: Floats, codes: Ints, K: int) -> RowsByClass:
-    """Sort the rows of X by their class, 0 to K - 1."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(K + 1))
-    return RowsByClass(np.ascontiguousarray(X[order]), starts)
+Pair = tuple[Floats, Floats]
+LEAST_REST = 1e-12  # of 1 - a' B^-1 a / d; rounding may leave less
 
 
 @dataclass(frozen=True)
-class Posterior:
-    """The K posteriors over the inducing variables, whitened by L, the root of k(Z, Z).
-
-    Attributes
-    ----------
-    L : (M, M) array
-        Lower triangle.
-    roots : (K, M, M) or (1, M, M) array
-        Lower triangle of the root of B_k = I + S_k; one where the noise is the same.
-    means : (M, K) array
-        B_k^-1 A D_k^-1 y_k.
-    """
-
-    L: Floats
-    roots: Floats
-    means: Floats
-
-
-@dataclass(frozen=True)
-class CollapsedBound:
+class Evidence:
     """A log marginal likelihood, or its bound, summed over classes, with its gradient.
 
     Attributes
@@ -174,6 +112,93 @@ class CollapsedBound:
 
 
 @dataclass(frozen=True)
+class Latent:
+    """The K posteriors of the latent functions, from the kernel at all rows.
+
+    Attributes
+    ----------
+    Z : (M, d) array
+        The rows; of sparse posteriors the inducing points.
+    kernel : Kernel
+    roots : (K, M, M) or (1, M, M) array
+        Lower triangles of the roots of k(X, X) + D_k; one where the noise is the same.
+    weights : (M, K) array
+        (k(X, X) + D_k)^-1 y_k.
+    """
+
+    sign = -1  # of what the roots say of the variance
+
+    Z: Floats
+    kernel: Kernel
+    roots: Floats
+    weights: Floats
+
+    def __call__(self, X: Floats, n_jobs: int | None) -> tuple[Floats, Floats]:
+        """Return mean and variance, each (n, K)."""
+        mean, known, unknown = self._parts(X, n_jobs)
+        return mean, np.maximum(unknown + known, 0)
+
+    def without_own(self, X: Floats, codes: Codes, targets: Targets, n_jobs: int | None) -> Pair:
+        """Return mean and variance at each row of the fit given the other rows, each (n, K).
+
+        They are y_i - w_i / c_i and 1 / c_i less the noise, where c is the diagonal of
+        (k(X, X) + D)^-1 and w the weights (Rasmussen and Williams 2006, equation 5.12).
+        """
+        values, noise = targets.of(codes)
+        roots = [(root,) for root in self.roots]
+        # The diagonal of the inverse of root root'.
+        diagonals = map_threads(lambda r: np.diag(dpotri(r, lower=1)[0]).copy(), roots, n_jobs)
+        precision = np.array(list(diagonals)).T
+        return values - self.weights / precision, np.maximum(1 / precision - noise, 0)
+
+    def _parts(self, X: Floats, n_jobs: int | None) -> Sequence[Floats]:
+        """Return means, and variances in two parts: by the roots, (n, K), and without, (n, 1)."""
+
+        def part(X: Floats) -> tuple[Floats, Floats, Floats]:
+            seen, unknown = self._seen(rbf(self.Z, X, *self.kernel))
+            known = np.empty((len(X), self.weights.shape[1]))
+            for k, root in enumerate(self.roots):
+                half = solve_triangular(root, seen, lower=True, check_finite=False)
+                # With one root for all, the one assignment serves all classes.
+                known[:, k:] = self.sign * np.einsum("ji,ji->i", half, half)[:, None]
+            return seen.T @ self.weights, known, unknown[:, None]
+
+        return in_parts(part, (X,), CHUNK // len(self.Z), n_jobs)
+
+    def _seen(self, kernel: Floats) -> tuple[Floats, Floats]:
+        """Return what weights and roots apply to, (M, n), and the variances beside, (n,)."""
+        return kernel, np.full(kernel.shape[1], self.kernel.variance)
+
+
+@dataclass(frozen=True)
+class SparseLatent(Latent):
+    """The posteriors through M inducing variables, whitened by L, the root of k(Z, Z).
+
+    The roots are those of B_k = I + S_k, and the weights B_k^-1 A D_k^-1 y_k.
+    """
+
+    sign = 1
+
+    L: Floats
+
+    def without_own(self, X: Floats, codes: Codes, targets: Targets, n_jobs: int | None) -> Pair:
+        """Return mean and variance at each row of the fit given the other rows, each (n, K).
+
+        Without a row whose noise is d, B is B - a a' / d, so that a' B^-1 a, which is less than d,
+        becomes that over 1 - a' B^-1 a / d (Sherman and Morrison).
+        """
+        mean, known, unknown = self._parts(X, n_jobs)
+        values, noise = targets.of(codes)
+        pull = known / noise
+        rest = np.maximum(1 - pull, LEAST_REST)
+        return (mean - pull * values) / rest, np.maximum(unknown + known / rest, 0)
+
+    def _seen(self, kernel: Floats) -> tuple[Floats, Floats]:
+        whitened = solve_triangular(self.L, kernel, lower=True, check_finite=False)
+        return whitened, self.kernel.variance - np.einsum("ji,ji->i", whitened, whitened)
+
+
+@dataclass(frozen=True)
 class _Block:
     """Some rows of a class, and k(X, Z) and A' there, both (rows, M)."""
 
@@ -184,204 +209,167 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Sums over rows: of each class A 1, (K, M), and A A', (K, M, M).
+class _Solved:
+    """The bound and the posteriors, and what its gradient needs.
 
-    The latter over all rows, (1, M, M), where the noise is the same everywhere. And the blocks of
-    rows, where they are kept.
+    The Gram matrices A A' are those of each class, (K, M, M), or of all rows, (1, M, M), where the
+    noise is the same everywhere; `scaled` are the terms that the noise scales.
     """
 
-    rows: RowsByClass
-    L: Floats
-    linear: Floats
+    value: float
+    latent: SparseLatent
     grams: Floats
-    total: Floats
+    scaled: float
     blocks: list[_Block]
 
 
-@dataclass(frozen=True)
-class _ClassBound:
-    """One class's bound: its value, posterior, and the terms that the noise scales."""
-
-    value: float
-    root: Floats
-    mean: Floats
-    scaled: float
-
-
-def root_of_kernel(Z: Floats, variance: float, scales: Floats) -> Floats:
+def root_of_kernel(Z: Floats, kernel: Kernel) -> Floats:
     """Return the lower root of k(Z, Z) with a jitter, more of it where rounding asks for it."""
-    kernel = rbf(Z, Z, variance, scales)
-    jitter = JITTER
+    inner, jitter = rbf(Z, Z, *kernel), JITTER
     while True:
         try:
-            kernel[np.diag_indices_from(kernel)] = variance * (1 + jitter)
-            root: Floats = cholesky(kernel, lower=True, check_finite=False)
+            inner[np.diag_indices_from(inner)] = kernel.variance * (1 + jitter)
+            return np.asarray(cholesky(inner, lower=True, check_finite=False))
         except np.linalg.LinAlgError:
             jitter *= 10
-        else:
-            return root
 
 
-def posterior(
-    rows: RowsByClass,
-    targets: Targets,
-    Z: Floats,
-    variance: float,
-    scales: Floats,
-    *,
-    n_jobs: int | None = None,
-) -> tuple[float, Posterior]:
-    """Return the bound of the log marginal likelihood, summed over classes, and the posteriors."""
-    sums = _class_sums(rows, targets, (Z, variance, scales), keep=False, n_jobs=n_jobs)
-    found = _class_bounds(sums, targets, variance, n_jobs)
-    return sum(one.value for one in found), _posterior(sums, targets, found)
+@dataclass(frozen=True)
+class SparseRegressions:
+    """K regressions on rows in the order of their classes, with inducing points.
+
+    Attributes
+    ----------
+    X : (n, d) array
+    codes : (n,) array
+        Ascending.
+    Z : (M, d) array
+    n_jobs : int or None
+        Threads.
+    """
+
+    X: Floats
+    codes: Codes
+    Z: Floats
+    n_jobs: int | None = None
+
+    def posterior(self, targets: Targets, kernel: Kernel) -> Latent:
+        """Return the posteriors given the inducing variables."""
+        return self._solved(targets, kernel).latent
+
+    def evidence(self, targets: Targets, kernel: Kernel) -> Evidence:
+        """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
+        keep = len(self.X) * len(self.Z) <= KEPT
+        found = self._solved(targets, kernel, keep=keep)
+        L, roots, means = found.latent.L, found.latent.roots, found.latent.weights
+        low, high, K, Z = 1 / targets.noise_off, 1 / targets.noise_on, len(targets.on), self.Z
+
+        def by_gram_of(k: int) -> Floats:
+            """Return the derivative by S_k, whitened; summed over classes where they share it."""
+            own = means if len(roots) == 1 else means[:, [k]]
+            eye = np.eye(len(L))
+            return np.asarray(0.5 * (own.shape[1] * (eye - inverse_of(roots[k])) - own @ own.T))
+
+        each = [(k,) for k in range(len(roots))]
+        by_gram = np.array(list(map_threads(by_gram_of, each, self.n_jobs)))
+        by_all = by_gram.sum(axis=0)
+        # By A of the rows of each class: slopes A + pull, times L^-T.
+        mixed = [(2 * low * by_all + 2 * (high - low) * part, L) for part in by_gram]
+        slopes = list(map_threads(_unwhitened, mixed, self.n_jobs))
+        pull = low * (means @ targets.off)[:, None]
+        pull = _unwhitened(pull + means * (high * targets.on - low * targets.off), L)
+
+        def by_rows(c: int, block: Floats | _Block) -> KernelGradient:
+            """Return the derivatives through k(X, Z)."""
+            rows = block if isinstance(block, _Block) else self._block(c, block, L, kernel)
+            weights = rows.whitened @ slopes[c % len(slopes)].T
+            weights += pull[:, c]
+            weights *= rows.kernel
+            gradient = no_gradient(*Z.shape)
+            gradient.add(weights, rows.X, Z, kernel.scales)
+            return gradient
+
+        gradient = no_gradient(*Z.shape)
+        blocks = [(one.c, one) for one in found.blocks] if keep else self._chunks(K)
+        for part in map_threads(by_rows, blocks, self.n_jobs):
+            gradient.merge(part)
+        # S_k depends on k(Z, Z) through L.
+        total = found.grams.sum(axis=0)
+        S = (low * (K - 1) + high) * total  # summed over classes
+        half = _unwhitened(by_all - 0.5 * S, L)
+        by_inner = _unwhitened(half.T, L)  # L^-T (...) L^-1
+        gradient.add_inner(by_inner * rbf(Z, Z, *kernel), Z, kernel.scales)
+        own = np.bincount(self.codes, minlength=K)
+        rows = (high * own + low * (len(self.X) - own)).sum()
+        gradient.log_variance -= 0.5 * kernel.variance * float(rows)
+        # The derivative by the logarithm of a factor of the noise.
+        traces = low * float(np.vdot(by_all, total))
+        for part, gram in zip(by_gram, found.grams, strict=True):
+            traces += (high - low) * float(np.vdot(part, gram))
+        return Evidence(found.value, gradient, -traces - found.scaled - 0.5 * K * len(self.X))
+
+    def _chunks(self, K: int) -> Iterator[tuple[int, Floats]]:
+        """Yield a class and some of its rows, all rows once."""
+        size = max(1, CHUNK // len(self.Z))
+        for c, (first, last) in enumerate(pairwise(np.searchsorted(self.codes, range(K + 1)))):
+            for start in range(int(first), int(last), size):
+                yield c, self.X[start : min(start + size, int(last))]
+
+    def _block(self, c: int, X: Floats, L: Floats, kernel: Kernel) -> _Block:
+        values = rbf(X, self.Z, *kernel)
+        return _Block(c, X, values, solve_triangular(L, values.T, lower=True, check_finite=False).T)
+
+    def _solved(self, targets: Targets, kernel: Kernel, *, keep: bool = False) -> _Solved:
+        K, M = len(targets.on), len(self.Z)
+        groups = 1 if targets.same_noise else K
+        linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))  # A 1 of each class, and A A'
+        L = root_of_kernel(self.Z, kernel)
+
+        def gram_of(c: int, X: Floats) -> tuple[_Block, Floats]:
+            block = self._block(c, X, L, kernel)
+            return block, block.whitened.T @ block.whitened
+
+        blocks = []
+        for block, gram in map_threads(gram_of, self._chunks(K), self.n_jobs):
+            linear[block.c] += block.whitened.sum(axis=0)
+            grams[block.c % groups] += gram
+            if keep:
+                blocks.append(block)
+        low, high = 1 / targets.noise_off, 1 / targets.noise_on
+        total = grams.sum(axis=0)
+
+        def root_of(k: int) -> Floats:
+            B = low * total + (high - low) * grams[k]
+            B[np.diag_indices_from(B)] += 1
+            return np.asarray(cholesky(B, lower=True, check_finite=False))
+
+        roots = np.array(list(map_threads(root_of, [(k,) for k in range(groups)], self.n_jobs)))
+        own = np.bincount(self.codes, minlength=K)
+        others = len(self.X) - own
+        constants = own * np.log(2 * np.pi * targets.noise_on)
+        constants = constants + others * np.log(2 * np.pi * targets.noise_off)
+        squares = high * own * targets.on**2 + low * others * targets.off**2
+        squares += kernel.variance * (high * own + low * others)
+        pulls = (low * targets.off)[:, None] * linear.sum(axis=0)
+        pulls += (high * targets.on - low * targets.off)[:, None] * linear
+        weights, value, scaled = np.empty((M, K)), 0.0, 0.0
+        for k, (r, root) in enumerate(zip(pulls, cycle(roots), strict=False)):
+            half = solve_triangular(root, r, lower=True, check_finite=False)
+            weights[:, k] = solve_triangular(root, half, lower=True, trans="T", check_finite=False)
+            trace = low * np.trace(total) + (high - low) * np.trace(grams[k % groups])
+            value -= 0.5 * float(constants[k] + squares[k] - trace - half @ half)
+            value -= float(np.log(np.diag(root)).sum())
+            scaled += float(r @ weights[:, k] - 0.5 * squares[k])
+        latent = SparseLatent(self.Z, kernel, roots, weights, L)
+        return _Solved(value, latent, grams, scaled, blocks)
 
 
-def bound_and_gradient(
-    rows: RowsByClass,
-    targets: Targets,
-    Z: Floats,
-    variance: float,
-    scales: Floats,
-    *,
-    n_jobs: int | None = None,
-) -> CollapsedBound:
-    """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
-    keep = len(rows.X) * len(Z) <= KEPT
-    kernel = Z, variance, scales
-    sums = _class_sums(rows, targets, kernel, keep=keep, n_jobs=n_jobs)
-    bounds = _class_bounds(sums, targets, variance, n_jobs)
-    found = _posterior(sums, targets, bounds)
-    each = [(found, k) for k in range(len(found.roots))]
-    by_gram = np.array(list(map_threads(_by_gram, each, n_jobs)))
-    gradient = no_gradient(*Z.shape)
-    slopes, pull = _slopes(found, targets, by_gram, n_jobs)
-    blocks = sums.blocks if keep else rows.chunks(len(Z))
-    tasks = [(block, slopes, pull, found.L, kernel) for block in blocks]
-    for part in map_threads(_by_rows, tasks, n_jobs):
-        gradient.merge(part)
-    low, high = 1 / targets.noise_off, 1 / targets.noise_on
-    # S_k depends on k(Z, Z) through L.
-    S = (low * (len(bounds) - 1) + high) * sums.total  # summed over classes
-    half = _unwhiten_left(by_gram.sum(axis=0) - 0.5 * S, found.L)
-    by_inner = _unwhiten_left(half.T, found.L)  # L^-T (...) L^-1
-    gradient.add_inner(by_inner * rbf(Z, Z, variance, scales), Z, scales)
-    n, rest = rows.counts, len(rows.X) - rows.counts
-    gradient.log_variance -= 0.5 * variance * float((high * n + low * rest).sum())
-    # The derivative by the logarithm of a factor of the noise.
-    traces = low * float(np.vdot(by_gram.sum(axis=0), sums.total))
-    for part, gram in zip(by_gram, sums.grams, strict=True):
-        traces += (high - low) * float(np.vdot(part, gram))
-    scaled = sum(one.scaled for one in bounds)
-    log_noise = -traces - scaled - 0.5 * len(bounds) * len(rows.X)
-    return CollapsedBound(sum(one.value for one in bounds), gradient, log_noise)
+def inverse_of(root: Floats) -> Floats:
+    """Return (L L')^-1 of a lower triangle L."""
+    inverse = dpotri(root, lower=1)[0]
+    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 
 
-def _slopes(
-    found: Posterior, targets: Targets, by_gram: Floats, n_jobs: int | None
-) -> tuple[list[Floats], Floats]:
-    """Return the derivatives by A of the rows of each class: slopes A + pull, times L^-T."""
-    low, high = 1 / targets.noise_off, 1 / targets.noise_on
-    total = by_gram.sum(axis=0)
-    mixed = [2 * low * total + 2 * (high - low) * part for part in by_gram]
-    slopes = list(map_threads(_unwhiten_left, [(part, found.L) for part in mixed], n_jobs))
-    pull = low * (found.means @ targets.off)[:, None]
-    pull = pull + found.means * (high * targets.on - low * targets.off)
-    return slopes, _unwhiten_left(pull, found.L)
-
-
-def _class_sums(
-    rows: RowsByClass, targets: Targets, kernel: Kernel, *, keep: bool, n_jobs: int | None
-) -> _Sums:
-    K, M = len(rows.counts), len(kernel[0])
-    groups = 1 if targets.same_noise else K
-    linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))
-    L = root_of_kernel(*kernel)
-
-    def gram_of(c: int, X: Floats) -> tuple[_Block, Floats]:
-        block = _block(c, X, L, kernel)
-        return block, block.whitened.T @ block.whitened
-
-    blocks = []
-    for block, gram in map_threads(gram_of, rows.chunks(M), n_jobs):
-        linear[block.c] += block.whitened.sum(axis=0)
-        grams[block.c % groups] += gram
-        if keep:
-            blocks.append(block)
-    return _Sums(rows, L, linear, grams, grams.sum(axis=0), blocks)
-
-
-def _block(c: int, X: Floats, L: Floats, kernel: Kernel) -> _Block:
-    values = rbf(X, *kernel)
-    whitened = solve_triangular(L, values.T, lower=True, check_finite=False).T
-    return _Block(c, X, values, whitened)
-
-
-def _class_bounds(
-    sums: _Sums, targets: Targets, variance: float, n_jobs: int | None
-) -> list[_ClassBound]:
-    tasks = [(sums, targets, variance, k) for k in range(len(sums.rows.counts))]
-    if not targets.same_noise:
-        return list(map_threads(_class_bound, tasks, n_jobs))
-    B = np.eye(len(sums.total)) + sums.total / targets.noise_on
-    root = cholesky(B, lower=True, check_finite=False)
-    return [_class_bound(*task, root) for task in tasks]
-
-
-def _class_bound(
-    sums: _Sums, targets: Targets, variance: float, k: int, root: Floats | None = None
-) -> _ClassBound:
-    low, high = 1 / targets.noise_off, 1 / targets.noise_on
-    own, others = int(sums.rows.counts[k]), len(sums.rows.X) - int(sums.rows.counts[k])
-    r = low * targets.off[k] * sums.linear.sum(axis=0)
-    r = r + (high * targets.on[k] - low * targets.off[k]) * sums.linear[k]
-    if root is None:
-        B = low * sums.total + (high - low) * sums.grams[k]
-        B[np.diag_indices_from(B)] += 1
-        root = cholesky(B, lower=True, check_finite=False)
-    half = solve_triangular(root, r, lower=True, check_finite=False)
-    mean = solve_triangular(root, half, lower=True, trans="T", check_finite=False)
-    constants = own * np.log(2 * np.pi * targets.noise_on)
-    constants += others * np.log(2 * np.pi * targets.noise_off)
-    squares = high * own * targets.on[k] ** 2 + low * others * targets.off[k] ** 2
-    squares += variance * (high * own + low * others)
-    trace = low * np.trace(sums.total)
-    if high != low:
-        trace += (high - low) * np.trace(sums.grams[k])
-    value = -0.5 * (constants + squares - trace - half @ half) - np.log(np.diag(root)).sum()
-    return _ClassBound(float(value), root, mean, float(r @ mean - 0.5 * squares))
-
-
-def _posterior(sums: _Sums, targets: Targets, bounds: list[_ClassBound]) -> Posterior:
-    roots = [one.root for one in bounds[: 1 if targets.same_noise else None]]
-    return Posterior(sums.L, np.array(roots), np.array([one.mean for one in bounds]).T)
-
-
-def _by_gram(found: Posterior, k: int) -> Floats:
-    """Return the derivative by S_k, whitened; summed over classes where they share it."""
-    means = found.means if len(found.roots) == 1 else found.means[:, [k]]
-    inverse = dpotri(found.roots[k], lower=1)[0]
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    by_gram: Floats = 0.5 * (means.shape[1] * (np.eye(len(inverse)) - inverse) - means @ means.T)
-    return by_gram
-
-
-def _by_rows(
-    rows: _Block | tuple[int, Floats], slopes: list[Floats], pull: Floats, L: Floats, kernel: Kernel
-) -> KernelGradient:
-    """Return the derivatives through k(X, Z); `slopes` and `pull` are multiplied by L^-T."""
-    block = rows if isinstance(rows, _Block) else _block(*rows, L, kernel)
-    weights = block.whitened @ slopes[block.c % len(slopes)].T
-    weights += pull[:, block.c]
-    weights *= block.kernel
-    Z, _, scales = kernel
-    gradient = no_gradient(*Z.shape)
-    gradient.add(weights, block.X, Z, scales)
-    return gradient
-
-
-def _unwhiten_left(matrix: Floats, L: Floats) -> Floats:
+def _unwhitened(matrix: Floats, L: Floats) -> Floats:
     """Return L^-T matrix."""
-    found: Floats = solve_triangular(L, matrix, lower=True, trans="T", check_finite=False)
-    return found
+    return np.asarray(solve_triangular(L, matrix, lower=True, trans="T", check_finite=False))

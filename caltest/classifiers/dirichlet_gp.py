@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 
 from caltest.checks import check_choice
 from caltest.classifiers.base import Maximum, grid_of, kernel_of, softmax_means
-from caltest.classifiers.collapsed_bound import Targets, pseudo_targets
-from caltest.classifiers.regressions import Latent, RegressionsClassifier
+from caltest.classifiers.collapsed_bound import Latent, Targets, pseudo_targets
+from caltest.classifiers.regressions import RegressionsClassifier
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats
 
@@ -127,7 +126,7 @@ class DirichletGPClassifier(RegressionsClassifier):
     True
     """
 
-    title: ClassVar[str] = "Dirichlet-based Gaussian-process classification"
+    title = "Dirichlet-based Gaussian-process classification"
 
     alpha: str | float | Sequence[float] = "auto"
     criterion: str = "leave-one-out"
@@ -147,14 +146,14 @@ class DirichletGPClassifier(RegressionsClassifier):
             targets = pseudo_targets(alpha, counts, zero=self.prior_mean == "zero")
 
             def objective(theta: Floats) -> tuple[float, Floats]:
-                found = bound_to.evidence(targets, float(np.exp(theta[0])), np.exp(theta[1:]))
+                found = bound_to.evidence(targets, kernel_of(theta))
                 return found.value, self._slope(found.kernel)
 
             start = self._start(X, _variance_of(targets, counts))
             found = self._maximise(objective, start, len(X))
             if len(alphas) == 1:
                 return _Fit(alpha, targets, found, np.nan)
-            latent = bound_to.posterior(targets, *kernel_of(found.theta))
+            latent = bound_to.posterior(targets, kernel_of(found.theta))
             loss = self._loss(latent, targets, X, codes)
             self._print_progress(f"alpha {alpha:g}, log loss by {self.criterion} {loss:.6g}")
             return _Fit(alpha, targets, found, loss)
@@ -165,7 +164,7 @@ class DirichletGPClassifier(RegressionsClassifier):
         self.variance_, self.length_scale_ = kernel_of(best.found.theta)
         self._end(best.found)
         self._centre = best.targets.centre
-        self._posterior = bound_to.posterior(best.targets, *kernel_of(best.found.theta))
+        self._posterior = bound_to.posterior(best.targets, kernel_of(best.found.theta))
         shares = counts / len(X)
         _warn_at_end(best, alphas, float(-shares @ np.log(shares)), self.criterion)
 

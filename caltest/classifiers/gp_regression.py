@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from caltest.classifiers.base import (
     Sigmoids,
     fit_isotonic,
     fit_sigmoids,
+    kernel_of,
     normalised,
 )
 from caltest.classifiers.collapsed_bound import label_targets
@@ -115,7 +115,7 @@ class GPRegressionClassifier(RegressionsClassifier):
     True
     """
 
-    title: ClassVar[str] = "Gaussian-process regression on labels"
+    title = "Gaussian-process regression on labels"
 
     platt: bool | str = False
     held_out: float = 0.2
@@ -147,8 +147,8 @@ class GPRegressionClassifier(RegressionsClassifier):
         bound_to = self._regressions(X, codes, rng)
 
         def objective(theta: Floats) -> tuple[float, Floats]:
-            noise, variance, scales = np.exp(theta[0]), np.exp(theta[1]), np.exp(theta[2:])
-            found = bound_to.evidence(label_targets(float(noise), counts), float(variance), scales)
+            targets = label_targets(float(np.exp(theta[0])), counts)
+            found = bound_to.evidence(targets, kernel_of(theta[1:]))
             return found.value, np.concatenate([[found.log_noise], self._slope(found.kernel)])
 
         shares = counts / len(codes)
@@ -156,11 +156,11 @@ class GPRegressionClassifier(RegressionsClassifier):
         start = np.concatenate([[np.log(spread)], self._start(X, spread)])
         found = self._maximise(objective, start, len(X))
         theta, self.bound_ = found.theta, found.value
-        self.noise_, self.variance_ = (float(value) for value in np.exp(theta[:2]))
-        self.length_scale_ = np.exp(theta[2:])
+        self.noise_, kernel = float(np.exp(theta[0])), kernel_of(theta[1:])
+        self.variance_, self.length_scale_ = kernel
         targets = label_targets(self.noise_, counts)
         self._centre = targets.centre
-        self._posterior = bound_to.posterior(targets, self.variance_, self.length_scale_)
+        self._posterior = bound_to.posterior(targets, kernel)
         return found
 
     def _probabilities(self, X: Floats) -> Floats:

@@ -16,7 +16,8 @@ the bound falls. At the best q the derivative of the bound by the kernel is its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -24,12 +25,13 @@ from scipy.linalg.blas import dtrmm
 
 from caltest.classifiers.base import normal_samples
 from caltest.classifiers.collapsed_bound import root_of_kernel
-from caltest.classifiers.rbf import KernelGradient, no_gradient, rbf
+from caltest.classifiers.rbf import Kernel, KernelGradient, no_gradient, rbf
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats
 
-Expectation = Callable[[Floats, Floats, Codes], tuple[float, Floats, Floats]]
+Expected = tuple[float, Floats, Floats]  # sum over rows, derivatives by means and by variances
+Expectation = Callable[[Floats, Floats, Codes], Expected]
 CHUNK = 2**20  # entries of k(Z, X) in a block
 KEPT = 2**26  # entries of k(Z, X) up to which it is kept between steps
 GAIN = 1e-6  # nats per row; the steps end where one gains less
@@ -58,21 +60,28 @@ class Labelled:
     expectation: Expectation
     n_jobs: int | None = None
 
-    def blocks(self) -> Iterator[slice]:
-        """Yield blocks of rows."""
-        size = max(1, CHUNK // len(self.Z))
-        for start in range(0, len(self.X), size):
-            yield slice(start, start + size)
-
 
 @dataclass(frozen=True)
 class Prior:
     """The kernel on the inducing inputs and, where they are kept, the whitened k(Z, X)."""
 
-    variance: float
-    scales: Floats
+    data: Labelled
+    kernel: Kernel
     L: Floats
-    projections: list[Floats] | None
+    projections: list[Floats] | None = None
+
+    def over_blocks(self, function: Callable[[slice, Floats], Any]) -> Iterator[tuple[slice, Any]]:
+        """Yield blocks of rows, and function(rows, A) with A = L^-1 k(Z, X) of each."""
+        data, size = self.data, max(1, CHUNK // len(self.data.Z))
+
+        def part(b: int, start: int) -> tuple[slice, Any]:
+            rows = slice(start, start + size)
+            if self.projections is not None:
+                return rows, function(rows, self.projections[b])
+            A = whiten(self.L, rbf(data.Z, data.X[rows], *self.kernel))
+            return rows, function(rows, np.ascontiguousarray(A))
+
+        return map_threads(part, enumerate(range(0, len(data.X), size)), data.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -91,14 +100,12 @@ def start(latents: int, M: int) -> Inducing:
     return Inducing(np.zeros((latents, M)), np.tile(np.eye(M), (latents, 1, 1)))
 
 
-def prior(data: Labelled, variance: float, scales: Floats) -> Prior:
+def prior(data: Labelled, kernel: Kernel) -> Prior:
     """Return what depends on the kernel alone."""
-    L = root_of_kernel(data.Z, variance, scales)
-    known = Prior(variance, scales, L, None)
+    known = Prior(data, kernel, root_of_kernel(data.Z, kernel))
     if len(data.X) * len(data.Z) > KEPT:
         return known
-    tasks = [(data, known, rows) for rows in data.blocks()]
-    return Prior(variance, scales, L, list(map_threads(_project, tasks, data.n_jobs)))
+    return replace(known, projections=[A for _, A in known.over_blocks(lambda _, A: A)])
 
 
 def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
@@ -107,71 +114,53 @@ def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
     return Inducing(q.m @ back.T, np.tril(back @ q.C))
 
 
-def ascend(data: Labelled, known: Prior, q: Inducing) -> tuple[float, Inducing]:
+def ascend(known: Prior, q: Inducing) -> tuple[float, Inducing]:
     """Return the bound at its best q for a kernel, and that q."""
-    step, slack = _step(data, known, q), GAIN * len(data.X) / 2
+    step, enough, eye = step_at(known, q), GAIN * len(known.data.X), np.eye(q.m.shape[1])
     for _ in range(MOST_STEPS):
-        new = _step(data, known, Inducing(step.q.m + step.change, step.roots))
+        new = step_at(known, Inducing(step.q.m + step.change, step.roots))
         share = 1.0
-        while new.value < step.value - slack and share > SMALLEST_SHARE:  # a point on the way there
-            share /= 2
-            eye = np.eye(q.m.shape[1])
-            here = np.array(
-                [cho_solve((C, True), eye) - eye for C in step.q.C]
-            )  # precisions, less I
+        while new.value < step.value - enough / 2 and share > SMALLEST_SHARE:
+            share /= 2  # to a point on the way there
+            here = np.array([cho_solve((C, True), eye) - eye for C in step.q.C])  # precisions - I
             between = here + share * (step.precision - here)
             C = np.array([inverse_root(H) for H in between])
-            new = _step(data, known, Inducing(step.q.m + share * step.change, C))
+            new = step_at(known, Inducing(step.q.m + share * step.change, C))
         gain = new.value - step.value
         if gain > 0:
             step = new
-        if gain < GAIN * len(data.X):
+        if gain < enough:
             break
     return step.value, step.q
 
 
-def bound(data: Labelled, known: Prior, q: Inducing) -> float:
-    """Return the evidence lower bound."""
-    return _step(data, known, q).value
-
-
-def gradient(data: Labelled, known: Prior, q: Inducing) -> KernelGradient:
+def gradient(known: Prior, q: Inducing) -> KernelGradient:
     """Return the partial derivatives of the bound by the kernel, for fixed whitened m and C."""
+    data, (variance, scales) = known.data, known.kernel
 
-    def block(b: int, rows: slice) -> tuple[KernelGradient, Floats]:
-        X, A = data.X[rows], _projection(data, known, b, rows)
-        latent = moments(A, known.variance, q)
-        _, by_mean, by_variance = data.expectation(*latent, data.codes[rows])
+    def block(rows: slice, A: Floats) -> tuple[KernelGradient, Floats]:
+        X = data.X[rows]
+        _, by_mean, by_variance = data.expectation(*moments(A, variance, q), data.codes[rows])
         by_A = q.m.T @ by_mean
         by_A -= 2 * by_variance.sum(axis=0) * A
         for C, slope in zip(q.C, by_variance, strict=True):
             by_A += 2 * slope * _triangular(C, _triangular(C, A, back=True), back=False)
         by_L, by_B = whiten_back(known.L, A, by_A)
         found = no_gradient(*data.Z.shape)
-        B = rbf(X, data.Z, known.variance, known.scales)
-        found.add(by_B.T * B, X, data.Z, known.scales)
-        found.log_variance += known.variance * float(by_variance.sum())
+        found.add(by_B.T * rbf(X, data.Z, variance, scales), X, data.Z, scales)
+        found.log_variance += variance * float(by_variance.sum())
         return found, by_L
 
     total, by_L = no_gradient(*data.Z.shape), np.zeros_like(known.L)
-    for part, by_root in map_threads(block, enumerate(data.blocks()), data.n_jobs):
+    for _, (part, by_root) in known.over_blocks(block):
         total.merge(part)
         by_L += by_root
     by_inner = cholesky_back(known.L, by_L)
-    kernel = rbf(data.Z, data.Z, known.variance, known.scales)
+    kernel = rbf(data.Z, data.Z, variance, scales)
     # The jitter, whatever it is, is a share of the variance.
     kernel[np.diag_indices_from(kernel)] = np.einsum("ij,ij->i", known.L, known.L)
-    total.add_inner(by_inner * kernel, data.Z, known.scales)
+    total.add_inner(by_inner * kernel, data.Z, scales)
     return total
-
-
-def _project(data: Labelled, known: Prior, rows: slice) -> Floats:
-    A = whiten(known.L, rbf(data.Z, data.X[rows], known.variance, known.scales))
-    return np.ascontiguousarray(A)
-
-
-def _projection(data: Labelled, known: Prior, b: int, rows: slice) -> Floats:
-    return _project(data, known, rows) if known.projections is None else known.projections[b]
 
 
 def moments(A: Floats, variance: float, q: Inducing) -> tuple[Floats, Floats]:
@@ -185,17 +174,17 @@ def moments(A: Floats, variance: float, q: Inducing) -> tuple[Floats, Floats]:
 
 def _triangular(C: Floats, A: Floats, *, back: bool) -> Floats:
     """Return C A or, back, C' A in half the time of a full product; both are in order of rows."""
-    found: Floats = dtrmm(1.0, C.T, A.T, side=1, trans_a=back).T
-    return found
+    return np.asarray(dtrmm(1.0, C.T, A.T, side=1, trans_a=back).T)
 
 
-def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
+def step_at(known: Prior, q: Inducing) -> _Step:
     """Return the bound at q, and the step from there."""
+    data = known.data
 
-    def block(b: int, rows: slice) -> tuple[float, Floats, Floats, Floats]:
+    def block(rows: slice, A: Floats) -> tuple[float, Floats, Floats, Floats]:
         """Return sums over rows, E log p, A g, A D A', and W of the rows."""
-        A, codes = _projection(data, known, b, rows), data.codes[rows]
-        value, by_mean, by_variance = data.expectation(*moments(A, known.variance, q), codes)
+        latent, codes = moments(A, known.kernel.variance, q), data.codes[rows]
+        value, by_mean, by_variance = data.expectation(*latent, codes)
         grams, half = np.empty_like(q.C), np.empty_like(A)
         # Of points, D may be less than 0 by rounding or chance.
         for gram, weight in zip(grams, np.maximum(-2 * by_variance, 0), strict=True):
@@ -209,8 +198,7 @@ def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
     value = -float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
     slope = -q.m
     precision, weights = np.zeros_like(q.C), np.empty((len(q.m), len(data.X)))
-    blocks = map_threads(block, enumerate(data.blocks()), data.n_jobs)
-    for rows, (part, by_m, by_precision, W) in zip(data.blocks(), blocks, strict=True):
+    for rows, (part, by_m, by_precision, W) in known.over_blocks(block):
         value += part
         slope += by_m
         precision += by_precision
@@ -218,22 +206,19 @@ def _step(data: Labelled, known: Prior, q: Inducing) -> _Step:
     roots = np.array(list(map_threads(inverse_root, [(H,) for H in precision], data.n_jobs)))
     if len(slope) == 1:
         return _Step(q, value, precision, roots, _solved(roots, slope))
-    change = _newton_step(data, known, weights, roots, slope)
+    change = _newton_step(known, weights, roots, slope)
     # What is common to all latent functions changes no probability, and is 0 at the best q.
     return _Step(q, value, precision, roots, change - (q.m + change).mean(axis=0))
 
 
-def _newton_step(
-    data: Labelled, known: Prior, weights: Floats, roots: Floats, slope: Floats
-) -> Floats:
+def _newton_step(known: Prior, weights: Floats, roots: Floats, slope: Floats) -> Floats:
     """Solve (I + A (diag(W) - W W') A') change = slope by conjugate gradients."""
 
-    def block(m: Floats, b: int, rows: slice) -> Floats:
-        A, own = _projection(data, known, b, rows), weights[:, rows]
-        pulls = own * (m @ A)
+    def block(rows: slice, A: Floats) -> Floats:
+        own = weights[:, rows]
+        pulls = own * (direction @ A)
         pulls -= own * pulls.sum(axis=0)
-        product: Floats = pulls @ A.T
-        return product
+        return np.asarray(pulls @ A.T)
 
     change, residue = np.zeros_like(slope), slope
     ahead = direction = _solved(roots, slope)
@@ -241,8 +226,7 @@ def _newton_step(
     for _ in range(MOST_PRODUCTS):
         if size <= RESIDUE**2 * first:
             break
-        tasks = [(direction, b, rows) for b, rows in enumerate(data.blocks())]
-        product = direction + sum(map_threads(block, tasks, data.n_jobs))
+        product = direction + sum(part for _, part in known.over_blocks(block))
         share = size / np.vdot(direction, product)
         change = change + share * direction
         residue = residue - share * product
@@ -272,7 +256,7 @@ def antithetic(size: int, K: int) -> Floats:
 @njit()
 def bernoulli(
     mean: Floats, variance: Floats, codes: Codes, nodes: Floats, weights: Floats
-) -> tuple[float, Floats, Floats]:
+) -> Expected:
     """Return the sum over rows of E log expit(+-f), and its derivatives by mean and variance.
 
     Parameters
@@ -302,9 +286,7 @@ def bernoulli(
 
 
 @njit()
-def softmax(
-    mean: Floats, variance: Floats, codes: Codes, points: Floats
-) -> tuple[float, Floats, Floats]:
+def softmax(mean: Floats, variance: Floats, codes: Codes, points: Floats) -> Expected:
     """Return the sum over rows of E log softmax_y(f), and its derivatives by mean and variance.
 
     Parameters

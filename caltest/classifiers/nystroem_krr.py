@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from operator import itemgetter
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lstsq
@@ -17,17 +17,6 @@ from caltest.types import Codes, Floats, Ints
 CHUNK = 2**20  # entries of the features in a block
 SPREADS = (0.125, 0.25, 0.5, 1.0, 2.0)  # length scales to choose from, in that of the other models
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """What one gamma gives at its best penalty."""
-
-    gamma: float
-    penalty: float
-    error: float
-    map: Nystroem
-    sums: FoldSums
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -99,7 +88,7 @@ class NystroemKRRClassifier(KernelClassifier):
     True
     """
 
-    title: ClassVar[str] = "Nyström kernel ridge regression on labels"
+    title = "Nyström kernel ridge regression on labels"
 
     n_components: int = 500
     gammas: float | Sequence[float] | None = None
@@ -122,35 +111,35 @@ class NystroemKRRClassifier(KernelClassifier):
         self.n_components_ = min(check_integer(self.n_components, "n_components"), len(X))
         rows = int(rng.randint(2**31 - 1))  # the same behind the features of all gammas
         choices = [self._choice(X, targets, folds, gamma, rows) for gamma in gammas]
-        best = min(choices, key=lambda choice: choice.error)
-        self._map, self._weights = best.map, best.sums.weights(best.penalty)
-        self._sigmoids = None
-        if self.platt:
-            scores = self._scores_across(X, folds, best)
-            self._sigmoids = fit_sigmoids(scores, codes)
-        self.gamma_, self.alpha_, self.error_ = best.gamma, best.penalty, best.error
-        self.slopes_ = None if self._sigmoids is None else self._sigmoids.slopes
-        self.intercepts_ = None if self._sigmoids is None else self._sigmoids.intercepts
+        self.error_, self.gamma_, self.alpha_, self._map, sums = min(choices, key=itemgetter(0))
+        self._weights = sums.weights(self.alpha_)
+        scores = self._scores_across(X, folds, sums) if self.platt else None
+        self._sigmoids = None if scores is None else fit_sigmoids(scores, codes)
+        self.slopes_ = getattr(self._sigmoids, "slopes", None)
+        self.intercepts_ = getattr(self._sigmoids, "intercepts", None)
 
-    def _choice(self, X: Floats, targets: Floats, folds: Ints, gamma: float, rows: int) -> _Choice:
+    def _choice(
+        self, X: Floats, targets: Floats, folds: Ints, gamma: float, rows: int
+    ) -> tuple[float, float, float, Nystroem, FoldSums]:
+        """Return the least error, gamma and the penalty that has it, the features and the sums."""
         penalties = grid_of(self.alphas, "alphas")
         found = Nystroem(gamma=gamma, n_components=self.n_components_, random_state=rows).fit(X)
-        sums = no_sums(int(folds.max()) + 1, self.n_components_, targets.shape[1])
+        sums = FoldSums(int(folds.max()) + 1, self.n_components_, targets.shape[1])
         for block in self._blocks(X):
             sums.add(found.transform(X[block]), targets[block], folds[block])
         errors = [sums.error(penalty) / len(X) for penalty in penalties]
         best = int(np.argmin(errors))
         penalty, error = penalties[best], errors[best]
         self._print_progress(f"gamma {gamma:.4g}, alpha {penalty:.4g}: error {error:.6g}")
-        return _Choice(gamma, penalty, error, found, sums)
+        return error, gamma, penalty, found, sums
 
-    def _scores_across(self, X: Floats, folds: Ints, best: _Choice) -> Floats:
+    def _scores_across(self, X: Floats, folds: Ints, sums: FoldSums) -> Floats:
         """Return the score of each row in the regression on the other folds."""
-        count = len(best.sums.grams)
-        weights = np.array([best.sums.weights(best.penalty, fold) for fold in range(count)])
+        count = len(sums.grams)
+        weights = np.array([sums.weights(self.alpha_, fold) for fold in range(count)])
         scores = np.empty((len(X), len(self._share)))
         for block in self._blocks(X):
-            features = best.map.transform(X[block])
+            features = self._map.transform(X[block])
             for fold in range(count):
                 rows = folds[block] == fold
                 scores[block][rows] = features[rows] @ weights[fold]
@@ -179,7 +168,6 @@ class NystroemKRRClassifier(KernelClassifier):
         }
 
 
-@dataclass
 class FoldSums:
     """Sums over the rows of F folds, to which blocks of rows are added.
 
@@ -193,9 +181,12 @@ class FoldSums:
         Squares of the targets.
     """
 
-    grams: Floats
-    products: Floats
-    squares: Floats
+    def __init__(self, F: int, M: int, K: int) -> None:
+        self.grams, self.products, self.squares = (
+            np.zeros((F, M, M)),
+            np.zeros((F, M, K)),
+            np.zeros(F),
+        )
 
     def add(self, features: Floats, targets: Floats, folds: Ints) -> None:
         """Add rows; features are (n, M), targets (n, K), folds (n,)."""
@@ -227,8 +218,3 @@ class FoldSums:
             total += self.squares[fold] - 2 * np.vdot(W, self.products[fold])
             total += np.vdot(W, self.grams[fold] @ W)
         return float(total)
-
-
-def no_sums(F: int, M: int, K: int) -> FoldSums:
-    """Return the sums of no rows."""
-    return FoldSums(np.zeros((F, M, M)), np.zeros((F, M, K)), np.zeros(F))

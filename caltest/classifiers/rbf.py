@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from caltest.types import Floats, Order
+
+
+class Kernel(NamedTuple):
+    """Variance, and length scales, (d,) or (1,), as `rbf` takes them."""
+
+    variance: float
+    scales: Floats
 
 
 def rbf(X: Floats, Z: Floats, variance: float, scales: Floats) -> Floats:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
 from caltest.checks import check_integer
 from caltest.classifiers import label_bound
-from caltest.classifiers.base import PRECISION, GPClassifier, kernel_of
-from caltest.classifiers.rbf import inducing_points, rbf
-from caltest.classifiers.regressions import in_parts
+from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_of
+from caltest.classifiers.label_bound import CHUNK
+from caltest.classifiers.rbf import Kernel, inducing_points, rbf
 from caltest.numerics.variational import whiten
 from caltest.types import Codes, Floats
 
@@ -99,8 +98,8 @@ class VariationalGPClassifier(GPClassifier):
     True
     """
 
-    title: ClassVar[str] = "Sparse variational Gaussian-process classification"
-    bound_name: ClassVar[str] = "evidence lower bound"
+    title = "Sparse variational Gaussian-process classification"
+    bound_name = "evidence lower bound"
 
     n_inducing: int = INDUCING
     n_points: int = 128
@@ -120,19 +119,19 @@ class VariationalGPClassifier(GPClassifier):
         samples: list[slice | Codes] = [np.sort(order[:s]) for s in sizes if s >= ROWS_FOR_SHARE]
         for rows in [*samples, slice(None)]:
             data = label_bound.Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
-            ridge = _Ridge(data, label_bound.prior(data, *kernel_of(theta)), q)
+            ridge = _Ridge(label_bound.prior(data, kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
             found = self._maximise(climb, theta, len(data.X), middle=middle, precision=precision)
             # The last kernel that L-BFGS tried need not be the best.
-            self.bound_, theta = ridge.climb(*kernel_of(found.theta)), found.theta
+            self.bound_, theta = ridge.climb(kernel_of(found.theta)), found.theta
             q = ridge.q
         self._end(found)
-        self.variance_, self.length_scale_ = ridge.known.variance, ridge.known.scales
+        self.variance_, self.length_scale_ = ridge.known.kernel
         self._root, self._inducing = ridge.known.L, q
 
     def _climb(self, ridge: _Ridge, theta: Floats) -> tuple[float, Floats]:
-        value = ridge.climb(*kernel_of(theta))
-        return value, self._slope(label_bound.gradient(ridge.data, ridge.known, ridge.q))
+        value = ridge.climb(kernel_of(theta))
+        return value, self._slope(label_bound.gradient(ridge.known, ridge.q))
 
     def _expectation(self) -> label_bound.Expectation:
         K = len(self.classes_)
@@ -142,33 +141,32 @@ class VariationalGPClassifier(GPClassifier):
         return partial(label_bound.softmax, points=label_bound.antithetic(self.n_points, K))
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
-        mean, variance = in_parts(self._part, X, len(self.inducing_points_), self.n_jobs)
+        def part(X: Floats) -> tuple[Floats, Floats]:
+            kernel = rbf(self.inducing_points_, X, self.variance_, self.length_scale_)
+            A = whiten(self._root, kernel)
+            mean, variance = label_bound.moments(A, self.variance_, self._inducing)
+            return mean.T, variance.T
+
+        size = CHUNK // len(self.inducing_points_)
+        mean, variance = in_parts(part, (X,), size, self.n_jobs)
         if mean.shape[1] == 1:
             # Of two classes the first latent function is 0.
             zero = np.zeros_like(mean)
             return np.hstack([zero, mean]), np.hstack([zero, variance])
         return mean, variance
 
-    def _part(self, X: Floats) -> tuple[Floats, Floats]:
-        kernel = rbf(self.inducing_points_, X, self.variance_, self.length_scale_)
-        A = whiten(self._root, kernel)
-        mean, variance = label_bound.moments(A, self.variance_, self._inducing)
-        return mean.T, variance.T
-
 
 @dataclass
 class _Ridge:
     """The bound as a function of the kernel, at the best q for it."""
 
-    data: label_bound.Labelled
     known: label_bound.Prior
     q: label_bound.Inducing
 
-    def climb(self, variance: float, scales: Floats) -> float:
+    def climb(self, kernel: Kernel) -> float:
         """Move to another kernel and return the bound there."""
         self.known = replace(self.known, projections=None)  # before those of the new kernel
-        new = label_bound.prior(self.data, variance, scales)
-        carried = label_bound.carried(self.q, self.known, new)
-        value, self.q = label_bound.ascend(self.data, new, carried)
+        new = label_bound.prior(self.known.data, kernel)
+        value, self.q = label_bound.ascend(new, label_bound.carried(self.q, self.known, new))
         self.known = new
         return value

@@ -19,8 +19,10 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from caltest.classifiers import DirichletGPClassifier
-from caltest.classifiers.collapsed_bound import bound_and_gradient, pseudo_targets, rows_by_class
+from caltest.classifiers.collapsed_bound import pseudo_targets
 from caltest.classifiers.dirichlet_gp import _variance_of
+from caltest.classifiers.rbf import Kernel
+from caltest.classifiers.regressions import regressions
 
 pytest.importorskip("pytest_benchmark", reason='pip install ".[bench]"')
 pytestmark = [
@@ -149,8 +151,7 @@ def test_one_evaluation(benchmark, package, n, m, M):
         peer = Gpytorch(n, m, Z)
         benchmark.pedantic(peer.negative, (start_of(n, m),), rounds=3, warmup_rounds=1)
         return
-    rows, (variance, scale) = rows_by_class(X, y, m), np.exp(start_of(n, m))
-    targets = pseudo_targets(ALPHA, np.bincount(y))
-    arguments = (rows, targets, Z, variance, np.array([scale]))
+    rows, (variance, *scales) = regressions(X, y, Z, None), np.exp(start_of(n, m))
+    arguments = pseudo_targets(ALPHA, np.bincount(y)), Kernel(variance, np.array(scales))
     with threadpool_limits(limits=1):
-        benchmark.pedantic(bound_and_gradient, arguments, rounds=5, warmup_rounds=1)
+        benchmark.pedantic(rows.evidence, arguments, rounds=5, warmup_rounds=1)

@@ -17,15 +17,11 @@ from caltest.classifiers import (
     NystroemKRRClassifier,
     collapsed_bound,
 )
-from caltest.classifiers.collapsed_bound import (
-    label_targets,
-    posterior,
-    pseudo_targets,
-    rows_by_class,
-)
-from caltest.classifiers.regressions import evidence_and_gradient
+from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
+from caltest.classifiers.rbf import Kernel
+from caltest.classifiers.regressions import regressions
 
-VARIANCE, SCALES = 1.7, np.array([0.8, 1.2])
+VARIANCE, SCALES = OWN = Kernel(1.7, np.array([0.8, 1.2]))
 KERNEL = ConstantKernel(VARIANCE) * RBF(SCALES)
 X, CODES = make_blobs(60, centers=3, cluster_std=2, random_state=0)
 COUNTS = np.bincount(CODES)
@@ -39,7 +35,7 @@ both_targets = pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
 
 def regressor(targets, k, kernel=KERNEL):
     """scikit-learn's regression for class k with the noise of each row, and its targets."""
-    y, noise = targets.of(k, CODES)
+    y, noise = (values[:, k] for values in targets.of(CODES))
     return GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(X, y)
 
 
@@ -47,7 +43,7 @@ def regressor(targets, k, kernel=KERNEL):
 def test_exact_evidence_and_gradient_are_those_of_scikit_learn(targets):
     models = [regressor(targets, k) for k in range(3)]
     pairs = [m.log_marginal_likelihood(m.kernel_.theta, eval_gradient=True) for m in models]
-    found = evidence_and_gradient(X, 3, lambda k: targets.of(k, CODES), VARIANCE, SCALES)
+    found = regressions(X, CODES, None, None).evidence(targets, OWN)
     assert found.value == pytest.approx(sum(value for value, _ in pairs), rel=1e-8)
     slope = [found.kernel.log_variance, *found.kernel.log_scales]
     np.testing.assert_allclose(slope, sum(slope for _, slope in pairs), rtol=1e-8)
@@ -58,8 +54,7 @@ def test_collapsed_bound_with_every_input_is_that_of_scikit_learn(targets, monke
     """Heteroskedastic and homoskedastic, to 1e-8, with a jitter that does not count."""
     monkeypatch.setattr(collapsed_bound, "JITTER", 1e-12)
     expected = sum(regressor(targets, k).log_marginal_likelihood_value_ for k in range(3))
-    rows = rows_by_class(X, CODES, 3)
-    found = posterior(rows, targets, rows.X, VARIANCE, SCALES)[0]
+    found = regressions(X, CODES, X, None).evidence(targets, OWN).value
     assert found == pytest.approx(expected, rel=1e-8)
 
 

@@ -58,7 +58,9 @@ def peer_bound(q, probs, codes):
 def peer_fit(data):
     """Its largest bound with a diagonal S, from where it starts; the gradient is ours."""
     probs, codes = data
-    scores = GPScores(probs, np.log(probs), codes, np.ones(200), probs.min(), probs.max())
+    scores = GPScores(
+        probs, np.log(probs), codes, np.ones(200), probs.min(), probs.max(), full=False
+    )
 
     def unpacked(x):
         m, s, Z, kernel = np.split(x, [10, 20, 30])
@@ -66,7 +68,7 @@ def peer_fit(data):
 
     def loss(x):
         q = unpacked(x)
-        found = bound(scores, q, full=False)
+        found = bound(scores, q)
         by = found.gradient
         return -found.value, -np.concatenate([by.m, np.diag(by.C * q.C), by.Z, by.kernel])
 

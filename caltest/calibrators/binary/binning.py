@@ -1,4 +1,4 @@
-"""Histogram binning, and Bayesian binning into quantiles."""
+"""Histogram binning, scaling-binning, and Bayesian binning into quantiles."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
 
 from caltest.calibrators.base import BinaryCalibrator, Coefficient
+from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.inputs import Inputs
 from caltest.checks import (
     check_choice,
@@ -90,8 +91,7 @@ class HistogramBinning(BinaryCalibrator):
     [5, 5, 10]
     """
 
-    key: ClassVar[str] = "histogram"
-    title: ClassVar[str] = "Histogram binning"
+    key, title = "histogram", "Histogram binning"
 
     bins: int = 15
     binning: str = "uniform"
@@ -172,6 +172,79 @@ def look_up(score: Floats, cuts: Floats, values: Floats) -> Floats:
     return np.asarray(values[np.searchsorted(cuts, score)])
 
 
+# ---- Scaling-binning, Kumar, Liang and Ma 2019 --------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScalingBinning(PlattScaling):
+    r"""Scaling-binning: Platt scaling, averaged over bins of equal mass of what it predicts.
+
+    .. math:: \hat\mu(p) = \frac{\sum_{i: g(p_i) \in I_k} w_i g(p_i)}{\sum_{i: g(p_i) \in I_k} w_i}
+        \quad \text{for } g(p) \in I_k,
+
+    with g the map of `PlattScaling` and bins as in `HistogramBinning(binning="quantile")`. It takes
+    B values, so that its calibration error can be measured without bias, as that of a histogram;
+    and since g varies less within a bin than labels do, it needs fewer rows.
+
+    Parameters
+    ----------
+    bins : int, default 15
+        Number of bins B; fewer where there are ties.
+    scale : {"log-odds", "probability"}, default "log-odds"
+        As in `PlattScaling`.
+    smooth_targets : bool, default False
+        As in `PlattScaling`.
+    clip : float, default 2.2e-16
+        As in `PlattScaling`.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        The parameters of g.
+    cuts_ : (B - 1,) array
+        Cuts between the bins of g.
+    values_ : (B,) array
+        Mean of g in each bin.
+
+    Notes
+    -----
+    Map, bins and means are of the same rows, as in the authors' package uncertainty-calibration;
+    the theorems of the paper give each of them rows of its own.
+
+    References
+    ----------
+    Kumar, Liang, Ma (2019), Verified uncertainty calibration, NeurIPS 32, section 4.1.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import ScalingBinning
+    >>> p, y = [0.1, 0.4, 0.6, 0.8, 0.7, 0.3], [0, 1, 0, 1, 1, 0]
+    >>> ScalingBinning(bins=2).fit(p, y).predict_proba([0.2, 0.7])[:, 1].round(4)
+    array([0.2015, 0.7985])
+    """
+
+    key, title = "scaling-binning", "Scaling-binning"
+
+    bins: int = 15
+
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        bins = check_integer(self.bins, "bins")
+        super()._fit_event(inputs, event, weight)
+        scaled = super()._event(inputs)
+        self.cuts_ = quantile_bin_sums(scaled, event, weight, bins)[0]
+        place = np.searchsorted(self.cuts_, scaled)
+        weight = np.ones(scaled.size) if weight is None else moderate_weight(weight)
+        self.values_ = np.bincount(place, weight * scaled) / np.bincount(place, weight)
+
+    def _event(self, inputs: Inputs) -> Floats:
+        return look_up(super()._event(inputs), self.cuts_, self.values_)
+
+
 # ---- Bayesian binning into quantiles, Naeini, Cooper, Hauskrecht 2015 ---------------------------
 
 MOST_BINS = 5000  # of a model by default: that of 10^8 observations
@@ -250,8 +323,7 @@ class BBQ(BinaryCalibrator):
     array([0.001, 0.989])
     """
 
-    key: ClassVar[str] = "bbq"
-    title: ClassVar[str] = "Bayesian binning into quantiles"
+    key, title = "bbq", "Bayesian binning into quantiles"
 
     prior_size: float = 2.0
     min_bins: int | None = None
@@ -304,13 +376,12 @@ def log_scores(counts: Counts, numbers: Ints, size: float) -> tuple[Ints, Floats
         N'.
     """
     found = []
-    for batch in _batches(numbers):
-        starts, ends = binnings(counts[1] + counts[2], batch)
-        m, n, a, b = beta_terms(counts, starts, ends, size)
+    for starts, _, m, n, a, b in _models(counts, numbers, size):
         # Each factor of the product over the bins is a ratio of two beta functions.
         terms = scipy.special.betaln(m + a, n + b) - scipy.special.betaln(a, b)
         found.append((np.diff(starts), np.add.reduceat(terms, starts[:-1])))
-    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    bins, scores = zip(*found, strict=True)
+    return np.concatenate(bins), np.concatenate(scores)
 
 
 def mixture(counts: Counts, numbers: Ints, weight: Floats, size: float) -> tuple[Floats, Floats]:
@@ -321,13 +392,9 @@ def mixture(counts: Counts, numbers: Ints, weight: Floats, size: float) -> tuple
     values = counts[0]
     first, jump = 0.0, np.zeros(values.size)
     cut = np.zeros(values.size, np.bool_)
-    done = 0
-    for batch in _batches(numbers):
-        starts, ends = binnings(counts[1] + counts[2], batch)
-        m, n, a, b = beta_terms(counts, starts, ends, size)
-        share = np.repeat(weight[done : done + batch.size], np.diff(starts))
-        theta = share * ((m + a) / (m + n + a + b))
-        done += batch.size
+    for starts, ends, m, n, a, b in _models(counts, numbers, size):
+        share, weight = np.split(weight, [starts.size - 1])
+        theta = np.repeat(share, np.diff(starts)) * ((m + a) / (m + n + a + b))
         first += theta[starts[:-1]].sum()
         inner = np.ones(ends.size, np.bool_)
         inner[starts[1:] - 1] = False
@@ -338,10 +405,12 @@ def mixture(counts: Counts, numbers: Ints, weight: Floats, size: float) -> tuple
     return _midpoints(values, places), running_sums(first, jump[places])
 
 
-def _batches(numbers: Ints) -> Iterator[Ints]:
-    """Split the models so that memory is bounded."""
+def _models(counts: Counts, numbers: Ints, size: float) -> Iterator[tuple[Any, ...]]:
+    """Yield the bins and the terms of some models at a time, so that memory is bounded."""
     part = np.cumsum(numbers) // BATCH
-    yield from np.split(numbers, np.flatnonzero(np.diff(part)) + 1)
+    for batch in np.split(numbers, np.flatnonzero(np.diff(part)) + 1):
+        starts, ends = binnings(counts[1] + counts[2], batch)
+        yield starts, ends, *beta_terms(counts, starts, ends, size)
 
 
 @njit()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.checks import check_flag
 from caltest.numerics.loops import njit
+from caltest.numerics.ordered import distinct_scores, interpolate
 from caltest.types import Flags, Floats, Ints
 
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices
@@ -21,6 +21,7 @@ Blocks = tuple[Floats, Floats, Ints, Ints, Ints, Ints]
 # Lambda of each merge, the two blocks that it merges, and the list of the blocks that are left at
 # the end: the one before and the one after each.
 Merges = tuple[Floats, Ints, Ints, Ints]
+Heap = list[tuple[float, int, int]]  # lambda of a merge that may come, and its two blocks
 SAME = 1e-10  # relative difference of lambdas that differ by rounding
 FAR = 100.0  # models whose BIC is so much larger than the best weigh less than 1e-21
 
@@ -81,14 +82,11 @@ class ENIR(BinaryCalibrator):
     array([0.5, 0.5, 0.5])
     """
 
-    key: ClassVar[str] = "enir"
-    title: ClassVar[str] = "Ensemble of nearly-isotonic regressions"
+    key, title = "enir", "Ensemble of nearly-isotonic regressions"
 
     averaging: bool = True
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        from caltest.numerics.ordered import distinct_scores
-
         averaging = check_flag(self.averaging, "averaging")
         score, mass, events = distinct_scores(inputs.event, event, weight)
         blocks, merges = solution_path(mass, events)
@@ -108,8 +106,6 @@ class ENIR(BinaryCalibrator):
         self.values_ = np.repeat(values, 2)[distinct]
 
     def _event(self, inputs: Inputs) -> Floats:
-        from caltest.numerics.ordered import interpolate
-
         return interpolate(inputs.event, self.knots_, self.values_)
 
 
@@ -170,9 +166,7 @@ def _initial_blocks(mass: Floats, events: Floats) -> tuple[Blocks, int]:
 
 
 @njit()
-def _push_meeting(
-    heap: list[tuple[float, int, int]], blocks: Blocks, a: int, b: int, now: float
-) -> None:
+def _push_meeting(heap: Heap, blocks: Blocks, a: int, b: int, now: float) -> None:
     """Note the lambda at which neighbours a and b become equal, if nothing merges before."""
     w, e, left, right = blocks[0], blocks[1], blocks[2], blocks[3]
     s = right[a]

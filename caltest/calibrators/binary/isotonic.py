@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,16 +14,43 @@ from caltest.checks import check_choice, check_finite
 from caltest.errors import invalid, shown
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.loops import njit
-from caltest.numerics.ordered import in_order, interpolate
+from caltest.numerics.ordered import distinct_scores, in_order, interpolate
 from caltest.numerics.sorted_scores import step_ends
 from caltest.types import Flags, Floats, Ints
 
 INTERPOLATIONS = ("linear", "step")
 RESOLUTION = 1e-15  # of scores, as in scikit-learn
+Blocks = tuple[Ints, Ints, Floats]  # first and last row, and share of events
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class IsotonicCalibrator(BinaryCalibrator):
+class BlocksMap(BinaryCalibrator):
+    """Common parent of the maps that join the blocks of isotonic regression by lines."""
+
+    bound: str | float = 0.0
+
+    @abstractmethod
+    def _ends(self, score: Floats, weight: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
+        """Return the score where each block begins, and where it ends."""
+
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        score, labels, weight = in_order(inputs.event, event, weight)
+        score = _merged(score)
+        mass, events, last = pool_steps(labels, weight, step_ends(score))
+        share = events / mass
+        low, high = self._ends(score, weight, (np.append(0, last[:-1] + 1), last, share))
+        # Both ends of each block, or the one where they agree, and the map there.
+        kept = np.column_stack([np.full(low.size, fill_value=True), low < high])
+        bound = _check_bound(self.bound, score.size)
+        self.x_ = np.column_stack([low, high])[kept]
+        self.y_ = np.clip(np.repeat(share, kept.sum(axis=1)), bound, 1 - bound)
+
+    def _event(self, inputs: Inputs) -> Floats:
+        return interpolate(inputs.event, self.x_, self.y_)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IsotonicCalibrator(BlocksMap):
     r"""Isotonic calibration: the non-decreasing map that fits the labels best.
 
     .. math:: \min_{g \text{ non-decreasing}} \sum_i w_i (y_i - g(p_i))^2,
@@ -77,40 +104,19 @@ class IsotonicCalibrator(BinaryCalibrator):
     array([0.5 , 0.75])
     """
 
-    key: ClassVar[str] = "isotonic"
-    title: ClassVar[str] = "Isotonic calibration"
+    key, title = "isotonic", "Isotonic calibration"
 
     interpolation: str = "linear"
-    bound: str | float = 0.0
 
-    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+    def _ends(self, score: Floats, weight: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
         check_choice(self.interpolation, INTERPOLATIONS, "interpolation")
-        score, _, first, last, share = _blocks(inputs, event, weight)
-        bound = _check_bound(self.bound, score.size)
-        self.x_, self.y_ = _thresholds(score[first], score[last], share, bound)
+        return score[blocks[0]], score[blocks[1]]
 
     def _event(self, inputs: Inputs) -> Floats:
         if self.interpolation == "linear":
-            return interpolate(inputs.event, self.x_, self.y_)
+            return super()._event(inputs)
         place = np.searchsorted(self.x_, inputs.event, side="right") - 1
         return self.y_[np.clip(place, 0, None)]
-
-
-def _blocks(
-    inputs: Inputs, event: Flags, weight: Floats | None
-) -> tuple[Floats, Floats, Ints, Ints, Floats]:
-    """Return sorted scores and their weights; first and last row and share of events of blocks."""
-    score, labels, weight = in_order(inputs.event, event, weight)
-    score = _merged(score)
-    mass, events, last = pool_steps(labels, weight, step_ends(score))
-    return score, weight, np.append(0, last[:-1] + 1), last, events / mass
-
-
-def _thresholds(low: Floats, high: Floats, share: Floats, bound: float) -> tuple[Floats, Floats]:
-    """Return both ends of each block, or the one where they agree, and the map there."""
-    kept = np.column_stack([np.full(low.size, fill_value=True), low < high])
-    ends: Floats = np.column_stack([low, high])[kept]
-    return ends, np.clip(np.repeat(share, kept.sum(axis=1)), bound, 1 - bound)
 
 
 def _check_bound(value: object, n: int) -> float:
@@ -136,8 +142,7 @@ def _merged(ordered: Floats) -> Floats:
 # ---- Centered isotonic regression, Oron and Flournoy 2017 ---------------------------------------
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class CenteredIsotonicCalibrator(BinaryCalibrator):
+class CenteredIsotonicCalibrator(BlocksMap):
     r"""Centered isotonic calibration: isotonic blocks shrunk to points, and lines between them.
 
     Each block of `IsotonicCalibrator` becomes one point: the weighted mean of its predictions, and
@@ -186,22 +191,16 @@ class CenteredIsotonicCalibrator(BinaryCalibrator):
     (array([0.1, 0.5, 0.8]), array([0. , 0.5, 1. ]))
     """
 
-    key: ClassVar[str] = "centered-isotonic"
-    title: ClassVar[str] = "Centered isotonic calibration"
+    key, title = "centered-isotonic", "Centered isotonic calibration"
 
-    bound: str | float = 0.0
-
-    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        score, weight, first, last, share = _blocks(inputs, event, weight)
+    def _ends(self, score: Floats, weight: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
+        first, last, share = blocks
         # Within the block, however the sums are rounded.
         centre = np.add.reduceat(score * weight, first) / np.add.reduceat(weight, first)
         centre = np.clip(centre, score[first], score[last])
         whole = (share == 0) | (share == 1)
         low, high = np.where(whole, [score[first], score[last]], centre)
-        self.x_, self.y_ = _thresholds(low, high, share, _check_bound(self.bound, score.size))
-
-    def _event(self, inputs: Inputs) -> Floats:
-        return interpolate(inputs.event, self.x_, self.y_)
+        return low, high
 
 
 # ---- Inductive Venn-Abers predictors, Vovk, Petej, Fedorova 2015 --------------------------------
@@ -260,14 +259,11 @@ class VennAbers(BinaryCalibrator):
     array([[0.5, 0.5]])
     """
 
-    key: ClassVar[str] = "venn-abers"
-    title: ClassVar[str] = "Venn-Abers predictor"
+    key, title = "venn-abers", "Venn-Abers predictor"
 
     loss: str = "log"
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        from caltest.numerics.ordered import distinct_scores
-
         check_choice(self.loss, LOSSES, "loss")
         score, mass, events = distinct_scores(inputs.event, event, weight)
         # From score j on an added label 0 gives low[j + 1]; up to score j a label 1 gives high[j].
@@ -303,10 +299,8 @@ class VennAbers(BinaryCalibrator):
     def _event(self, inputs: Inputs) -> Floats:
         low, high = self._interval(inputs).T
         if self.loss == "log":
-            merged: Floats = high / (1 - low + high)
-        else:
-            merged = high + (low - high) * (low + high) / 2
-        return merged
+            return np.asarray(high / (1 - low + high))
+        return np.asarray(high + (low - high) * (low + high) / 2)
 
 
 def _steps(score: Floats, values: Floats) -> tuple[Floats, Floats]:

@@ -114,15 +114,11 @@ class LogOddsModel:
                 variance = np.diag(units @ np.linalg.inv(hessian) @ units.T / self.total)
                 usable = (np.isfinite(variance) & (variance > 0)).all()
                 stderr = np.sqrt(variance) if usable else None
-        return LogOddsFit(
-            coef=coef[:k],
-            intercept=float(coef[k]) if self.intercept else 0.0,
-            stderr=stderr,
-            loss=partial(penalised_loss, self.X, targets, self.share, ridge, beta),
-        )
+        loss = partial(penalised_loss, self.X, targets, self.share, ridge, beta)
+        return LogOddsFit(coef[:k], float(coef[k]) if self.intercept else 0.0, stderr, loss)
 
 
-def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool) -> LogOddsFit:
+def fit_constant(targets: Floats, weight: Floats | None, *, intercept: bool = True) -> LogOddsFit:
     """Fit the same log odds to all rows; those of one class alone are 36.04 or -36.04.
 
     Parameters

@@ -1,11 +1,11 @@
-"""Maps with two or three parameters: Platt scaling and beta calibration."""
+"""Maps with two or three parameters: Platt and quadratic scaling, and beta calibration."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,7 +30,22 @@ SCALES = ("log-odds", "probability")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PlattScaling(BinaryCalibrator):
+class LogOddsMap(BinaryCalibrator):
+    """Common parent of the maps that are linear in features of the log odds."""
+
+    clip: float = SMALLEST_PROBABILITY
+
+    @abstractmethod
+    def _log_odds(self, inputs: Inputs) -> Floats:
+        """Return the log odds of the event, (n,), from clipped inputs."""
+
+    def _event(self, inputs: Inputs) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):  # to log odds of inf, the probability 1
+            return np.asarray(expit(self._log_odds(inputs.clipped(self.clip))))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlattScaling(LogOddsMap):
     r"""Platt scaling: logistic regression on a score of the prediction.
 
     .. math:: P(Y = 1) = \frac{1}{1 + \exp(-(\alpha f + \beta))}
@@ -92,18 +107,17 @@ class PlattScaling(BinaryCalibrator):
     array([[0.0258, 0.9742]])
     """
 
-    key: ClassVar[str] = "platt"
-    title: ClassVar[str] = "Platt scaling"
+    key, title = "platt", "Platt scaling"
 
     scale: str = "log-odds"
     smooth_targets: bool = False
     slope: float | None = None
-    clip: float = SMALLEST_PROBABILITY
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.scale, SCALES, "scale")
         smooth = check_flag(self.smooth_targets, "smooth_targets")
-        score, event, weight = with_weights(weight, self._score(inputs), event)
+        score = self._score(inputs.clipped(self.clip))
+        score, event, weight = with_weights(weight, score, event)
         if self.scale == "log-odds":
             score = within_reach(score)
         targets = _smoothed(event, weight) if smooth else event.astype(np.float64)
@@ -118,13 +132,13 @@ class PlattScaling(BinaryCalibrator):
         self, score: Floats, event: Flags, targets: Floats, weight: Floats | None
     ) -> LogOddsFit:
         if targets.min() == targets.max():
-            return fit_constant(targets, weight, intercept=True)
+            return fit_constant(targets, weight)
         if self.slope is not None:
             return fit_intercept(check_finite(self.slope, "slope"), score, targets, weight)
         model = LogOddsModel(score[np.newaxis], weight, intercept=True)
         if not model.is_determined:
             self._note("all scores are equal: the slope is set to 0")
-            return fit_constant(targets, weight, intercept=True)
+            return fit_constant(targets, weight)
         either = is_increasing(score, event) or is_increasing(score, ~event)
         separated = either and not self.smooth_targets
         if separated:
@@ -133,23 +147,17 @@ class PlattScaling(BinaryCalibrator):
         return model.fit(targets, separated=separated)
 
     def _score(self, inputs: Inputs) -> Floats:
-        inputs = inputs.clipped(self.clip)
         return inputs.log_odds if self.scale == "log-odds" else inputs.event
 
-    def _event(self, inputs: Inputs) -> Floats:
-        with np.errstate(over="ignore"):  # to log odds of inf, the probability 1
-            log_odds = self.slope_ * self._score(inputs) + self.intercept_
-        event: Floats = expit(log_odds)
-        return event
+    def _log_odds(self, inputs: Inputs) -> Floats:
+        return np.asarray(self.slope_ * self._score(inputs) + self.intercept_)
 
     def coefficients(self) -> Sequence[Coefficient]:
-        values = {"slope": self.slope_, "intercept": self.intercept_}
+        errors = self.standard_errors_
         # On the scale of probabilities no slope and intercept are the identity.
-        neutral = {"slope": 1.0, "intercept": 0.0} if self.scale == "log-odds" else {}
-        return [
-            Coefficient(name, v, self.standard_errors_[name], neutral.get(name))
-            for name, v in values.items()
-        ]
+        neutral = (1.0, 0.0) if self.scale == "log-odds" else (None, None)
+        slope = Coefficient("slope", self.slope_, errors["slope"], neutral[0])
+        return [slope, Coefficient("intercept", self.intercept_, errors["intercept"], neutral[1])]
 
 
 def _smoothed(event: Flags, weight: Floats | None) -> Floats:
@@ -164,15 +172,111 @@ def _smoothed(event: Flags, weight: Floats | None) -> Floats:
     return np.where(event, min(high, 1 - SMALLEST_PROBABILITY), max(low, SMALLEST_PROBABILITY))
 
 
+# ---- Quadratic scaling, Berta et al. 2025 ------------------------------------------------------
+
+NAMES = ("intercept", "slope", "quadratic")
+
+
+class QuadraticScaling(LogOddsMap):
+    r"""Quadratic scaling: logistic regression on the log odds and their square.
+
+    .. math:: \ln \frac{\mu(p)}{1 - \mu(p)} = \beta_0 + \beta_1 s + \beta_2 s^2,
+        \qquad s = \ln \frac{p}{1 - p}
+
+    The parameters maximise the likelihood. It is the map that is right where the log odds of either
+    class are normal, with variances that may differ; of equal ones :math:`\beta_2 = 0`, as in
+    `PlattScaling`. A map with :math:`\beta_2 \ne 0` turns the order of predictions around beyond
+    :math:`s = -\beta_1 / 2 \beta_2`, which may lie within the data.
+
+    Parameters
+    ----------
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities of either class are raised to it before their log odds
+        are taken. Logits are not clipped.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns. By default the sorted labels where each class occurs, and otherwise
+        0 to m - 1.
+
+    Attributes
+    ----------
+    intercept_, slope_, quadratic_ : float
+        The parameters. Where all labels or all predictions are equal, slope and quadratic are 0 and
+        the map is the share of events; where the predictions take two values, the quadratic is 0.
+        Where an interval separates the classes, the mean loss is minimised plus 1e-8 / 2 times the
+        sum of squares of the slopes per standard deviation of their features.
+    standard_errors_ : dict
+        Those of "intercept", "slope" and "quadratic", from the observed information, with sample
+        weights as counts; None where a parameter is set to 0 or the likelihood has no maximum.
+
+    References
+    ----------
+    Berta, Holzmueller, Jordan, Bach (2025), Structured matrix scaling for multi-class calibration,
+    arXiv 2511.03685, which calls it quadratic scaling.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import QuadraticScaling
+    >>> p, y = [0.1, 0.4, 0.6, 0.8, 0.7, 0.3, 0.9], [0, 1, 0, 1, 1, 0, 1]
+    >>> quadratic = QuadraticScaling().fit(p, y)
+    >>> quadratic.predict_proba([0.4, 0.8])[:, 1].round(4)
+    array([0.3437, 0.9286])
+    """
+
+    key, title = "quadratic", "Quadratic scaling"
+
+    def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
+        score = within_reach(inputs.clipped(self.clip).log_odds)
+        score, event, weight = with_weights(weight, score, event)
+        fit = self._best(score, event, weight)
+        values = [fit.intercept, *fit.coef.tolist(), 0.0, 0.0]
+        self.intercept_, self.slope_, self.quadratic_ = values[:3]
+        self.standard_errors_: dict[str, float | None] = dict.fromkeys(NAMES)
+        if fit.stderr is not None:
+            errors = np.roll(fit.stderr, 1).tolist()
+            self.standard_errors_ |= dict(zip(NAMES, errors, strict=False))
+
+    def _best(self, score: Floats, event: Flags, weight: Floats | None) -> LogOddsFit:
+        targets = event.astype(np.float64)
+        if event.min() == event.max():
+            return fit_constant(targets, weight)
+        model = LogOddsModel(np.stack([score, score**2]), weight, intercept=True)
+        if model.is_determined:
+            separated = is_interval(score, event)
+        else:
+            model = LogOddsModel(score[np.newaxis], weight, intercept=True)
+            if not model.is_determined:
+                self._note("all predictions are equal: slope and quadratic are set to 0")
+                return fit_constant(targets, weight)
+            self._note("the predictions take too few values: the quadratic is set to 0")
+            separated = is_increasing(score, event) or is_increasing(score, ~event)
+        if separated:
+            text = "the slopes are infinite and set to their limits"
+            self._note(f"the predictions separate the classes: {text}")
+        return model.fit(targets, separated=separated)
+
+    def _log_odds(self, inputs: Inputs) -> Floats:
+        s = inputs.log_odds
+        return np.asarray(self.intercept_ + (self.slope_ + self.quadratic_ * s) * s)
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        values = (self.intercept_, self.slope_, self.quadratic_)
+        errors = [self.standard_errors_[name] for name in NAMES]
+        return list(map(Coefficient, NAMES, values, errors, (0.0, 1.0, 0.0)))
+
+
 # ---- Beta calibration, Kull, Silva Filho and Flach 2017 -----------------------------------------
 
 Face = tuple[str, ...]  # the parameters that are not 0; "ab" is a = b
+Features = dict[str, Floats]
+Fitted = tuple[Face, LogOddsFit]
 PARAMETERS = ("abm", "am", "ab")
 FARTHEST = 800.0  # log odds whose probability has no logarithm
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BetaCalibrator(BinaryCalibrator):
+class BetaCalibrator(LogOddsMap):
     r"""Beta calibration: the maps between densities that are both of the beta family.
 
     .. math:: \ln \frac{\mu(p)}{1 - \mu(p)} = a \ln p - b \ln(1 - p) + c, \qquad a, b \ge 0
@@ -235,12 +339,10 @@ class BetaCalibrator(BinaryCalibrator):
     (1.6971, 1.6971, 0.4854)
     """
 
-    key: ClassVar[str] = "beta"
-    title: ClassVar[str] = "Beta calibration"
+    key, title = "beta", "Beta calibration"
 
     parameters: str = "abm"
     constrained: bool = True
-    clip: float = SMALLEST_PROBABILITY
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
         check_choice(self.parameters, PARAMETERS, "parameters")
@@ -266,46 +368,42 @@ class BetaCalibrator(BinaryCalibrator):
     def _has_intercept(self) -> bool:
         return self.parameters != "ab"
 
-    def _best(
-        self, features: dict[str, Floats], event: Flags, weight: Floats | None
-    ) -> tuple[Face, LogOddsFit]:
+    def _best(self, features: Features, event: Flags, weight: Floats | None) -> Fitted:
         """Return the best admissible parameters.
 
         The loss is convex, so that a constrained minimum is the free minimum of the face it lies
         in: that of all parameters if it is admissible, and otherwise the best of the others.
         """
         targets = event.astype(np.float64)
+        constant: Fitted = (), fit_constant(targets, weight, intercept=self._has_intercept)
         face, model = self._determined(features, event, weight)
         if model is None:
-            return (), fit_constant(targets, weight, intercept=self._has_intercept)
+            return constant
         score = features["ab"]
-        separated = self._has_none(face, score, event)
+        separated = unbounded = self._has_none(face, score, event)
         if self.constrained:
             separated = is_increasing(score, event, self._pivot)
         if separated:
             text = "a and b are infinite and set to their limits"
             self._note(f"the predictions separate the classes: {text}")
         # A face without a minimum, where there is one, leads to maps that are not admissible.
-        if separated or not self._has_none(face, score, event):
+        if separated or not unbounded:
             fit = model.fit(targets, separated=separated)
             if not self.constrained or (fit.coef >= 0).all():
                 return face, fit
-        constant = fit_constant(targets, weight, intercept=self._has_intercept)
-        found: list[tuple[Face, LogOddsFit]] = [((), constant)]
+        found = [constant]
         for side in [(name,) for name in face if len(face) > 1]:
             if separated or not self._has_none(side, score, event):
                 fit = self._model(side, features, weight).fit(targets, separated=separated)
                 found += [(side, fit)] if fit.coef[0] >= 0 else []
         return min(found, key=lambda item: item[1].loss())
 
-    def _model(
-        self, face: Face, features: dict[str, Floats], weight: Floats | None
-    ) -> LogOddsModel:
+    def _model(self, face: Face, features: Features, weight: Floats | None) -> LogOddsModel:
         rows = np.stack([features[name] for name in face])
         return LogOddsModel(rows, weight, intercept=self._has_intercept)
 
     def _determined(
-        self, features: dict[str, Floats], event: Flags, weight: Floats | None
+        self, features: Features, event: Flags, weight: Floats | None
     ) -> tuple[Face, LogOddsModel | None]:
         """Return the parameters that the data can tell apart."""
         if self._has_intercept and event.min() == event.max():
@@ -353,20 +451,12 @@ class BetaCalibrator(BinaryCalibrator):
             return 0.0 if log_odds(0) > 0 else 1.0
         return float(expit(brentq(log_odds, -FARTHEST, FARTHEST, xtol=1e-14, rtol=1e-15)))
 
-    def _event(self, inputs: Inputs) -> Floats:
-        logs = inputs.clipped(self.clip).log_probs
-        with np.errstate(over="ignore"):  # to log odds of inf, the probability 1
-            log_odds = self.a_ * logs[:, 1] - self.b_ * logs[:, 0] + self.c_
-        event: Floats = expit(log_odds)
-        return event
+    def _log_odds(self, inputs: Inputs) -> Floats:
+        logs = inputs.log_probs
+        return np.asarray(self.a_ * logs[:, 1] - self.b_ * logs[:, 0] + self.c_)
 
     def coefficients(self) -> Sequence[Coefficient]:
-        values = {"a": self.a_, "b": self.b_}
-        if self._has_intercept:
-            values["c"] = self.c_
-        neutral, scale = {"c": 0.0}, "positive" if self.constrained else ""
-        scales = {"a": scale, "b": scale, "c": ""}
-        return [
-            Coefficient(n, v, self.standard_errors_[n], neutral.get(n, 1.0), scale=scales[n])
-            for n, v in values.items()
-        ]
+        errors, scale = self.standard_errors_, "positive" if self.constrained else ""
+        a = Coefficient("a", self.a_, errors["a"], 1.0, scale=scale)
+        b = Coefficient("b", self.b_, errors["b"], 1.0, scale=scale)
+        return [a, b, Coefficient("c", self.c_, errors["c"], 0.0)][: 2 + self._has_intercept]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri, softmax
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SATURATED = 0.999  # probability; beyond, differences of the log odds are none of the scores
 MOST_SATURATED = 0.3  # of the rows
+INFERENCES = ("auto", "gauss-hermite", "monte-carlo", "mean")
 MATERIAL_FALL = 1e-3  # of the latent mean, in log odds
 
 
@@ -173,8 +174,7 @@ class GPCalibrator(Calibrator):
     >>> mean, lower, upper = calibrator.latent([0.1, 0.5])  # log z, were it the identity
     """
 
-    key: ClassVar[str] = "gp"
-    title: ClassVar[str] = "Gaussian process calibration"
+    key, title = "gp", "Gaussian process calibration"
 
     n_inducing: int = 10
     scores: str = "auto"
@@ -215,10 +215,9 @@ class GPCalibrator(Calibrator):
             else:
                 self._without_temperature()
         elif saturated and self.scores == "probabilities":
-            self._note(
-                f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
-                "scores of sure and very sure predictions are the same; pass scores='auto'"
-            )
+            text = f"{saturated:.0%} of the rows have a probability above {SATURATED}, where the "
+            same = "scores of sure and very sure predictions are the same"
+            self._note(f"{text}{same}; pass scores='auto'")
         self.score_range_ = np.array([units.low, units.high])
         if not fitted.converged:
             self._note(fit.unfinished(fitted, self.max_iter))
@@ -227,7 +226,7 @@ class GPCalibrator(Calibrator):
         self.variance_, self.scale_, self.noise_ = q.variance, q.scale, q.noise
         self.bound_, self.n_iter_ = fitted.value, max(1, fitted.n_iter)
         self.n_evaluations_ = fitted.evaluations
-        known = bound(self._of_mean(scores, units), q, full=True, n_jobs=self.n_jobs)
+        known = bound(replace(self._of_mean(scores, units), full=True), q)
         self.places_, self.shares_ = known.at.x, known.density / known.density.sum()
         self._look_for_falls(scores)
 
@@ -255,9 +254,7 @@ class GPCalibrator(Calibrator):
             checks.check_choice(self.mean_function, ("identity", "zero"), "mean_function")
         checks.check_choice(self.covariance, ("full", "diagonal"), "covariance")
         checks.check_choice(self.expectation, ("taylor", "monte-carlo"), "expectation")
-        checks.check_choice(
-            self.inference, ("auto", "gauss-hermite", "monte-carlo", "mean"), "inference"
-        )
+        checks.check_choice(self.inference, INFERENCES, "inference")
         if self.inference == "gauss-hermite" and m != 2:
             rule, got = "inference='gauss-hermite' needs two classes", f"{m} columns of probs"
             raise invalid(rule, got, "pass 'auto' or 'monte-carlo'")
@@ -269,8 +266,10 @@ class GPCalibrator(Calibrator):
         checks.check_jobs(self.n_jobs)
 
     def _of_mean(self, scores: GPScores, units: fit.Units) -> GPScores:
-        """Return the scores with the prior mean that the option names."""
-        return replace(scores, prior=self._prior_mean(units.scores(scores.z), scores.prior))
+        """Return the scores with the prior mean and the covariances that the options name."""
+        prior = self._prior_mean(units.scores(scores.z), scores.prior)
+        full = self.covariance == "full"
+        return replace(scores, prior=prior, full=full, n_jobs=self.n_jobs)
 
     def _prior_mean(self, z: Floats, identity: Floats) -> Floats:
         """Return the prior mean at scores z, of their shape, from that of the identity map."""
@@ -285,35 +284,47 @@ class GPCalibrator(Calibrator):
 
     def _maximise(self, scores: GPScores, units: fit.Units) -> optimize.FittedGP:
         """Fit the process, with the prior mean of the option."""
-        scores = self._of_mean(scores, units)
-        bounds = (self.length_scale_bounds, self.variance_bounds, self.noise_bounds)
-        limits = fit.kernel_limits(*bounds, extent=units.extent if self.logarithmic_ else None)
+        scores, limits = self._of_mean(scores, units), self._limits(units.extent)
         # The prior at the inducing inputs by k-means.
         weight = np.repeat(scores.weight, scores.z.shape[1])
         Z = fit.line_kmeans(scores.z.ravel(), weight, self.n_inducing)
-        boxes = (limits.variance, limits.scale, limits.noise)
-        theta, scale, noise = (
-            float(np.clip(x, *box)) for x, box in zip(fit.START, boxes, strict=True)
-        )
+        boxes = zip(fit.START, (limits.variance, limits.scale, limits.noise), strict=True)
+        theta, scale, noise = (float(np.clip(x, *box)) for x, box in boxes)
         which, M = KERNELS[self.kernel], Z.size
         start = LatentPosterior(np.zeros(M), np.eye(M), Z, theta, scale, noise, which)
         # Equation 7 first; then draws and mini-batches, where these are asked for.
         rng, (n, K) = np.random.default_rng(self.seed_), scores.z.shape
         size = n if self.batch_size is None else min(n, self.batch_size)
         batch = scores if size == n else scores.rows(np.sort(rng.permutation(n)[:size]))
-        full: dict[str, Any] = {"full": self.covariance == "full", "n_jobs": self.n_jobs}
-        ends: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        fitted = optimize.maximise(batch, start, limits, **full, **ends)
+        fitted = optimize.maximise(batch, start, limits)
         paths = None
         if self.expectation == "monte-carlo":
             ratio = (scores.high - scores.low) / limits.scale[0]
             paths = random_paths(K, M, self.n_samples, ratio, rng, which)
         if size < n:
-            sizes: dict[str, Any] = {"batch_size": size, "n_steps": self.max_iter, "rng": rng}
-            return optimize.maximise_batches(scores, fitted.q, limits, paths, **sizes, **full)
+            return optimize.maximise_batches(scores, fitted.q, limits, paths, size, rng)
         if paths is None:
             return fitted
-        return optimize.maximise_drawn(scores, fitted.q, limits, paths, **full, **ends)
+        return optimize.maximise_drawn(scores, fitted.q, limits, paths)
+
+    def _limits(self, extent: float) -> optimize.Limits:
+        """Check the intervals, that of the length scale in units of the range.
+
+        The default for the variance of logits goes by their range, of length `extent`.
+        """
+        variance, scale, (least, most) = fit.VARIANCE, fit.SCALE, fit.NOISE
+        if self.variance_bounds is not None:
+            variance = fit.check_interval(self.variance_bounds, "variance_bounds")
+        elif self.logarithmic_:
+            variance = variance[0], max(variance[1], min(extent, fit.MOST_LOGITS) ** 2)
+        if self.length_scale_bounds is not None:
+            given, name = self.length_scale_bounds, "length_scale_bounds"
+            scale = fit.check_interval(given, name, least=fit.LEAST_SCALE)
+        if self.noise_bounds is not None:
+            least, most = fit.check_interval(self.noise_bounds, "noise_bounds")
+        floor = fit.LEAST_NOISE * variance[1]
+        noise = max(least, floor), max(most, 10 * floor)
+        return optimize.Limits(variance, scale, noise, self.max_iter, self.tol)
 
     def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
@@ -330,10 +341,9 @@ class GPCalibrator(Calibrator):
             self.heights_ = fit.projected(t, heights, scores.prior.ravel(), weight)
             self.knots_ = t
         elif fall > MATERIAL_FALL:
-            self._note(
-                f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}: "
-                "the order of classes, and with it the accuracy, may change; pass monotone=True"
-            )
+            text = f"the latent mean falls by {fall:.2g} from score {z[first]:.4g} to {z[last]:.4g}"
+            order = "the order of classes, and with it the accuracy, may change"
+            self._note(f"{text}: {order}; pass monotone=True")
 
     # ---- predict --------------------------------------------------------------------------------
 
@@ -390,10 +400,9 @@ class GPCalibrator(Calibrator):
             event = fit.gauss_hermite(self._latent, self._units.of(z), mean, full=full)
             return np.column_stack([1 - event, event])
         rng = np.random.default_rng(self.seed_)
-        predictor = fit.Predictor(
-            self._latent, self._span(), full=full, normal=rng, K=inputs.m, S=self.n_samples
-        )
-        return predictor.probabilities(self._units.of(z), mean, self.n_jobs)
+        within, places = self._span(), self._units.of(z)
+        numbers = within, places, mean, self.n_samples, rng
+        return fit.mean_softmax(self._latent, *numbers, full=full, n_jobs=self.n_jobs)
 
     def latent(self, z: object, *, confidence: float = 0.95) -> fit.LatentFunction:
         """Return the latent function at given scores, with a pointwise band.

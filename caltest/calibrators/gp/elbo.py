@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -71,62 +73,20 @@ def taylor(
     return value, by_mean
 
 
-@njit()
-def subtract_largest(draws: Floats) -> None:
-    """Subtract, in each row and draw of (n, K, S), the largest over classes."""
-    n, K, S = draws.shape
-    top = np.empty(S)
-    for i in range(n):
-        top[:] = -np.inf
-        for k in range(K):
-            for s in range(S):
-                top[s] = max(top[s], draws[i, k, s])
-        for k in range(K):
-            for s in range(S):
-                draws[i, k, s] -= top[s]
-
-
-@njit()
 def monte_carlo(draws: Floats, codes: Codes, weight: Floats) -> float:
     """Return the weighted sum over rows of the mean of log softmax_y over draws, (n, K, S).
 
     The draws are overwritten by the derivatives by them.
     """
-    n, K, S = draws.shape
-    subtract_largest(draws)
-    value, total = 0.0, np.empty(S)
-    for i in range(n):
-        part = weight[i] / S
-        value += part * draws[i, codes[i]].sum()
-        total[:] = 0.0
-        for k in range(K):
-            for s in range(S):
-                draws[i, k, s] = np.exp(draws[i, k, s])
-                total[s] += draws[i, k, s]
-        value -= part * np.log(total).sum()
-        for k in range(K):
-            draws[i, k] *= -part / total
-        draws[i, codes[i]] += part
-    return value
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
-def mean_shares(values: Floats, out: Floats) -> None:
-    """Write the mean over draws of each class's share of the sum, from (n, K, S) to (n, K)."""
-    n, K, S = values.shape
-    total = np.empty(S)
-    for i in range(n):
-        total[:] = 0.0
-        for k in range(K):
-            for s in range(S):
-                total[s] += values[i, k, s]
-        for s in range(S):
-            total[s] = 1 / (S * total[s])
-        for k in range(K):
-            share = 0.0
-            for s in range(S):
-                share += values[i, k, s] * total[s]
-            out[i, k] = share
+    rows, part = np.arange(len(draws)), weight / draws.shape[2]
+    draws -= draws.max(axis=1, keepdims=True)
+    value = part @ draws[rows, codes].sum(axis=1)
+    np.exp(draws, out=draws)
+    total = draws.sum(axis=1)
+    value -= part @ np.log(total).sum(axis=1)
+    draws *= (-part[:, None] / total)[:, None]
+    draws[rows, codes] += part[:, None]
+    return float(value)
 
 
 Stencil = tuple[Ints, Floats]
@@ -153,6 +113,10 @@ class GPScores:
         Weights of the rows.
     low, high : float
         The range of z, in any row that will be used.
+    full : bool
+        Whether the covariances within a row count, or the variances alone.
+    n_jobs : int or None
+        Threads.
     """
 
     z: Floats
@@ -161,11 +125,13 @@ class GPScores:
     weight: Floats
     low: float
     high: float
+    full: bool = True
+    n_jobs: int | None = None
 
     def rows(self, rows: Ints | slice) -> GPScores:
         """Take some of the rows."""
-        parts = (self.z[rows], self.prior[rows], self.codes[rows], self.weight[rows])
-        return GPScores(*parts, self.low, self.high)
+        parts = {name: getattr(self, name)[rows] for name in ("z", "prior", "codes", "weight")}
+        return replace(self, **parts)
 
     def blocks(self, points: int) -> list[GPScores]:
         """Divide the rows into blocks of about `points` scores."""
@@ -204,8 +170,7 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         """Add two blocks."""
-        mine, theirs = vars(self), vars(other)
-        return Sums(**{name: mine[name] + theirs[name] for name in mine})
+        return Sums(**{name: value + vars(other)[name] for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -221,7 +186,7 @@ class Tables:
         Whether the covariances within a row count.
     mean, variance : (G,) arrays
         Of f on the grid, without the prior mean and without the noise.
-    features, slope : (G, F) and (F,) arrays, or None
+    factor : tuple of (G, F) and (F,) arrays, or None
         From `fourier_features`, unless pairs are cheaper.
     """
 
@@ -230,8 +195,7 @@ class Tables:
     full: bool
     mean: Floats
     variance: Floats
-    features: Floats | None
-    slope: Floats | None
+    factor: tuple[Floats, Floats] | None
 
 
 def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Tables:
@@ -239,21 +203,20 @@ def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Table
     at = process.project(q, process.grid(scores.low, scores.high, q.scale, q.kernel))
     mean, variance = variational.marginals(at.A, q.variance, q.m, q.C)
     size = at.x.size * (2 * process.fourier(float(at.x[-1] - at.x[0]) / q.scale)[0].size - 1)
-    of_pairs = q.kernel is not process.RBF
-    if not full or of_pairs or size > min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS):
-        return Tables(q, at, full, mean, variance, None, None)
-    return Tables(q, at, full, mean, variance, *process.fourier_features(at.x, q.variance, q.scale))
+    cheap = size <= min(PAIR_COST * scores.z.shape[1] ** 2, 4 * PRODUCTS)
+    factor = None
+    if full and q.kernel is process.RBF and cheap:
+        factor = process.fourier_features(at.x, q.variance, q.scale)
+    return Tables(q, at, full, mean, variance, factor)
 
 
-def kept_stencils(
-    scores: GPScores, q: process.LatentPosterior, n_jobs: int | None
-) -> list[Stencil] | None:
+def kept_stencils(scores: GPScores, q: process.LatentPosterior) -> list[Stencil] | None:
     """Return the stencils of each block, or None where they would not stay in the cache."""
     if scores.z.size > HELD:
         return None
     x = process.grid(scores.low, scores.high, q.scale, q.kernel)
     tasks = [(block.z.ravel(), x) for block in _blocks(scores, x.size)]
-    return list(map_threads(process.stencils, tasks, n_jobs))
+    return list(map_threads(process.stencils, tasks, scores.n_jobs))
 
 
 def _blocks(scores: GPScores, G: int) -> list[GPScores]:
@@ -292,11 +255,9 @@ def bound(
     scores: GPScores,
     q: process.LatentPosterior,
     *,
-    full: bool,
     paths: process.Paths | None = None,
     share: float = 1.0,
     kept: list[Stencil] | None = None,
-    n_jobs: int | None = None,
 ) -> Evaluation:
     """Return the evidence lower bound, its gradient, and what a Newton step needs.
 
@@ -306,39 +267,35 @@ def bound(
         All rows, or some of them.
     q : LatentPosterior
         The process.
-    full : bool
-        Whether the covariances within a row count, or the variances alone.
     paths : Paths, optional
         Random numbers; the expectation is then the mean over them instead of equation 7.
     share : float
         The weight of these rows in that of all: their sums are divided by it.
     kept : list, optional
         From `kept_stencils`, for the same length scale.
-    n_jobs : int, optional
-        Threads.
     """
     with one_blas_thread():
-        known = tables(scores, q, full=full and paths is None)
+        known = tables(scores, q, full=scores.full and paths is None)
+        values, back = None, None
         if paths is None:
             blocks = _blocks(scores, known.at.x.size)
-            stencils: Sequence[Stencil | None] = kept or [None] * len(blocks)
-            tasks = [(block, known, at) for block, at in zip(blocks, stencils, strict=True)]
-            sums = reduce(Sums.__add__, map_threads(_taylor_block, tasks, n_jobs))
-            return _assemble(sums, known, None, share)
-        drawn = process.paths_on(paths, q, known.at, scores.low) if full else None
-        draws = None if drawn is None else drawn.values
-        parts = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
-        tasks_drawn = [(block, known, paths.classes, draws) for block in parts]
-        sums = reduce(Sums.__add__, map_threads(_drawn_block, tasks_drawn, n_jobs))
-        return _assemble(sums, known, drawn, share)
+            tasks: Iterable[Any] = zip(blocks, repeat(known), kept or repeat(None), strict=False)
+            parts = map_threads(_taylor_block, tasks, scores.n_jobs)
+        else:
+            if scores.full:
+                values, back = process.paths_on(paths, q, known.at, scores.low)
+            blocks = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
+            tasks = [(block, known, paths.classes, values) for block in blocks]
+            parts = map_threads(_drawn_block, tasks, scores.n_jobs)
+        return _assemble(reduce(Sums.__add__, parts), known, back, share)
 
 
 def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> Sums:
     (n, K), q, G = scores.z.shape, known.q, known.at.x.size
     if stencil is None:
         stencil = process.stencils(scores.z.ravel(), known.at.x)
-    mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
-    variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
+    variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     sigma, log_prob = softmax_rows(mean, scores.codes)
     weight = scores.weight[:, None]
     if known.full:
@@ -349,33 +306,32 @@ def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> S
         by_variance = 0.5 * weight * (sigma - 1) * sigma
     noise = 0.5 * float(np.sum(weight * (sigma - 1) * sigma))
     value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
-    tallies = [np.zeros(G), np.zeros(G)]
-    for values, out in zip((by_mean, by_variance), tallies, strict=True):
-        process.scatter(*stencil, values.ravel(), out)
-    by_kernel = np.array([0.0, 0.0, noise])
-    return sums + Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
+    mean, variance = (
+        process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in (by_mean, by_variance)
+    )
+    return sums + Sums(value, mean, variance, kernel=np.array([0.0, 0.0, noise]))
 
 
 def _products(
     scores: GPScores, known: Tables, stencil: Stencil, sigma: Floats
 ) -> tuple[Floats, Sums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
-    K, q, weight = sigma.shape[1], known.q, scores.weight
-    W = process.scatter_rows(*stencil, sigma, known.at.x.size)
+    q, weight = known.q, scores.weight
+    W = process.scatter(*stencil, sigma, known.at.x.size)
     T = W @ known.at.A.T
     V = ((T @ q.C) @ q.C.T - T) @ known.at.A
-    if known.features is not None and known.slope is not None:
-        Y = W @ known.features
-        V += Y @ known.features.T
+    if known.factor is not None:
+        features, slope = known.factor
+        Y = W @ features
+        V += Y @ features.T
         Y *= Y
-        squares, by_scale = Y.sum(axis=1), Y @ known.slope
-        product = process.gather_rows(*stencil, V, K)
+        squares, by_scale = Y.sum(axis=1), Y @ slope
+        product = process.gather(*stencil, V)
     else:
-        product, by_scale = process.pair_products(
-            scores.z, sigma, q.variance, q.scale, q.kernel.order
-        )
+        kernel_of = q.variance, q.scale, q.kernel.order
+        product, by_scale = process.pair_products(scores.z, sigma, *kernel_of)
         squares = np.einsum("ik,ik->i", sigma, product)
-        product += process.gather_rows(*stencil, V, K)
+        product += process.gather(*stencil, V)
     product += q.noise * sigma
     weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
@@ -391,22 +347,21 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
         process.gather_draws(*stencil, paths, draws.reshape(n * K, S))
         value = monte_carlo(draws, scores.codes, scores.weight)
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
-        out = np.zeros((G, S))
-        process.scatter_draws(*stencil, draws.reshape(n * K, S), out)
+        out = process.scatter_draws(*stencil, draws.reshape(n * K, S), G)
         return Sums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
-    mean = process.gather(*stencil, known.mean).reshape(n, K) + scores.prior
-    variance = process.gather(*stencil, known.variance).reshape(n, K) + q.noise
+    mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
+    variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
     value = monte_carlo(draws, scores.codes, scores.weight)
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
-    tallies = [np.zeros(G), np.zeros(G)]
-    process.scatter(*stencil, draws.sum(axis=2).ravel(), tallies[0])
-    process.scatter(*stencil, by_variance.ravel(), tallies[1])
-    by_kernel = np.array([0.0, 0.0, float(by_variance.sum())])
-    return Sums(value, mean=tallies[0], variance=tallies[1], kernel=by_kernel)
+    sides = draws.sum(axis=2), by_variance
+    mean, variance = (process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in sides)
+    return Sums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
 
 
-def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: float) -> Evaluation:
+def _assemble(
+    sums: Sums, known: Tables, back: process.PathsBack | None, share: float
+) -> Evaluation:
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at
     G = at.x.size
@@ -420,9 +375,9 @@ def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: f
     inner = np.broadcast_to(sums.inner, q.C.shape) / share
     by_C = by_C + np.tril(inner @ q.C)
     by_L, by_Z = np.zeros_like(at.L), np.zeros_like(q.Z)
-    if drawn is not None:
-        back = process.paths_back(drawn, q, at, np.asarray(sums.paths) / share)
-        sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), back, strict=True)
+    if back is not None:
+        by_paths = back(np.asarray(sums.paths) / share)
+        sides = zip((by_A, by_m, by_C, by_L, by_Z, kernel), by_paths, strict=True)
         by_A, by_m, by_C, by_L, by_Z, kernel = (mine + theirs for mine, theirs in sides)
     more_L, by_B = variational.whiten_back(at.L, at.A, by_A)
     by_inner = variational.cholesky_back(at.L, by_L + more_L)
@@ -436,9 +391,8 @@ def _assemble(sums: Sums, known: Tables, drawn: process.PathsOn | None, share: f
         q.noise * (kernel[2] + np.trace(by_inner)),
     ]
     penalty, by_m_penalty, by_C_penalty = variational.divergence(q.m, q.C)
-    gradient = process.Gradient(
-        by_m - by_m_penalty, by_C - by_C_penalty, by_Z, np.array(log_kernel)
-    )
+    by_m, by_C = by_m - by_m_penalty, by_C - by_C_penalty
+    gradient = process.Gradient(by_m, by_C, by_Z, np.array(log_kernel))
     density = -2 * by_variance
     H = (at.A * density) @ at.A.T - inner
     return Evaluation(sums.value / share - penalty, gradient, at, density, H)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import matmul_toeplitz, solve_triangular
@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.gp import optimize, process
-from caltest.calibrators.gp.elbo import GPScores, mean_shares, subtract_largest
+from caltest.calibrators.gp.elbo import GPScores
 from caltest.calibrators.inputs import Inputs
 from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
@@ -67,26 +67,6 @@ class Units:
     def scores(self, u: Floats) -> Floats:
         """Return the scores that are u in these units."""
         return self.low + self.extent * u
-
-
-def kernel_limits(
-    length_scale: object, variance: object, noise: object, *, extent: float | None
-) -> optimize.Limits:
-    """Check the intervals, that of the length scale in units of the range; None is the default.
-
-    The default for the variance of logits goes by their range, of length `extent`.
-    """
-    thetas = VARIANCE
-    if variance is not None:
-        thetas = check_interval(variance, "variance_bounds")
-    elif extent is not None:
-        thetas = (VARIANCE[0], max(VARIANCE[1], min(extent, MOST_LOGITS) ** 2))
-    scale = SCALE
-    if length_scale is not None:
-        scale = check_interval(length_scale, "length_scale_bounds", least=LEAST_SCALE)
-    least, most = NOISE if noise is None else check_interval(noise, "noise_bounds")
-    floor = LEAST_NOISE * thetas[1]
-    return optimize.Limits(thetas, scale, (max(least, floor), max(most, 10 * floor)))
 
 
 def unfinished(fitted: optimize.FittedGP, max_iter: int) -> str:
@@ -149,8 +129,7 @@ def line_kmeans(points: Floats, weight: Floats, M: int) -> Floats:
         if np.array_equal(moved, centres):
             break
         centres = moved
-    inside: Floats = np.clip(centres, x[0], x[-1])
-    return inside
+    return np.asarray(np.clip(centres, x[0], x[-1]))
 
 
 def check_interval(value: object, name: str, *, least: float = 0.0) -> tuple[float, float]:
@@ -208,68 +187,52 @@ def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Fl
     return np.maximum(variance, 0.0) + q.noise
 
 
-class Predictor:
-    """The process on a grid, for predictions by interpolation.
+def functions_around(
+    q: process.LatentPosterior, at: process.Projection, within: Interval, S: int, rng: Any
+) -> Floats:
+    """Draw S functions around the mean, which do not depend on classes, on the grid, (G, S)."""
+    ratio = (within[1] - within[0]) / q.scale
+    half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, rng, q.kernel)
+    values, _ = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), at, within[0])
+    return _with_mirror(values, S)
 
-    Parameters
-    ----------
-    q : LatentPosterior
-        The process.
-    within : (low, high)
-        Where the process is asked for.
-    full : bool
-        Whether classes covary, as in the bound.
-    normal : Generator
-        Draws.
-    K, S : int
-        Classes and draws.
+
+def mean_softmax(
+    q: process.LatentPosterior,
+    within: Interval,
+    z: Floats,
+    mean: Floats,
+    S: int,
+    rng: np.random.Generator,
+    *,
+    full: bool,
+    n_jobs: int | None,
+) -> Floats:
+    """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z.
+
+    The process is drawn on a grid over `within`, where z lies, and interpolated.
     """
+    K, at = z.shape[1], process.project(q, process.grid(*within, q.scale, q.kernel))
+    unexplained = marginals(at.A, q.variance, q.m, q.C)[1]
+    paths = functions_around(q, at, within, S, rng) if full else None
+    classes = _with_mirror(rng.standard_normal((K, (S + 1) // 2)), S)
 
-    def __init__(
-        self,
-        q: process.LatentPosterior,
-        within: tuple[float, float],
-        *,
-        full: bool,
-        normal: np.random.Generator,
-        K: int,
-        S: int,
-    ) -> None:
-        self.q, self.within, self.full = q, within, full
-        self.at = process.project(q, process.grid(*within, q.scale, q.kernel))
-        self.variance = marginals(self.at.A, q.variance, q.m, q.C)[1]
-        self.paths: Floats | None = None
-        if full:  # functions around the mean, on the grid, (G, S)
-            ratio = (within[1] - within[0]) / q.scale
-            half = process.random_paths(1, q.m.size, (S + 1) // 2, ratio, normal, q.kernel)
-            drawn = process.paths_on(half, replace(q, m=np.zeros_like(q.m)), self.at, within[0])
-            self.paths = _with_mirror(drawn.values, S)
-        self.classes = _with_mirror(normal.standard_normal((K, (S + 1) // 2)), S)
-
-    def probabilities(self, z: Floats, mean: Floats, n_jobs: int | None) -> Floats:
-        """Return the mean softmax over draws, (n, K), where f has the mean `mean` at z."""
-        n, K = z.shape
-        out = np.empty((n, K))
-        size = max(1, VALUES_PER_THREAD // (K * self.classes.shape[1]))
-        parts = [slice(start, start + size) for start in range(0, n, size)]
-        tasks = [(z[part], mean[part], out[part]) for part in parts]
-        for _ in map_threads(self._block, tasks, n_jobs):
-            pass
-        return out
-
-    def _block(self, z: Floats, mean: Floats, out: Floats) -> None:
-        (n, K), S = z.shape, self.classes.shape[1]
-        stencil = process.stencils(np.clip(z, *self.within).ravel(), self.at.x)
-        if self.paths is not None:
-            draws = mean[:, :, None] + math.sqrt(self.q.noise) * self.classes
-            process.gather_draws(*stencil, self.paths, draws.reshape(n * K, S))
+    def block(z: Floats, mean: Floats) -> Floats:
+        stencil = process.stencils(np.clip(z, *within).ravel(), at.x)
+        if paths is not None:
+            values = mean[:, :, None] + math.sqrt(q.noise) * classes
+            process.gather_draws(*stencil, paths, values.reshape(z.size, S))
         else:
-            variance = process.gather(*stencil, self.variance).reshape(n, K)
-            deviation = np.sqrt(np.maximum(variance, 0) + self.q.noise)
-            draws = mean[:, :, None] + deviation[:, :, None] * self.classes
-        subtract_largest(draws)
-        np.exp(draws, out=draws)
-        mean_shares(draws, out)
+            variance = process.gather(*stencil, unexplained[None]).reshape(z.shape)
+            deviation = np.sqrt(np.maximum(variance, 0) + q.noise)
+            values = mean[:, :, None] + deviation[:, :, None] * classes
+        values -= values.max(axis=1, keepdims=True)
+        np.exp(values, out=values)
+        return np.asarray(np.einsum("iks,is->ik", values, 1 / (S * values.sum(axis=1))))
+
+    size = max(1, VALUES_PER_THREAD // (K * S))
+    tasks = [(z[i : i + size], mean[i : i + size]) for i in range(0, len(z), size)]
+    return np.concatenate(list(map_threads(block, tasks, n_jobs)))
 
 
 def _with_mirror(half: Floats, S: int) -> Floats:
@@ -325,5 +288,4 @@ def projected(t: Floats, values: Floats, places: Floats, weight: Floats) -> Floa
     at = np.clip(np.searchsorted(t, places), 0, t.size - 1)
     mass = np.bincount(at, weight, t.size)
     mass = mass / mass.sum() + 1e-3 / t.size
-    increasing: Floats = isotonic_regression(values - TILT * t, weights=mass).x + TILT * t
-    return increasing
+    return np.asarray(isotonic_regression(values - TILT * t, weights=mass).x + TILT * t)

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from caltest.calibrators.gp import process
 from caltest.calibrators.gp.elbo import Evaluation, GPScores, bound, kept_stencils
+from caltest.calibrators.gp.process import LatentPosterior, Paths
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.variational import inverse_root
 from caltest.types import Floats
@@ -40,11 +41,16 @@ STEADY = 1e-6  # of the density of scores, so that a fit of it has one solution
 
 @dataclass(frozen=True)
 class Limits:
-    """Intervals of the kernel's parameters; inducing inputs stay within the range of the scores."""
+    """Intervals of the kernel's parameters, most iterations, and the tolerance of L-BFGS.
+
+    Inducing inputs stay within the range of the scores.
+    """
 
     variance: Interval
     scale: Interval
     noise: Interval
+    max_iter: int
+    tol: float
 
     @property
     def log_kernel(self) -> list[Interval]:
@@ -57,7 +63,7 @@ class Limits:
 class FittedGP:
     """The end of an optimisation: q, its bound, iterations, whether it converged, evaluations."""
 
-    q: process.LatentPosterior
+    q: LatentPosterior
     value: float
     n_iter: int
     converged: bool
@@ -105,14 +111,12 @@ class Ordered:
 class Ridge:
     """The bound as a function of inducing inputs and kernel, at the best m and S for them."""
 
-    def __init__(
-        self, scores: GPScores, q: process.LatentPosterior, *, full: bool, n_jobs: int | None
-    ) -> None:
-        self.scores, self.q, self.full, self.n_jobs = scores, q, full, n_jobs
+    def __init__(self, scores: GPScores, q: LatentPosterior) -> None:
+        self.scores, self.q = scores, q
         self.inputs = Ordered(q.Z, scores.low, scores.high)
         self.count = 0
         self.last: Evaluation | None = None
-        self.best: tuple[float, process.LatentPosterior] = (-math.inf, q)
+        self.best: tuple[float, LatentPosterior] = (-math.inf, q)
 
     def __call__(self, values: Floats) -> tuple[float, Floats]:
         """Return minus the bound and its gradient, per unit of weight."""
@@ -122,7 +126,7 @@ class Ridge:
         new = replace(self.q, Z=Z, variance=variance, scale=scale, noise=noise)
         if self.last is not None:
             new = replace(new, m=carried(new, self.q, self.last))
-        self.q, self.last = ascend(self.scores, new, full=self.full, n_jobs=self.n_jobs)
+        self.q, self.last = ascend(self.scores, new)
         if self.last.value > self.best[0]:
             self.best = (self.last.value, self.q)
         slope = np.concatenate([back @ self.last.gradient.Z, self.last.gradient.kernel])
@@ -130,7 +134,7 @@ class Ridge:
         return -self.last.value / total, -slope / total
 
 
-def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Evaluation) -> Floats:
+def carried(new: LatentPosterior, old: LatentPosterior, last: Evaluation) -> Floats:
     """Return the m with which a new kernel gives the old mean where the scores are."""
     known = old.m @ last.at.A
     A = process.project(new, last.at.x).A
@@ -141,16 +145,14 @@ def carried(new: process.LatentPosterior, old: process.LatentPosterior, last: Ev
     return np.linalg.solve(inner + ridge * np.eye(new.m.size), weighted @ known)
 
 
-def ascend(
-    scores: GPScores, q: process.LatentPosterior, *, full: bool, n_jobs: int | None = None
-) -> tuple[process.LatentPosterior, Evaluation]:
+def ascend(scores: GPScores, q: LatentPosterior) -> tuple[LatentPosterior, Evaluation]:
     """Move m and S to their best by Newton steps, shorter where they lead down.
 
     H leaves out terms of the second order, so that the steps alone converge linearly; Anderson's
     mixing of the last ones makes them fast.
     """
-    kept = kept_stencils(scores, q, n_jobs)
-    here, step = bound(scores, q, full=full, kept=kept, n_jobs=n_jobs), 1.0
+    kept = kept_stencils(scores, q)
+    here, step = bound(scores, q, kept=kept), 1.0
     trail: list[tuple[Floats, Floats]] = []
     for _ in range(MOST_STEPS):
         root = inverse_root(here.curvature)
@@ -159,7 +161,7 @@ def ascend(
         trail = [*trail[-MIXED:], (q.m, move)]
         to = mixed(trail, root) if step == 1.0 else q.m + step * move
         other = replace(q, m=to, C=root)
-        there = bound(scores, other, full=full, kept=kept, n_jobs=n_jobs)
+        there = bound(scores, other, kept=kept)
         if there.value >= here.value - DECREMENT:
             done = gain < DECREMENT and there.value - here.value < DECREMENT
             q, here, step = other, there, min(1.0, 2 * step)
@@ -182,31 +184,21 @@ def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
     units = solve_triangular(root, np.diff(moves, axis=0).T, lower=True, check_finite=False)
     target = solve_triangular(root, move, lower=True, check_finite=False)
     share = np.linalg.lstsq(units, target, rcond=1e-8)[0]
-    mixed_point: Floats = m + move - share @ np.diff(points + moves, axis=0)
-    return mixed_point
+    return np.asarray(m + move - share @ np.diff(points + moves, axis=0))
 
 
-def maximise(
-    scores: GPScores,
-    q: process.LatentPosterior,
-    limits: Limits,
-    *,
-    full: bool,
-    max_iter: int,
-    tol: float,
-    n_jobs: int | None = None,
-) -> FittedGP:
+def maximise(scores: GPScores, q: LatentPosterior, limits: Limits) -> FittedGP:
     """Maximise the bound with equation 7."""
-    ridge = Ridge(scores, q, full=full, n_jobs=n_jobs)
+    ridge = Ridge(scores, q)
     values = np.concatenate([ridge.inputs.start, np.log([q.variance, q.scale, q.noise])])
     variance, (low, high), noise = limits.log_kernel
     steps, inside = 0, False
     with one_blas_thread():
-        while not inside and steps < max_iter:
+        while not inside and steps < limits.max_iter:
             # A trial far down costs many times the others: its grid is as fine as it is short.
             near = max(low, values[-2] - REACH), min(high, values[-2] + REACH)
             box = [*ridge.inputs.box, variance, near, noise]
-            end = _minimise(ridge, values, box, max_iter - steps, tol)
+            end = _minimise(ridge, values, box, replace(limits, max_iter=limits.max_iter - steps))
             values, steps = end.x, steps + int(end.nit)
             at_edge = {edge for edge in near if abs(values[-2] - edge) < EDGE}
             inside = at_edge <= {low, high} or not end.nit
@@ -214,57 +206,40 @@ def maximise(
     return FittedGP(best, value, steps, bool(end.success), ridge.count)
 
 
-def maximise_drawn(
-    scores: GPScores,
-    q: process.LatentPosterior,
-    limits: Limits,
-    paths: process.Paths,
-    *,
-    full: bool,
-    max_iter: int,
-    tol: float,
-    n_jobs: int | None = None,
-) -> FittedGP:
+def maximise_drawn(scores: GPScores, q: LatentPosterior, limits: Limits, paths: Paths) -> FittedGP:
     """Maximise the bound with the mean over draws, from a start that should be near."""
     root, M, total = q.C, q.m.size, scores.weight.sum()
 
     def loss(values: Floats) -> tuple[float, Floats]:
         at = process.unpack(values, root, q.kernel)
-        found = bound(scores, at, full=full, paths=paths, n_jobs=n_jobs)
+        found = bound(scores, at, paths=paths)
         return -found.value / total, -process.pack_gradient(at, found.gradient, root) / total
 
-    box = list(zip(*_box(scores, limits, M), strict=True))
     with one_blas_thread():
-        end = _minimise(loss, process.pack(q, root), box, max_iter, tol)
-    value = -float(end.fun) * total
-    return FittedGP(
-        process.unpack(end.x, root, q.kernel), value, int(end.nit), bool(end.success), int(end.nfev)
-    )
+        end = _minimise(loss, process.pack(q, root), _box(scores, limits, M), limits)
+    best, value = process.unpack(end.x, root, q.kernel), -float(end.fun) * total
+    return FittedGP(best, value, int(end.nit), bool(end.success), int(end.nfev))
 
 
 def maximise_batches(
     scores: GPScores,
-    q: process.LatentPosterior,
+    q: LatentPosterior,
     limits: Limits,
-    paths: process.Paths | None,
-    *,
-    full: bool,
+    paths: Paths | None,
     batch_size: int,
-    n_steps: int,
     rng: np.random.Generator,
-    n_jobs: int | None = None,
 ) -> FittedGP:
     """Move q by Adam on random batches, from a start that should be near, and value it on all rows.
 
     Kingma and Ba (2015), algorithm 1, with steps that shrink to 0 along a half cosine.
     """
-    n, M = len(scores.z), q.m.size
+    n, M, n_steps = len(scores.z), q.m.size, limits.max_iter
     share = batch_size / n
     start = scores.rows(rng.permutation(n)[:batch_size])
-    first = bound(start, q, full=full, share=share, n_jobs=n_jobs)
+    first = bound(start, q, share=share)
     root = inverse_root(first.curvature)
     values = process.pack(replace(q, C=root), root)
-    low, high = _box(scores, limits, M)
+    low, high = np.array(_box(scores, limits, M)).T
     unit = np.ones_like(values)
     unit[-M - 3 : -3] = scores.high - scores.low
     mean, square = np.zeros_like(values), np.zeros_like(values)
@@ -272,7 +247,7 @@ def maximise_batches(
         for i in range(1, n_steps + 1):
             at = process.unpack(values, root, q.kernel)
             batch = scores.rows(rng.choice(n, batch_size, replace=False))
-            found = bound(batch, at, full=full, paths=paths, share=share, n_jobs=n_jobs)
+            found = bound(batch, at, paths=paths, share=share)
             slope = process.pack_gradient(at, found.gradient, root) * unit
             mean += (1 - DECAY) * (slope - mean)
             square += (1 - SQUARE_DECAY) * (slope**2 - square)
@@ -281,24 +256,19 @@ def maximise_batches(
             step = rate * unit * mean / ((1 - DECAY**i) * size)
             values = np.clip(values + step, low, high)
         end = process.unpack(values, root, q.kernel)
-        value = bound(scores, end, full=full, paths=paths, n_jobs=n_jobs).value
+        value = bound(scores, end, paths=paths).value
     return FittedGP(end, value, n_steps, converged=True, evaluations=n_steps)
 
 
-def _box(scores: GPScores, limits: Limits, M: int) -> tuple[Floats, Floats]:
-    """Return the lower and upper limits of the vector of `pack`."""
+def _box(scores: GPScores, limits: Limits, M: int) -> list[Interval]:
+    """Return the bounds of each packed parameter."""
     free = [(-np.inf, np.inf)] * (M + M * (M + 1) // 2)
-    inputs = [(scores.low, scores.high)] * M
-    low, high = np.array([*free, *inputs, *limits.log_kernel]).T
-    return low, high
+    return [*free, *[(scores.low, scores.high)] * M, *limits.log_kernel]
 
 
 def _minimise(
-    loss: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    box: list[Interval],
-    max_iter: int,
-    tol: float,
+    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: Limits
 ) -> Any:
-    options = {"maxcor": MEMORY, "maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol}
+    most = limits.max_iter
+    options = {"maxcor": MEMORY, "maxiter": most, "maxfun": 20 * most, "ftol": limits.tol}
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=box, options=options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +63,7 @@ def kernel_line(
     x: Floats, y: Floats, variance: float, scale: float, kernel: Kernel = RBF
 ) -> Floats:
     """Return the kernel for all pairs, (n, M)."""
-    block: Floats = variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0]
-    return block
+    return np.asarray(variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0])
 
 
 def kernel_line_back(
@@ -228,21 +228,10 @@ def stencils(points: Floats, nodes: Floats) -> tuple[Ints, Floats]:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def gather(first: Ints, weights: Floats, table: Floats) -> Floats:
-    """Return the values at the points, (P,), of a function known on the grid, (G,)."""
-    out = np.empty(first.size)
-    for i in range(first.size):
-        value = 0.0
-        for j in range(ORDER):
-            value += weights[i, j] * table[first[i] + j]
-        out[i] = value
-    return out
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
-def gather_rows(first: Ints, weights: Floats, tables: Floats, K: int) -> Floats:
+def gather(first: Ints, weights: Floats, tables: Floats) -> Floats:
     """Return the values at K points per row, (n, K), of a function per row, (n, G)."""
     n = tables.shape[0]
+    K = first.size // n
     out = np.empty((n, K))
     for i in range(n):
         for k in range(K):
@@ -255,16 +244,8 @@ def gather_rows(first: Ints, weights: Floats, tables: Floats, K: int) -> Floats:
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def scatter(first: Ints, weights: Floats, values: Floats, out: Floats) -> None:
-    """Add to the grid, (G,), what `gather` takes from it: the transposed map."""
-    for i in range(first.size):
-        for j in range(ORDER):
-            out[first[i] + j] += weights[i, j] * values[i]
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
-def scatter_rows(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
-    """Return the transposed map of `gather_rows`: values (n, K) to one grid per row, (n, G)."""
+def scatter(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
+    """Return the transposed map of `gather`: values (n, K) to one grid per row, (n, G)."""
     n, K = values.shape
     out = np.zeros((n, size))
     for i in range(n):
@@ -286,13 +267,15 @@ def gather_draws(first: Ints, weights: Floats, draws: Floats, out: Floats) -> No
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def scatter_draws(first: Ints, weights: Floats, values: Floats, out: Floats) -> None:
-    """Add to the grid, (G, S), the transposed map of `gather_draws`."""
+def scatter_draws(first: Ints, weights: Floats, values: Floats, size: int) -> Floats:
+    """Return the transposed map of `gather_draws`: values (P, S) to the grid, (G, S)."""
+    out = np.zeros((size, values.shape[1]))
     for i in range(first.size):
         for j in range(ORDER):
             w, row = weights[i, j], first[i] + j
             for s in range(values.shape[1]):
                 out[row, s] += w * values[i, s]
+    return out
 
 
 # ---- The sparse variational process on the line: its law, projection and random paths -----------
@@ -423,65 +406,35 @@ def random_paths(
     return Paths(normal((2, J, S)), normal((M, S)), normal((M, S)), normal((K, S)), extent)
 
 
-@dataclass(frozen=True)
-class PathsOn:
-    """Paths at some places, and what their derivatives need.
+# The derivatives of a number by A, m, C, L, Z, and by (log variance, log scale, noise), from those
+# by the values of paths, (G, S).
+PathsBack = Callable[[Floats], tuple[Floats, ...]]
 
-    Attributes
-    ----------
-    values : (G, S) array
-        f without the prior mean.
-    T : (M, S) array
-        m + C eta - X.
-    X : (M, S) array
-        L^-1 (f0(Z) + sqrt(s) epsilon).
-    prior, slope : (G, S) arrays
-        f0 and its derivative at the places.
-    prior_at_inputs, slope_at_inputs : (M, S) arrays
-        The same at Z.
-    origin : float
-        Where the phases are 0.
-    numbers : Paths
+
+def paths_on(
+    paths: Paths, q: LatentPosterior, at: Projection, origin: float
+) -> tuple[Floats, PathsBack]:
+    """Return the paths at the places of a projection, (G, S), without the prior mean.
+
+    And the function that carries derivatives by them back. The phases are 0 at `origin`.
     """
-
-    values: Floats
-    T: Floats
-    X: Floats
-    prior: Floats
-    slope: Floats
-    prior_at_inputs: Floats
-    slope_at_inputs: Floats
-    origin: float
-    numbers: Paths
-
-
-def paths_on(paths: Paths, q: LatentPosterior, at: Projection, origin: float) -> PathsOn:
-    """Return the paths at the places of a projection."""
+    x, Z = (at.x - origin)[:, None], (q.Z - origin)[:, None]
     kernel = (q.variance, q.scale, paths.extent, paths.prior, q.kernel)
     prior, slope = fourier_draws(at.x - origin, *kernel)
     prior_at_inputs, slope_at_inputs = fourier_draws(q.Z - origin, *kernel)
     X = whiten(at.L, prior_at_inputs + np.sqrt(q.noise) * paths.noise)
     T = q.m[:, None] + q.C @ paths.eta - X
-    return PathsOn(
-        prior + at.A.T @ T, T, X, prior, slope, prior_at_inputs, slope_at_inputs, origin, paths
-    )
 
+    def back(by_values: Floats) -> tuple[Floats, ...]:
+        by_T = at.A @ by_values
+        by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)
+        # A path of the prior is sqrt(variance) times a function of x / scale.
+        log_variance = 0.5 * (np.sum(by_values * prior) + np.sum(by_U * prior_at_inputs))
+        log_scale = -np.sum(by_values * x * slope) - np.sum(by_U * Z * slope_at_inputs)
+        noise = 0.5 * np.sum(by_U * paths.noise) / np.sqrt(q.noise)
+        by_C, by_L = np.tril(by_T @ paths.eta.T), -np.tril(by_U @ X.T)
+        by_Z = np.sum(by_U * slope_at_inputs, axis=1)
+        by_kernel = np.array([log_variance, log_scale, noise])
+        return T @ by_values.T, by_T.sum(axis=1), by_C, by_L, by_Z, by_kernel
 
-def paths_back(
-    drawn: PathsOn, q: LatentPosterior, at: Projection, by_values: Floats
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """Return the derivatives of a number by the parameters, from those by the values, (G, S).
-
-    By A, m, C, L, Z, and by (log variance, log scale, noise).
-    """
-    by_T = at.A @ by_values
-    by_U: Floats = -solve_triangular(at.L, by_T, lower=True, trans="T", check_finite=False)
-    # A path of the prior is sqrt(variance) times a function of x / scale.
-    log_variance = 0.5 * (np.sum(by_values * drawn.prior) + np.sum(by_U * drawn.prior_at_inputs))
-    x, Z = (at.x - drawn.origin)[:, None], (q.Z - drawn.origin)[:, None]
-    log_scale = -np.sum(by_values * x * drawn.slope) - np.sum(by_U * Z * drawn.slope_at_inputs)
-    noise = 0.5 * np.sum(by_U * drawn.numbers.noise) / np.sqrt(q.noise)
-    by_C, by_L = np.tril(by_T @ drawn.numbers.eta.T), -np.tril(by_U @ drawn.X.T)
-    by_Z = np.sum(by_U * drawn.slope_at_inputs, axis=1)
-    by_kernel = np.array([log_variance, log_scale, noise])
-    return drawn.T @ by_values.T, by_T.sum(axis=1), by_C, by_L, by_Z, by_kernel
+    return prior + at.A.T @ T, back

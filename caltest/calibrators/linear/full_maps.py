@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, gammaln, polygamma
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear import parametrisations
-from caltest.calibrators.linear.generative import fit_dirichlet
-from caltest.calibrators.linear.linear_maps import LinearMap, Penalty, Solution
+from caltest.calibrators.linear.linear_maps import LinearMap, Penalty
 from caltest.checks import check_choice
 from caltest.errors import invalid, shown
 from caltest.types import Floats
@@ -155,8 +154,7 @@ class DirichletCalibrator(LinearMap):
            [0. , 0. , 0.6]]), array([0.33, 0.35, 0.32]))
     """
 
-    key: ClassVar[str] = "dirichlet"
-    title: ClassVar[str] = "Dirichlet calibration"
+    key, title = "dirichlet", "Dirichlet calibration"
 
     parametrisation: str = "linear"
 
@@ -166,10 +164,11 @@ class DirichletCalibrator(LinearMap):
 
     def _minimise(
         self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
-    ) -> Solution:
+    ) -> None:
         check_choice(self.parametrisation, ("linear", "generative"), "parametrisation")
         if self.parametrisation == "linear":
-            return super()._minimise(data, lam, mu, start)
+            super()._minimise(data, lam, mu, start)
+            return
         for option in fields(LinearMap):
             value, usual = (getattr(of, option.name) for of in (self, DirichletCalibrator))
             if option.name not in OF_BOTH and not np.array_equal(value, usual):
@@ -191,13 +190,74 @@ class DirichletCalibrator(LinearMap):
         share = np.maximum(mass, 0.5 / total)
         W, b = parametrisations.generative_to_linear(alpha, share / share.sum())
         norm, steps = max(fit.norm for fit in fits), max(fit.steps for fit in fits)
-        return Solution(np.column_stack([W, b]), 0.0, 0.0, norm, steps, None)
+        self._keep(np.column_stack([W, b]), 0.0, 0.0, norm, steps, None)
 
     @property
     def generative_(self) -> tuple[Floats, Floats]:
         """(alpha, pi): Dirichlet parameters of the predictions of each class, and its share."""
         shift = 1 + self.weights_.min(axis=0) if self.parametrisation == "generative" else 1
         return parametrisations.linear_to_generative(*self.linear_, shift)
+
+
+# ---- The Dirichlet of greatest likelihood --------------------------------------------------------
+
+STEPS = 500
+LARGEST = 1e6  # sum of the parameters; predictions that vary less are taken as equal
+ENOUGH = 1e-12  # of the gradient, relative to the mean logarithms
+
+
+class FittedDirichlet(NamedTuple):
+    """The parameters (m,), the norm of the gradient, Newton steps, and whether there is an end."""
+
+    alpha: Floats
+    norm: float
+    steps: int
+    bounded: bool
+
+
+def fit_dirichlet(mean_logs: Floats) -> FittedDirichlet:
+    """Maximise the mean log likelihood of a Dirichlet, which is concave, by Newton's method.
+
+    It has no maximum where all rows are equal: then the parameters sum to more than `LARGEST`.
+
+    The Hessian is a diagonal matrix less one of rank one (Minka 2000, Estimating a Dirichlet
+    distribution, section 1).
+
+    Parameters
+    ----------
+    mean_logs : (m,) array
+        Mean logarithm of each component, all that the likelihood needs of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).dirichlet([2.0, 1.0, 0.5], 10_000)
+    >>> fit_dirichlet(np.log(rows).mean(axis=0)).alpha.round(1)
+    array([2. , 1. , 0.5])
+    """
+
+    def value(alpha: Floats) -> float:
+        return float(gammaln(alpha).sum() - gammaln(alpha.sum()) - (alpha - 1) @ mean_logs)
+
+    def slope(alpha: Floats) -> Floats:
+        return np.asarray(digamma(alpha) - digamma(alpha.sum()) - mean_logs)
+
+    alpha, steps = np.ones_like(mean_logs), 0
+    norm, enough = np.inf, ENOUGH * (1 + np.abs(mean_logs).max())
+    while steps < STEPS and alpha.sum() <= LARGEST:
+        gradient = slope(alpha)
+        norm = float(np.linalg.norm(gradient))
+        if norm <= enough:
+            break
+        inverse = 1 / polygamma(1, alpha)
+        move = gradient + (inverse @ gradient) / (1 / polygamma(1, alpha.sum()) - inverse.sum())
+        move *= inverse
+        while (trial := alpha - move).min() <= 0 or (
+            value(trial) > value(alpha) and np.linalg.norm(slope(trial)) > norm
+        ):
+            move /= 2
+        alpha, steps = trial, steps + 1
+    return FittedDirichlet(alpha, norm, steps, bool(alpha.sum() <= LARGEST))
 
 
 # ---- Matrix scaling, Guo et al. 2017, with the penalties of Kull et al. 2019 --------------------
@@ -321,8 +381,7 @@ class MatrixScaling(LinearMap):
            [0. , 0. , 0.5]])
     """
 
-    key: ClassVar[str] = "matrix"
-    title: ClassVar[str] = "Matrix scaling"
+    key, title = "matrix", "Matrix scaling"
 
     @staticmethod
     def _scores_of(inputs: Inputs) -> Floats:

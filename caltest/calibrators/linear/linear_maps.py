@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby, product, repeat
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.ensemble import choose
+from caltest.calibrators.ensemble import Setting, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import parametrisations, softmax_regression
+from caltest.calibrators.linear.softmax_regression import minimise
 from caltest.checks import check_choice, check_flag, check_jobs, check_level
 from caltest.checks.options import check_not_empty
 from caltest.errors import invalid, shown
-from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
 
@@ -27,41 +26,6 @@ LARGEST_SCORE = 1e4  # of the scores that are taken as they are
 SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
 MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
-Task = tuple[Floats, Codes, Floats, Floats, Floats, Flags]  # X, codes, weight, penalty, start, free
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """What a fit gives.
-
-    Attributes
-    ----------
-    theta : (m, m + 1) array
-        (W, b).
-    lam, mu : float
-        Penalties.
-    norm : float
-        Norm of the gradient.
-    steps : int
-        Newton steps.
-    errors : (m, m + 1) array or None
-        Standard errors.
-    """
-
-    theta: Floats
-    lam: float
-    mu: float
-    norm: float
-    steps: int
-    errors: Floats | None
-
-    def give(self, calibrator: Any) -> None:
-        """Set the fitted attributes of a calibrator."""
-        calibrator.weights_ = np.ascontiguousarray(self.theta[:, :-1])
-        calibrator.intercept_ = np.ascontiguousarray(self.theta[:, -1])
-        calibrator.lam_, calibrator.mu_ = self.lam, self.mu
-        calibrator.gradient_norm_, calibrator.n_iter_ = self.norm, self.steps
-        calibrator.standard_errors_ = self.errors
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,19 +57,13 @@ class LinearMap(Calibrator):
 
     def _fit(self, data: CalibrationSet) -> None:
         pairs = _pairs(self.lam, self.mu)
-        jobs = check_jobs(self.n_jobs)
-        best = 0
+        folds_and_jobs, best = (self.cv, self.random_state, check_jobs(self.n_jobs)), 0
         if len(pairs) > 1:
             grid = [{"lam": lam, "mu": mu} for lam, mu in pairs]
-            seed = self.random_state
-            best = choose(
-                self, data, self.classes_, grid, cv=self.cv, random_state=seed, n_jobs=jobs
-            ).best
-        self._minimise(data, *pairs[best]).give(self)
+            best = choose(self, data, self.classes_, grid, *folds_and_jobs).best
+        self._minimise(data, *pairs[best])
 
-    def _fit_path(
-        self, data: CalibrationSet, grid: Sequence[Mapping[str, Any]]
-    ) -> list[Calibrator]:
+    def _fit_path(self, data: CalibrationSet, grid: Sequence[Setting]) -> list[Calibrator]:
         """Fit every setting, strong penalties first, each from the fit before it."""
         models = [clone(self).set_params(**setting) for setting in grid]
         pairs = [_pairs(model.lam, model.mu) for model in models]
@@ -118,15 +76,14 @@ class LinearMap(Calibrator):
             start, first = first, None
             for i in row:
                 # By the model itself, which notes what the data leave undefined.
-                solution = models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
-                solution.give(models[i])
-                start = solution.theta
+                models[i]._minimise(data, *pairs[i][0], start=start)  # noqa: SLF001
+                start = np.column_stack(models[i].linear_)
                 first = start if first is None else first
         return list(models)
 
     def _minimise(
         self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
-    ) -> Solution:
+    ) -> None:
         X, codes, weight, total = self._design(data)
         m = data.inputs.m
         free, tied, theta = self._constraints(m)
@@ -141,18 +98,16 @@ class LinearMap(Calibrator):
         if largest > LARGEST_SCORE:
             unit[:-1] = 2.0 ** np.ceil(np.log2(largest / LARGEST_SCORE))
         X[:, :m] /= unit[0]
-        task = X, codes, weight, penalty / unit**2, theta * unit, free
         # The penalty of the others, and that of "l2", is about 0.
         centre = theta * unit * (np.eye(m, m + 1) if self.reg == "odir" else 0)
-        scale = self.diagonal != "fixed"
-        options: dict[str, Any] = {"tied": tied, "scale": scale, "centre": centre}
-        found = None
+        entries = penalty / unit**2, theta * unit, free, tied, self.diagonal != "fixed", centre
+        task, found = softmax_regression.Problem(X, codes, weight, *entries), None
         if start is not None:
             # It can lie where the loss is flat: steps overflow, and the line search refuses them.
             with np.errstate(over="ignore", invalid="ignore"):
-                found = solve(task, warm=np.where(free, start, theta) * unit, **options)
+                found = minimise(task, np.where(free, start, theta) * unit)
         if found is None or not found.converged:
-            found = solve(task, **options)
+            found = minimise(task)
         theta, norm, separated, steps, converged = found
         if not converged:
             self._note(f"no minimum after {steps} Newton steps, gradient {norm:.1e}")
@@ -165,9 +120,17 @@ class LinearMap(Calibrator):
         errors = None
         usual = not separated and not penalty.any() and self.off_diagonal != "dropped"
         if usual and theta.size <= softmax_regression.DENSE:
-            errors = _errors(theta, X, codes, weight, free, tied=tied) / np.sqrt(total) / unit
+            errors = _errors(task, theta) / np.sqrt(total) / unit
         theta = self._gauged(theta / unit, penalty, free)
-        return Solution(theta, lam, mu, norm, steps, errors)
+        self._keep(theta, lam, mu, norm, steps, errors)
+
+    def _keep(
+        self, theta: Floats, lam: float, mu: float, norm: float, steps: int, errors: Floats | None
+    ) -> None:
+        self.weights_ = np.ascontiguousarray(theta[:, :-1])
+        self.intercept_ = np.ascontiguousarray(theta[:, -1])
+        self.lam_, self.mu_, self.gradient_norm_, self.n_iter_ = lam, mu, norm, steps
+        self.standard_errors_ = errors
 
     def _design(self, data: CalibrationSet) -> tuple[Floats, Codes, Floats, float]:
         """Return (s, 1), labels, weights that sum to 1, and what they summed to."""
@@ -209,9 +172,8 @@ class LinearMap(Calibrator):
             raise invalid(rule, shown(kappa), "leave it out: 'l2' penalises all weights")
         unit = 0.5 / total  # 1 / (2 n sd^2) with sd = 1
         auto = (4 * unit * m**3 * (m - 1), unit * m) if odir else (9 * unit * m, unit)
-        lam, mu = (
-            a if value == "auto" else float(value) for value, a in zip((lam, mu), auto, strict=True)
-        )
+        given = zip((lam, mu), auto, strict=True)
+        lam, mu = (usual if value == "auto" else float(value) for value, usual in given)
         penalty = np.full((m, m + 1), 2 * lam / (m * (m - 1)) if odir else 2 * lam)
         penalty[:, m] = 2 * mu / m if odir else 2 * mu
         if odir:
@@ -281,15 +243,14 @@ class LinearMap(Calibrator):
         names = [str(name) for name in self.classes_.tolist()]
         labels = [label for i in names for label in (*(f"W[{i}, {j}]" for j in names), f"b[{i}]")]
         values = np.column_stack(self.linear_)
-        errors = [None] * values.size
+        errors = np.full(values.shape, np.nan)
         if self.standard_errors_ is not None:
-            errors = [None if np.isnan(e) else e for e in self.standard_errors_.ravel().tolist()]
+            errors = self.standard_errors_
+        known = [None if np.isnan(e) else e for e in errors.ravel().tolist()]
         # The columns of W sum to 1 where the likelihood leaves them free, as those of the identity;
         # with a reference class its row is 0, and the identity is not among such (W, b).
-        neutral = [
-            None if self.reference_class else e for e in np.eye(*values.shape).ravel().tolist()
-        ]
-        return list(map(Coefficient, labels, values.ravel().tolist(), errors, neutral))
+        neutral = repeat(None) if self.reference_class else np.eye(*values.shape).ravel().tolist()
+        return list(map(Coefficient, labels, values.ravel().tolist(), known, neutral))
 
 
 def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
@@ -300,30 +261,21 @@ def _pairs(lam: object, mu: object) -> list[tuple[Penalty, Penalty]]:
     return list(product(lams, check_penalties(mu, "mu")))
 
 
-def solve(task: Task, **options: Any) -> softmax_regression.Minimum:
-    """Minimise: where products are small, in one thread of BLAS, which is then the fastest."""
-    small = task[4].size <= softmax_regression.DENSE
-    with one_blas_thread() if small else nullcontext():
-        return softmax_regression.minimise(*task, **options)
-
-
-def _errors(
-    theta: Floats, X: Floats, codes: Codes, weight: Floats, free: Flags, *, tied: bool
-) -> Floats:
+def _errors(task: softmax_regression.Problem, theta: Floats) -> Floats:
     """Return standard errors by the pseudo-inverse of the mean observed information.
 
     It gives those of the fit whose free constants are chosen as in `_gauged`.
     """
-    probs = softmax_regression.value_and_gradient(theta, X, codes, weight, np.zeros_like(theta))[2]
-    basis = np.eye(theta.size)[free.ravel()]
-    if tied:
+    basis = np.eye(theta.size)[task.free.ravel()]
+    if task.tied:
         diagonal = np.eye(len(theta), len(theta) + 1).ravel()
         others = basis[basis @ diagonal == 0]
         basis = np.vstack([diagonal / np.linalg.norm(diagonal), others])
-    information = basis @ softmax_regression.hessian(probs, X, weight) @ basis.T
+    H = softmax_regression.hessian(task.at(theta)[2], task.X, task.weight)
+    information = basis @ H @ basis.T
     covariance = basis.T @ np.linalg.pinv(information, rcond=1e-12, hermitian=True) @ basis
     errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).reshape(theta.shape)
-    return np.where(free, errors, np.nan)
+    return np.where(task.free, errors, np.nan)
 
 
 def check_penalties(value: object, name: str) -> list[float | str]:

@@ -43,32 +43,6 @@ def linear_to_canonical(W: Floats, b: Floats) -> Pair:
     return W - W.min(axis=0), softmax(b - W.sum(axis=1) * np.log(len(b)))
 
 
-def canonical_to_linear(A: Floats, c: Floats) -> Pair:
-    """Turn (A, c) into (W, b) with W = A.
-
-    Parameters
-    ----------
-    A : (k, k) array
-        Weights of ln(k q).
-    c : (k,) array
-        What the uniform prediction is mapped to; zeros become intercepts of minus infinity.
-
-    Returns
-    -------
-    (k, k) array, (k,) array
-        W and b.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> W, b = canonical_to_linear(np.eye(2), np.array([0.5, 0.5]))
-    >>> W.tolist(), b.tolist()
-    ([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
-    """
-    with np.errstate(divide="ignore"):
-        return A, np.log(c) + A.sum(axis=1) * np.log(len(c))
-
-
 def linear_to_generative(W: Floats, b: Floats, least: Floats | float = 1.0) -> Pair:
     """Turn (W, b) into (alpha, pi) with the smallest alpha that is at least 1.
 
@@ -125,42 +99,6 @@ def generative_to_linear(alpha: Floats, pi: Floats) -> Pair:
         return alpha - 1, np.log(pi) - _log_beta(alpha)
 
 
-def canonical_to_generative(A: Floats, c: Floats) -> Pair:
-    """Turn (A, c) into (alpha, pi), see `linear_to_generative`.
-
-    Parameters
-    ----------
-    A : (k, k) array
-        Weights of ln(k q).
-    c : (k,) array
-        What the uniform prediction is mapped to.
-
-    Returns
-    -------
-    (k, k) array, (k,) array
-        alpha = A + 1 and pi.
-    """
-    return linear_to_generative(*canonical_to_linear(A, c))
-
-
-def generative_to_canonical(alpha: Floats, pi: Floats) -> Pair:
-    """Turn (alpha, pi) into (A, c).
-
-    Parameters
-    ----------
-    alpha : (k, k) array
-        In row i the Dirichlet parameters of class i, above 0.
-    pi : (k,) array
-        Shares of the classes.
-
-    Returns
-    -------
-    (k, k) array, (k,) array
-        A and c.
-    """
-    return linear_to_canonical(*generative_to_linear(alpha, pi))
-
-
 def interpretation_points(k: int, epsilon: float) -> Floats:
     """Return the predictions at which the canonical form can be read, Kull et al., section 3.
 
@@ -188,5 +126,4 @@ def interpretation_points(k: int, epsilon: float) -> Floats:
 
 def _log_beta(alpha: Floats) -> Floats:
     """Return ln B(alpha_i) of each row, the constant of a Dirichlet density."""
-    value: Floats = gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
-    return value
+    return np.asarray(gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -26,7 +25,24 @@ from caltest.types import Codes, Floats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TemperatureScaling(Calibrator):
+class LogitMap(Calibrator):
+    """Common parent of the maps of logits, or of logarithms of clipped probabilities."""
+
+    clip: float = SMALLEST_PROBABILITY
+
+    def _logits(self, inputs: Inputs) -> Floats:
+        return inputs.clipped(self.clip).logits
+
+    def _temperature(self, data: CalibrationSet) -> float:
+        """Return the temperature of `TemperatureScaling`, and note what that notes."""
+        first = TemperatureScaling(clip=self.clip, from_logits=self.from_logits)
+        first.fit_set(data, self.classes_)
+        for text in first.notes():
+            self._note(text)
+        return first.temperature_
+
+
+class TemperatureScaling(LogitMap):
     r"""Temperature scaling: one number that makes all predictions more or less confident.
 
     .. math:: \hat p = \mathrm{softmax}(z / T),
@@ -77,13 +93,7 @@ class TemperatureScaling(Calibrator):
     array([[0.75, 0.25]])
     """
 
-    key: ClassVar[str] = "temperature"
-    title: ClassVar[str] = "Temperature scaling"
-
-    clip: float = SMALLEST_PROBABILITY
-
-    def _logits(self, inputs: Inputs) -> Floats:
-        return inputs.clipped(self.clip).logits
+    key, title = "temperature", "Temperature scaling"
 
     def _fit(self, data: CalibrationSet) -> None:
         rows = logit_rows(data, self._logits)
@@ -142,16 +152,9 @@ SINGULAR = 1e-9  # the smallest pivot of a Hessian that determines the parameter
 SLACK = 1e-14  # rounding error of the objective
 
 
-class Optimum(NamedTuple):
-    """Where Newton's method stopped, and whether that is the only minimum."""
-
-    point: Point
-    unique: bool
-
-
 def minimise(
     z: Floats, y: Codes, weight: Floats, start: Floats, ridge: Floats | float = 0.0
-) -> Optimum:
+) -> tuple[Point, bool]:
     """Minimise the mean loss + ridge/2 (|w - 1|^2 + |b|^2) by Newton's method.
 
     `ridge` is one number, or one for each parameter.
@@ -172,7 +175,7 @@ def minimise(
             if decrement <= DECREMENT or moved is None:
                 break
     longest = float(np.abs(step * np.concatenate([scale, np.ones(m)])).max())
-    return Optimum(point, longest < LARGE_STEP and pivot > SINGULAR)
+    return point, longest < LARGE_STEP and pivot > SINGULAR
 
 
 def _moved(
@@ -236,8 +239,7 @@ RIDGE = 1e-6
 BOUNDS = 1e-150, 1e6  # of the weight with which Newton's method starts
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class VectorScaling(Calibrator):
+class VectorScaling(LogitMap):
     r"""Vector scaling: a weight and a bias for the logit of each class.
 
     .. math:: \hat p = \mathrm{softmax}(w \odot z + b),
@@ -294,30 +296,24 @@ class VectorScaling(Calibrator):
     array([0.333333, 0.25    , 0.5     ])
     """
 
-    key: ClassVar[str] = "vector"
-    title: ClassVar[str] = "Vector scaling"
-
-    clip: float = SMALLEST_PROBABILITY
-
-    def _logits(self, inputs: Inputs) -> Floats:
-        return inputs.clipped(self.clip).logits
+    key, title = "vector", "Vector scaling"
 
     def _fit(self, data: CalibrationSet) -> None:
         rows = logit_rows(data, self._logits)
         m = data.inputs.m
         task, stderr = (rows.logits, rows.codes, rows.weight, _start(rows)), None
         absent = np.bincount(rows.codes, minlength=m) == 0
-        optimum = None if absent.any() else minimise(*task)
-        if optimum is None or not optimum.unique:
+        optimum, unique = (None, False) if absent.any() else minimise(*task)
+        if optimum is None or not unique:
             reason = "the labels are separable, or logits are constant or collinear"
             if absent.any():
                 reason = f"no label is {listing(self.classes_[absent].tolist())}"
             remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
             self._note(f"the likelihood has no single maximum, since {reason}: {remedy}")
-            optimum = minimise(*task, RIDGE)
+            optimum, _ = minimise(*task, RIDGE)
         else:
-            stderr = np.sqrt(variances(optimum.point.hessian)) / np.sqrt(rows.total)
-        theta = optimum.point.theta
+            stderr = np.sqrt(variances(optimum.hessian)) / np.sqrt(rows.total)
+        theta = optimum.theta
         self.weights_, self.biases_ = theta[:m].copy(), theta[m:] - theta[m:].mean()
         self.weights_stderr_ = None if stderr is None else stderr[:m]
         self.biases_stderr_ = None if stderr is None else stderr[m:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -13,6 +14,7 @@ import scipy
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
+from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.ordered import shares
 from caltest.types import Codes, Flags, Floats, Ints
@@ -27,47 +29,6 @@ def row_blocks(n: int, m: int) -> list[slice]:
     """Split n rows of m entries into blocks of half a megabyte, or of 1024 rows."""
     size = max(1024, BLOCK // m)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def value_and_gradient(
-    theta: Floats,
-    X: Floats,
-    codes: Codes,
-    weight: Floats,
-    penalty: Floats,
-    centre: Floats | float = 0.0,
-) -> tuple[float, Floats, Floats]:
-    """Return the objective, its gradient and the probabilities, (m, n)."""
-    probs = np.empty((len(theta), len(X)))
-    away = theta - centre
-    gradient = penalty * away
-    value = 0.5 * float(np.vdot(gradient, away))
-    for rows in row_blocks(len(X), len(theta)):
-        z = np.matmul(theta, X[rows].T, out=probs[:, rows])
-        observed, w = (codes[rows], np.arange(z.shape[1])), weight[rows]
-        z -= z.max(axis=0)
-        score = z[observed]
-        np.exp(z, out=z)
-        total = z.sum(axis=0)
-        z /= total
-        residual = z * w
-        residual[observed] -= w
-        value += float(w @ (np.log(total) - score))
-        gradient += residual @ X[rows]
-    return value, gradient, probs
-
-
-def hessian_product(V: Floats, probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Floats:
-    """Return the product of the Hessian with V, (m, d)."""
-    product = penalty * V
-    for rows in row_blocks(len(X), len(V)):
-        p = probs[:, rows]
-        u = V @ X[rows].T
-        u -= np.einsum("ij,ij->j", p, u)
-        u *= p
-        u *= weight[rows]
-        product += u @ X[rows]
-    return product
 
 
 def hessian(probs: Floats, X: Floats, weight: Floats) -> Floats:
@@ -86,52 +47,10 @@ def hessian(probs: Floats, X: Floats, weight: Floats) -> Floats:
     return H
 
 
-def scaled_start(
-    start: Floats,
-    X: Floats,
-    codes: Codes,
-    weight: Floats,
-    penalty: Floats,
-    centre: Floats | float = 0.0,
-) -> Floats:
-    """Return the best multiple of the start, roughly: Newton's iteration in one dimension."""
-    if len(X) > SAMPLE:
-        rows, weight = drawn_rows(weight, SAMPLE)
-        X, codes = X[rows], codes[rows]
-    z = start @ X.T
-    z -= z.max(axis=0)
-    observed = z[codes, np.arange(len(codes))]
-    curvature = float(np.vdot(penalty * start, start))
-    pull = float((penalty * start * centre).sum())
-    t = 1.0
-    for _ in range(150):
-        p = np.exp(t * z)
-        p /= p.sum(axis=0)
-        mean = np.einsum("ij,ij->j", p, z)
-        slope = float(weight @ (mean - observed)) + t * curvature - pull
-        p *= z
-        second = float(weight @ (np.einsum("ij,ij->j", p, z) - mean**2)) + curvature
-        # Of separated labels every multiple is better than the one before: 10 is enough.
-        moved = t - slope / max(second, 1e-290)
-        before, t = t, min(float(np.clip(moved, t / 10, 10 * t)), 10.0)
-        if abs(t - before) < 0.02 * t:
-            break
-    return start * t
-
-
 def drawn_rows(weight: Floats, size: int) -> tuple[Ints, Floats]:
     """Draw rows without replacement; return them and their weights, which sum to 1."""
     rows = np.random.default_rng(0).choice(len(weight), size, replace=False)
     return rows, weight[rows] / max(float(weight[rows].sum()), 1e-300)
-
-
-def project(V: Floats, free: Flags, *, tied: bool) -> Floats:
-    """Project on the allowed directions: zero where not free, one value on a tied diagonal."""
-    projected = np.where(free, V, 0.0)
-    if tied:
-        diagonal = np.arange(len(V))
-        projected[diagonal, diagonal] = projected[diagonal, diagonal].mean()
-    return projected
 
 
 FEW = 1000  # rows that tell whether many are equal
@@ -184,44 +103,18 @@ def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, 
 
 
 Solver = Callable[[Floats], Floats]
-
-
 Trial = tuple[float, Floats, Floats]  # objective, gradient, probabilities
-
-
 TOLERANCE = 1e-9  # of the gradient, relative to that at the start, or to 1 where that is more
-
-
 ROUNDING = 1e-14  # of the gradient, relative to the size of x
-
-
 VANISHED = 1e-9  # of the gradient, relative to the size of x: what rounding may leave of it
-
-
 DENSE = 600  # parameters
-
-
 ROWS = 2000  # of many, that the dense preconditioner sums over at first
-
-
 SLOW = 10  # products per step, after which it sums over more of them
-
-
 BLOCKS = 300  # classes
-
-
 STEPS = 200
-
-
 PRODUCTS = 300  # with the Hessian, per step
-
-
 DAMPING = 1e-10
-
-
 LARGE_STEP = 0.1  # change of a score by a step
-
-
 FAST = 20  # fall of the gradient by a step
 
 
@@ -249,87 +142,172 @@ class Minimum(NamedTuple):
     converged: bool
 
 
-def minimise(
-    X: Floats,
-    codes: Codes,
-    weight: Floats,
-    penalty: Floats,
-    start: Floats,
-    free: Flags,
-    *,
-    tied: bool,
-    scale: bool,
-    centre: Floats | float = 0.0,
-    warm: Floats | None = None,
-) -> Minimum:
+@dataclass(frozen=True)
+class Problem:
+    """A softmax regression, weighted and penalised.
+
+    Attributes
+    ----------
+    X : (n, d) array
+    codes : (n,) array
+    weight : (n,) array
+    penalty : (m, d) array
+        The second derivatives of the penalty, which is that of theta - centre.
+    start : (m, d) array
+    free : (m, d) array of bool
+        Entries of theta that are fitted.
+    tied : bool
+        Whether the diagonal has one value.
+    scale : bool
+        Whether to look for the best multiple of the start first.
+    centre : (m, d) array or float
+    """
+
+    X: Floats
+    codes: Codes
+    weight: Floats
+    penalty: Floats
+    start: Floats
+    free: Flags
+    tied: bool = False
+    scale: bool = True
+    centre: Floats | float = 0.0
+
+    def project(self, V: Floats) -> Floats:
+        """Set what is not free to 0, and the diagonal to its mean if that is tied."""
+        projected = np.where(self.free, V, 0.0)
+        if self.tied:
+            diagonal = np.arange(len(V))
+            projected[diagonal, diagonal] = projected[diagonal, diagonal].mean()
+        return projected
+
+    def at(self, theta: Floats) -> Trial:
+        """Return the objective, its projected gradient and the probabilities, (m, n)."""
+        probs = np.empty((len(theta), len(self.X)))
+        away = theta - self.centre
+        gradient = self.penalty * away
+        value = 0.5 * float(np.vdot(gradient, away))
+        for rows in row_blocks(len(self.X), len(theta)):
+            z = np.matmul(theta, self.X[rows].T, out=probs[:, rows])
+            observed, w = (self.codes[rows], np.arange(z.shape[1])), self.weight[rows]
+            z -= z.max(axis=0)
+            score = z[observed]
+            np.exp(z, out=z)
+            total = z.sum(axis=0)
+            z /= total
+            residual = z * w
+            residual[observed] -= w
+            value += float(w @ (np.log(total) - score))
+            gradient += residual @ self.X[rows]
+        return value, self.project(gradient), probs
+
+    def hessian_product(self, V: Floats, probs: Floats) -> Floats:
+        """Return the product of the Hessian with V, (m, d)."""
+        product = self.penalty * V
+        for rows in row_blocks(len(self.X), len(V)):
+            p = probs[:, rows]
+            u = V @ self.X[rows].T
+            u -= np.einsum("ij,ij->j", p, u)
+            u *= p
+            u *= self.weight[rows]
+            product += u @ self.X[rows]
+        return product
+
+    def scaled_start(self) -> Floats:
+        """Return the best multiple of the start, roughly: Newton's iteration in one dimension."""
+        X, codes, weight, start = self.X, self.codes, self.weight, self.start
+        if len(X) > SAMPLE:
+            rows, weight = drawn_rows(weight, SAMPLE)
+            X, codes = X[rows], codes[rows]
+        z = start @ X.T
+        z -= z.max(axis=0)
+        observed = z[codes, np.arange(len(codes))]
+        curvature = float(np.vdot(self.penalty * start, start))
+        pull = float((self.penalty * start * self.centre).sum())
+        t = 1.0
+        for _ in range(150):
+            p = np.exp(t * z)
+            p /= p.sum(axis=0)
+            mean = np.einsum("ij,ij->j", p, z)
+            slope = float(weight @ (mean - observed)) + t * curvature - pull
+            p *= z
+            second = float(weight @ (np.einsum("ij,ij->j", p, z) - mean**2)) + curvature
+            # Of separated labels every multiple is better than the one before: 10 is enough.
+            moved = t - slope / max(second, 1e-290)
+            before, t = t, min(float(np.clip(moved, t / 10, 10 * t)), 10.0)
+            if abs(t - before) < 0.02 * t:
+                break
+        return start * t
+
+    def change(self, step: Floats) -> float:
+        """Return the largest change of a score relative to the others of its row."""
+        blocks = row_blocks(len(self.X), len(step))
+        return max(float(np.ptp(step @ self.X[rows].T, axis=0).max()) for rows in blocks)
+
+
+def minimise(task: Problem, warm: Floats | None = None) -> Minimum:
     """Go from the start to the minimum.
 
-    `free` marks the entries of theta that are fitted, `tied` gives the diagonal one value, `scale`
-    looks for the best multiple of the start first. The penalty is that of theta - centre. `warm`,
-    where it is given, is a better start; the gradient to end at is still measured by that at
-    `start`. On the way to infinity each step of Newton's method changes some scores by about 1 and
-    divides the gradient by about e, until it vanishes.
+    `warm`, where it is given, is a better start; the gradient to end at is still measured by that
+    at `start`. On the way to infinity each step of Newton's method changes some scores by about 1
+    and divides the gradient by about e, until it vanishes.
     """
-    allowed = partial(project, free=free, tied=tied)
-
-    def at(theta: Floats) -> Trial:
-        value, gradient, probs = value_and_gradient(theta, X, codes, weight, penalty, centre)
-        return value, allowed(gradient), probs
-
-    theta = start
-    value, gradient, probs = at(theta)
-    size = np.sqrt(weight @ np.einsum("ij,ij->i", X, X))
-    enough = max(TOLERANCE * min(float(np.linalg.norm(gradient)), 1.0), ROUNDING * size)
-    if warm is None and scale and np.linalg.norm(gradient) > enough:
-        warm = scaled_start(start, X, codes, weight, penalty, centre)
-    if warm is not None:
-        theta = warm
-        value, gradient, probs = at(theta)
-    first = norm = float(np.linalg.norm(gradient))
-    precondition, rows, used, count, escaping = None, ROWS, 0, 0, False
-    patience = 3 if theta.size <= DENSE else 10
-    while count < STEPS and norm > 0:
-        if precondition is None or used > patience:
-            rows = 8 * rows if used > SLOW else rows
-            precondition = _preconditioner(probs, X, weight, penalty, free, rows)
-
-        product = partial(hessian_product, probs=probs, X=X, weight=weight, penalty=penalty)
-        forcing = min(0.1, np.sqrt(norm / max(first, norm)))
-        step, used = _conjugate_gradients(product, precondition, allowed, gradient, forcing)
-        if norm <= enough:  # at the start: only to tell a minimum from one at infinity
-            return Minimum(theta, norm, _change(X, step) > LARGE_STEP, count, converged=True)
-        found = _moved(at, theta, step, value, gradient)
-        count += 1
-        if found is None:
-            break
-        length, (value, gradient, probs) = found
-        theta = theta + length * step
-        before, norm = norm, float(np.linalg.norm(gradient))
-        escaping = _change(X, length * step) > LARGE_STEP and norm > before / FAST
-        if norm <= enough:
-            break
-    return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(float(size), 1.0))
+    X, theta, size = task.X, task.start, task.start.size
+    # Where products are small, one thread of BLAS is the fastest.
+    with one_blas_thread() if size <= DENSE else nullcontext():
+        value, gradient, probs = task.at(theta)
+        length = float(np.sqrt(task.weight @ np.einsum("ij,ij->i", X, X)))
+        norm = float(np.linalg.norm(gradient))
+        enough = max(TOLERANCE * min(norm, 1.0), ROUNDING * length)
+        if warm is None and task.scale and norm > enough:
+            warm = task.scaled_start()
+        if warm is not None:
+            theta = warm
+            value, gradient, probs = task.at(theta)
+        first = norm = float(np.linalg.norm(gradient))
+        precondition, rows, used, count, escaping = None, ROWS, 0, 0, False
+        while count < STEPS and norm > 0:
+            if precondition is None or used > (3 if size <= DENSE else 10):
+                rows = 8 * rows if used > SLOW else rows
+                precondition = _preconditioner(task, probs, rows)
+            product = partial(task.hessian_product, probs=probs)
+            forcing = min(0.1, np.sqrt(norm / max(first, norm)))
+            step, used = _conjugate_gradients(task, product, precondition, gradient, forcing)
+            if norm <= enough:  # at the start: only to tell a minimum from one at infinity
+                escaping = task.change(step) > LARGE_STEP
+                return Minimum(theta, norm, escaping, count, converged=True)
+            found = _moved(task, theta, step, value, gradient)
+            count += 1
+            if found is None:
+                break
+            part, (value, gradient, probs) = found
+            theta = theta + part * step
+            before, norm = norm, float(np.linalg.norm(gradient))
+            escaping = task.change(part * step) > LARGE_STEP and norm > before / FAST
+            if norm <= enough:
+                break
+    return Minimum(theta, norm, escaping, count, norm <= VANISHED * max(length, 1.0))
 
 
 def _conjugate_gradients(
-    product: Solver, solve: Solver, allowed: Solver, gradient: Floats, forcing: float
+    task: Problem, product: Solver, solve: Solver, gradient: Floats, forcing: float
 ) -> tuple[Floats, int]:
     """Solve H step = -gradient to a relative residual; return the step and the products used."""
     step = np.zeros_like(gradient)
     residual = -gradient
-    z = allowed(solve(residual))
+    z = task.project(solve(residual))
     direction = z
     rz = float(np.vdot(residual, z))
     enough = forcing**2 * rz
     for used in range(1, PRODUCTS + 1):
-        image = allowed(product(direction))
+        image = task.project(product(direction))
         curvature = float(np.vdot(direction, image))
         if curvature <= 0:
             return (step if used > 1 else z), used
         length = rz / curvature
         step += length * direction
         residual -= length * image
-        z = allowed(solve(residual))
+        z = task.project(solve(residual))
         before, rz = rz, float(np.vdot(residual, z))
         if rz <= enough:
             break
@@ -338,7 +316,7 @@ def _conjugate_gradients(
 
 
 def _moved(
-    at: Callable[[Floats], Trial], theta: Floats, step: Floats, value: float, gradient: Floats
+    task: Problem, theta: Floats, step: Floats, value: float, gradient: Floats
 ) -> tuple[float, Trial] | None:
     """Shorten the step until the objective falls by enough, or the gradient does.
 
@@ -350,36 +328,26 @@ def _moved(
         return abs(trial[0] - value) <= 1e-13 * abs(value) and bool(np.linalg.norm(trial[1]) < norm)
 
     slope = float(np.vdot(gradient, step))
-    return backtrack(lambda length: at(theta + length * step), value, slope, is_flatter)
+    return backtrack(lambda length: task.at(theta + length * step), value, slope, is_flatter)
 
 
-def _change(X: Floats, step: Floats) -> float:
-    """Return the largest change of a score relative to the others of its row."""
-    blocks = row_blocks(len(X), len(step))
-    return max(float(np.ptp(step @ X[rows].T, axis=0).max()) for rows in blocks)
+def _preconditioner(task: Problem, probs: Floats, rows: int) -> Solver:
+    m, d = task.penalty.shape
+    if m * d <= DENSE:
+        return _dense(task, probs, max(rows, 4 * m * d))
+    return _blocks(task, probs) if m <= BLOCKS else _common(task, probs)
 
 
-def _preconditioner(
-    probs: Floats, X: Floats, weight: Floats, penalty: Floats, free: Flags, rows: int
-) -> Solver:
-    if penalty.size <= DENSE:
-        return _dense(probs, X, weight, penalty, free, max(rows, 4 * penalty.size))
-    if len(penalty) <= BLOCKS:
-        return _blocks(probs, X, weight, penalty)
-    return _common(probs, X, weight, penalty)
-
-
-def _dense(
-    probs: Floats, X: Floats, weight: Floats, penalty: Floats, free: Flags, rows: int
-) -> Solver:
+def _dense(task: Problem, probs: Floats, rows: int) -> Solver:
     """Factor the Hessian, of all rows or of some that are drawn."""
+    X, weight = task.X, task.weight
     if len(X) > 2 * rows:
         some, weight = drawn_rows(weight, rows)
         probs, X = probs[:, some], X[some]
     H = hessian(probs, X, weight)
     diagonal = np.arange(len(H))
-    H[diagonal, diagonal] += penalty.ravel()
-    fixed = ~free.ravel()
+    H[diagonal, diagonal] += task.penalty.ravel()
+    fixed = ~task.free.ravel()
     H[fixed] = H[:, fixed] = 0.0
     H[fixed, fixed] = 1.0
     unit = 1 / np.sqrt(np.maximum(H[diagonal, diagonal], 1e-290))
@@ -395,9 +363,9 @@ def _dense(
     return solve
 
 
-def _blocks(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:
+def _blocks(task: Problem, probs: Floats) -> Solver:
     """Invert the diagonal block of each class, from the rows that matter to it."""
-    m, d = penalty.shape
+    X, weight, (m, d) = task.X, task.weight, task.penalty.shape
     inverses = np.empty((m, d, d))
     squared = weight * np.einsum("ij,ij->i", X, X)
     diagonal = np.arange(d)
@@ -407,24 +375,24 @@ def _blocks(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver
         rows = np.flatnonzero(share > 0.5 * share.mean())
         x = X[rows] * np.sqrt(variance[rows] * weight[rows])[:, None]
         block = x.T @ x
-        block[diagonal, diagonal] += penalty[k]
+        block[diagonal, diagonal] += task.penalty[k]
         block[diagonal, diagonal] *= 1 + 1e-8
         block[diagonal, diagonal] += 1e-290
         inverses[k] = np.linalg.inv(block)
 
     def solve(V: Floats) -> Floats:
-        solved: Floats = np.matmul(inverses, V[:, :, None])[:, :, 0]
-        return solved
+        return np.asarray(np.matmul(inverses, V[:, :, None])[:, :, 0])
 
     return solve
 
 
-def _common(probs: Floats, X: Floats, weight: Floats, penalty: Floats) -> Solver:
+def _common(task: Problem, probs: Floats) -> Solver:
     """Take every block for a multiple of the second moments, which are diagonalised once.
 
     To it comes one penalty per class. The diagonal weight and the intercept, whose penalties are
     others, are solved apart from the rest: the result stays positive definite.
     """
+    X, weight, penalty = task.X, task.weight, task.penalty
     m, d = penalty.shape
     moments = (X * weight[:, None]).T @ X
     values, vectors = np.linalg.eigh(moments)

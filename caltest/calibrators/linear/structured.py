@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
+from caltest.calibrators.base import CalibrationSet, Coefficient
+from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear import scaling
-from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL, solve
-from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
+from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL
+from caltest.calibrators.linear.softmax_regression import LogitRows, Problem, logit_rows, minimise
 from caltest.checks import check_positive
 from caltest.numerics.ordered import shares
 from caltest.numerics.softmax import smoothed_logs, softmax
@@ -21,30 +20,25 @@ from caltest.types import Floats
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StructuredScaling(Calibrator):
+class StructuredScaling(scaling.LogitMap):
     """Common parent of the two structured maps, which document the options."""
 
     diagonal_lam: float = 1.0
     intercept_lam: float = 1.0
-    clip: float = SMALLEST_PROBABILITY
 
     @abstractmethod
     def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
         """Return weights and biases; `unit` is the second derivative of a penalty m/n w^2."""
 
     def _fit(self, data: CalibrationSet) -> None:
-        first = scaling.TemperatureScaling(clip=self.clip, from_logits=self.from_logits)
-        self.temperature_ = first.fit_set(data, self.classes_).temperature_
-        for text in first.notes():
-            self._note(text)
+        self.temperature_ = self._temperature(data)
         total = max(shares(data.weight, data.inputs.n)[1], SMALLEST_TOTAL)
         self.smoothing_ = 1 / (total + 1)
         rows = logit_rows(data, self._scores)
         self.weights_, self.biases_ = self._minimise(rows, 2 * data.inputs.m / total)
 
     def _scores(self, inputs: Inputs) -> Floats:
-        z = inputs.clipped(self.clip).logits
-        return smoothed_logs(z, 1 / self.temperature_, self.smoothing_)
+        return smoothed_logs(self._logits(inputs), 1 / self.temperature_, self.smoothing_)
 
     def coefficients(self) -> Sequence[Coefficient]:
         names = [str(name) for name in self.classes_.tolist()]
@@ -109,16 +103,15 @@ class StructuredVectorScaling(StructuredScaling):
     array([[0.72, 0.12, 0.16]])
     """
 
-    key: ClassVar[str] = "structured-vector"
-    title: ClassVar[str] = "Structured vector scaling"
+    key, title = "structured-vector", "Structured vector scaling"
 
     def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
         m = rows.logits.shape[1]
         own = check_positive(self.diagonal_lam, "diagonal_lam")
         strength = [own, check_positive(self.intercept_lam, "intercept_lam")]
         start, ridge = np.repeat([1.0, 0.0], m), unit * np.repeat(strength, m)
-        found = scaling.minimise(rows.logits, rows.codes, rows.weight, start, ridge)
-        return found.point.theta[:m].copy(), found.point.theta[m:].copy()
+        found, _ = scaling.minimise(rows.logits, rows.codes, rows.weight, start, ridge)
+        return found.theta[:m].copy(), found.theta[m:].copy()
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         return softmax(self._scores(inputs), self.weights_, self.biases_)
@@ -182,8 +175,7 @@ class StructuredMatrixScaling(StructuredScaling):
     array([[0.72, 0.12, 0.15]])
     """
 
-    key: ClassVar[str] = "structured-matrix"
-    title: ClassVar[str] = "Structured matrix scaling"
+    key, title = "structured-matrix", "Structured matrix scaling"
 
     off_diagonal_lam: float = 1.0
 
@@ -194,9 +186,9 @@ class StructuredMatrixScaling(StructuredScaling):
         np.fill_diagonal(penalty, unit * check_positive(self.diagonal_lam, "diagonal_lam"))
         penalty[:, m] = unit * check_positive(self.intercept_lam, "intercept_lam")
         X, start = np.column_stack([rows.logits, np.ones(n)]), np.eye(m, m + 1)
-        free = np.ones(start.shape, np.bool_)
-        task = X, rows.codes, rows.weight, penalty, start, free
-        found = solve(task, tied=False, scale=False, centre=start)
+        entries = penalty, start, np.ones(start.shape, np.bool_)
+        task = Problem(X, rows.codes, rows.weight, *entries, scale=False, centre=start)
+        found = minimise(task)
         if not found.converged:
             self._note(f"no minimum after {found.steps} Newton steps, gradient {found.norm:.1e}")
         return found.theta[:, :m].copy(), found.theta[:, m].copy()

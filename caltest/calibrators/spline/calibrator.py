@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -288,8 +287,7 @@ class SplineCalibrator(Calibrator):
     array([[0.25, 0.75]])
     """
 
-    key: ClassVar[str] = "spline"
-    title: ClassVar[str] = "Spline calibration"
+    key, title = "spline", "Spline calibration"
 
     mode: str = "top-1"
     knots: int | None = None
@@ -302,18 +300,15 @@ class SplineCalibrator(Calibrator):
     def _fit(self, data: CalibrationSet) -> None:
         options = self._options()
         kind, r = check_spline_mode(self.mode, data.inputs.m)
-        splines = [
-            cumulative_spline.fit_spline(score, happens, data.weight, options)
-            for score, happens in _scores(data.inputs.probs, data.codes, kind, r)
-        ]
+        pairs = _scores(data.inputs.probs, data.codes, kind, r)
+        splines = [cumulative_spline.fit_spline(*pair, data.weight, options) for pair in pairs]
         constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]
         fewest = min(len(spline.score) for spline in splines)
         if constant:
             names = listing(self._spline_names()[constant].tolist())
             event = f"the event of {names}" if len(splines) > 1 else "the event"
-            self._note(
-                f"{event} never or always happened in the calibration set: its score is kept"
-            )
+            text = f"{event} never or always happened in the calibration set"
+            self._note(f"{text}: its score is kept")
         elif fewest < options.knots:
             what = f"{fewest} distinct scores for {options.knots} knots"
             self._note(f"{what}: the curve between them is straight")
@@ -352,8 +347,7 @@ class SplineCalibrator(Calibrator):
         recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
         put_back = put_back_rank if kind == "top" else put_back_sum
         positive = np.maximum(probs, SMALLEST_PROBABILITY)
-        rows: Floats = put_back(positive, order, r, recalibrated)
-        return rows
+        return np.asarray(put_back(positive, order, r, recalibrated))
 
     def _recalibrate_columns(self, scores: Floats) -> Floats:
         return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])

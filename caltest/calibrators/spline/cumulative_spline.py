@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from caltest.numerics.loops import njit
 from caltest.numerics.ordered import distinct_scores
 from caltest.types import Flags, Floats, Order
 
-Cuts = tuple[Floats, Floats]
+Cuts = list[tuple[Floats, Floats]]  # rows A and bounds b of constraints A y >= b
 
 
 TOLERANCE = 1e-11  # of a constraint whose row has norm 1
@@ -25,19 +25,16 @@ ROUNDS = 200
 PASSES = 100  # of the solver for each constraint
 
 
-def curvature_map(K: int, end: Floats) -> Floats:
+def curvature_map(K: int, end: Sequence[float]) -> Floats:
     """Return the (K, K) matrix that takes y to d.
 
     The first and second derivatives are continuous: d_{k-1} + 4 d_k + d_{k+1} is the second
     difference of y. `end` holds the coefficients of d_0, d_1, d_2 whose sum is zero, at both ends.
     """
-    left, right = np.zeros((K, K)), np.zeros((K, K))
-    inner = np.arange(1, K - 1)
-    for shift, curvature, value in ((-1, 1.0, 1.0), (0, 4.0, -2.0), (1, 1.0, 1.0)):
-        left[inner, inner + shift] = curvature
-        right[inner, inner + shift] = value
-    left[0, :3] = end
-    left[-1, -3:] = end[::-1]
+    beside = np.eye(K, k=-1) + np.eye(K, k=1)
+    left, right = beside + 4 * np.eye(K), beside - 2 * np.eye(K)
+    left[[0, -1]] = right[[0, -1]] = 0.0
+    left[0, :3], left[-1, -3:] = end, end[::-1]
     return np.asarray(np.linalg.solve(left, right), dtype=np.float64)
 
 
@@ -78,37 +75,16 @@ def _add_points(powers: Floats, products: Floats, t: Floats, h: Floats, longest:
         parts = 1
         if length > longest * (1 + 1e-9):
             parts = math.ceil(length / longest * (1 - 1e-9))
-        w = length / parts
         for part in range(1, parts + 1):
+            w = length / parts
             rest = (parts - part) / parts
             value = h[i] - rest * (h[i] - h[i - 1])
             j, u = _place(t[i] - rest * length, K)
-            u2 = u * u
-            u3 = u2 * u
-            wu, wu2, wu3 = w * u, w * u2, w * u3
-            powers[j, 0] += w
-            powers[j, 1] += wu
-            powers[j, 2] += wu2
-            powers[j, 3] += wu3
-            powers[j, 4] += wu3 * u
-            powers[j, 5] += wu3 * u2
-            powers[j, 6] += wu3 * u3
-            products[j, 0] += w * value
-            products[j, 1] += wu * value
-            products[j, 2] += wu2 * value
-            products[j, 3] += wu3 * value
-
-
-@njit()
-def spline_values(t: Floats, y: Floats, d: Floats) -> Floats:
-    """Return s(t)."""
-    values = np.empty(t.size)
-    for i in range(t.size):
-        j, u = _place(t[i], y.size)
-        a = 1 - u
-        bend = d[j] * (a * a * a - a) + d[j + 1] * (u * u * u - u)
-        values[i] = y[j] * a + y[j + 1] * u + bend
-    return values
+            for power in range(7):
+                powers[j, power] += w
+                if power < 4:
+                    products[j, power] += w * value
+                w *= u
 
 
 @njit()
@@ -162,7 +138,10 @@ def minimum_under(G: Floats, c: Floats, cuts: Callable[[Floats], Cuts]) -> Float
     A, b = np.empty((0, len(c))), np.empty(0)
     y = quadratic_minimum(G, c, A, b)
     for _ in range(ROUNDS):
-        rows, bounds = cuts(y)
+        found = cuts(y)
+        if not found:
+            break
+        rows, bounds = (np.concatenate(side) for side in zip(*found, strict=True))
         norm = np.linalg.norm(rows, axis=1)
         broken = bounds - rows @ y > TOLERANCE * norm
         if not broken.any():
@@ -190,8 +169,7 @@ def quadratic_minimum(G: Floats, c: Floats, A: Floats, b: Floats) -> Floats:
     B, e = B / norm[:, np.newaxis], e / norm
     unit = e.max()
     z = unit * _shortest(B, e / unit)
-    y: Floats = y0 + inverse.T @ z
-    return y
+    return np.asarray(y0 + inverse.T @ z)
 
 
 def _shortest(B: Floats, e: Floats) -> Floats:
@@ -212,16 +190,9 @@ def _shortest(B: Floats, e: Floats) -> Floats:
     return polished if feasible and near else z
 
 
-CutsOf = Callable[[Floats], tuple[Floats, Floats]]
-
-
 # Coefficients of the first three second derivatives, whose sum is zero: the first is zero, equals
 # the second, or continues the line through the next two.
-RUNOUTS = {
-    "natural": np.array([1.0, 0.0, 0.0]),
-    "parabolic": np.array([1.0, -1.0, 0.0]),
-    "cubic": np.array([1.0, -2.0, 1.0]),
-}
+RUNOUTS = {"natural": (1.0, 0.0, 0.0), "parabolic": (1.0, -1.0, 0.0), "cubic": (1.0, -2.0, 1.0)}
 
 
 FEWEST_KNOTS = {"natural": 3, "parabolic": 3, "cubic": 4}
@@ -356,40 +327,32 @@ def curve_of(fitted: FittedSpline, options: SplineOptions, t: Floats) -> Calibra
     sums = np.cumsum(fitted.score * (ends - start))
     zero_and_ends = np.append(0.0, ends)
     cumulative_score = np.interp(t, zero_and_ends, np.append(0.0, sums))
-    spline, derivative = spline_values(t, y, d), mean_slopes(t, t, y, d)
+    spline, derivative = y[0] + t * mean_slopes(0 * t, t, y, d), mean_slopes(t, t, y, d)
     if options.differs:
         spline, derivative = spline + cumulative_score, derivative + score
-    return CalibrationCurve(
-        fractile=t,
-        score=score,
-        cumulative_score=cumulative_score,
-        cumulative_event=np.interp(t, zero_and_ends, np.append(0.0, fitted.cumulative)),
-        spline=spline,
-        derivative=derivative,
-    )
+    cumulative_event = np.interp(t, zero_and_ends, np.append(0.0, fitted.cumulative))
+    return CalibrationCurve(t, score, cumulative_score, cumulative_event, spline, derivative)
 
 
-def _curve_cuts(options: SplineOptions, D: Floats) -> CutsOf:
+def _curve_cuts(options: SplineOptions, D: Floats) -> Callable[[Floats], Cuts]:
     """Bounds of the derivative where it has its extremes, and the convexity at the knots."""
 
-    def cuts(y: Floats) -> tuple[Floats, Floats]:
-        rows, bounds = [np.empty((0, len(y)))], [np.empty(0)]
+    def cuts(y: Floats) -> Cuts:
+        found: Cuts = []
         if options.constrained:
             places = extreme_places(D @ y)
             slopes = slope_rows(places, places, D)
-            rows += [slopes, -slopes]
-            bounds += [np.zeros(len(places)), np.full(len(places), -1.0)]
+            found += [(slopes, np.zeros(len(places))), (-slopes, np.full(len(places), -1.0))]
         if options.monotone:
-            rows.append(D)
-            bounds.append(np.zeros(len(y)))
-        return np.vstack(rows), np.concatenate(bounds)
+            found.append((D, np.zeros(len(y))))
+        return found
 
     return cuts
 
 
 def _step_cuts(
     options: SplineOptions, D: Floats, start: Floats, stop: Floats, score: Floats
-) -> CutsOf:
+) -> Callable[[Floats], Cuts]:
     """Bounds and order of the recalibrated scores, the worst between each two knots."""
     inner = np.arange(1, options.knots - 1) / (options.knots - 1)
     edges = np.unique(np.concatenate([[0], np.searchsorted(start, inner), [len(start)]]))
@@ -401,17 +364,16 @@ def _step_cuts(
     def rows_of(chosen: Order) -> Floats:
         return slope_rows(start[chosen], stop[chosen], D)
 
-    def cuts(y: Floats) -> tuple[Floats, Floats]:
-        rows, bounds = [np.empty((0, len(y)))], [np.empty(0)]
+    def cuts(y: Floats) -> Cuts:
+        found: Cuts = []
         recalibrated = score + mean_slopes(start, stop, y, D @ y)
         if options.constrained:
             low, high = worst(recalibrated), worst(-recalibrated)
-            rows += [rows_of(low), -rows_of(high)]
-            bounds += [-score[low], score[high] - 1]
+            found += [(rows_of(low), -score[low]), (-rows_of(high), score[high] - 1)]
         if options.monotone:
             before = worst(np.diff(recalibrated))
-            rows.append(rows_of(before + 1) - rows_of(before))
-            bounds.append(score[before] - score[before + 1])
-        return np.vstack(rows), np.concatenate(bounds)
+            rises = rows_of(before + 1) - rows_of(before)
+            found.append((rises, score[before] - score[before + 1]))
+        return found
 
     return cuts

@@ -8,26 +8,21 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from caltest.classifiers import collapsed_bound
-from caltest.classifiers.collapsed_bound import (
-    bound_and_gradient,
-    label_targets,
-    posterior,
-    pseudo_targets,
-    rows_by_class,
-)
-from caltest.classifiers.rbf import rbf
+from caltest.classifiers.collapsed_bound import SparseRegressions, label_targets, pseudo_targets
+from caltest.classifiers.rbf import Kernel, rbf
+from caltest.classifiers.regressions import regressions
 
 pytestmark = pytest.mark.loops
 
-VARIANCE, SCALES = 1.7, np.array([0.8, 1.2, 2.0])
+VARIANCE, SCALES = KERNEL = Kernel(1.7, np.array([0.8, 1.2, 2.0]))
 STEP = 1e-6
 
 RNG = np.random.default_rng(0)
 X, CODES, Z = RNG.normal(size=(60, 3)), RNG.integers(0, 3, 60), RNG.normal(size=(10, 3))
-ROWS = rows_by_class(X, CODES, 3)
+ROWS, COUNTS = regressions(X, CODES, Z, None), np.bincount(CODES)
 TARGETS = {
-    "pseudo-observations": pseudo_targets(0.01, ROWS.counts),
-    "labels": label_targets(0.3, ROWS.counts),
+    "pseudo-observations": pseudo_targets(0.01, COUNTS),
+    "labels": label_targets(0.3, COUNTS),
 }
 
 both_targets = pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
@@ -35,13 +30,13 @@ both_targets = pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
 
 def plain_bound(targets):
     """Titsias (2009), equation 9, by n x n matrices, with the same jitter."""
-    codes = np.repeat(np.arange(3), ROWS.counts)
+    values, noises = targets.of(ROWS.codes)
     inner = rbf(Z, Z, VARIANCE, SCALES) + collapsed_bound.JITTER * VARIANCE * np.eye(len(Z))
     cross = rbf(ROWS.X, Z, VARIANCE, SCALES)
     Q = cross @ np.linalg.solve(inner, cross.T)
     total = 0.0
     for k in range(3):
-        y, noise = targets.of(k, codes)
+        y, noise = values[:, k], noises[:, k]
         total += multivariate_normal(np.zeros(len(y)), Q + np.diag(noise)).logpdf(y)
         total -= 0.5 * np.sum((VARIANCE - np.diag(Q)) / noise)
     return total
@@ -53,8 +48,8 @@ def value(targets, log_variance=0.0, log_scales=0.0, shift=0.0, log_noise=0.0):
     noisy = replace(
         targets, noise_on=targets.noise_on * factor, noise_off=targets.noise_off * factor
     )
-    variance, scales = VARIANCE * np.exp(log_variance), SCALES * np.exp(log_scales)
-    return posterior(ROWS, noisy, Z + shift, variance, scales)[0]
+    kernel = Kernel(VARIANCE * np.exp(log_variance), SCALES * np.exp(log_scales))
+    return replace(ROWS, Z=Z + shift).evidence(noisy, kernel).value
 
 
 def slope(function):
@@ -66,14 +61,13 @@ def slope(function):
 def test_bound_is_that_of_dense_matrices(targets):
     """Sums by class give what the n x n matrices give."""
     expected = pytest.approx(plain_bound(targets), rel=1e-10)
-    assert posterior(ROWS, targets, Z, VARIANCE, SCALES)[0] == expected
-    assert bound_and_gradient(ROWS, targets, Z, VARIANCE, SCALES).value == expected
+    assert ROWS.evidence(targets, KERNEL).value == expected
 
 
 @both_targets
 def test_gradient_is_that_of_finite_differences(targets):
     """By the variance, each length scale, the noise and an inducing point."""
-    found = bound_and_gradient(ROWS, targets, Z, VARIANCE, SCALES)
+    found = ROWS.evidence(targets, KERNEL)
     close = {"rel": 1e-5, "abs": 1e-5}
     assert found.kernel.log_variance == pytest.approx(slope(lambda h: value(targets, h)), **close)
     assert found.log_noise == pytest.approx(slope(lambda h: value(targets, log_noise=h)), **close)
@@ -90,30 +84,29 @@ def test_gradient_is_that_of_finite_differences(targets):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_blocks_of_rows_give_the_same(targets, jobs, monkeypatch):
     """A block of any size, kept or computed again, in any number of threads."""
-    whole = bound_and_gradient(ROWS, targets, Z, VARIANCE, SCALES)
+    whole = ROWS.evidence(targets, KERNEL)
     monkeypatch.setattr(collapsed_bound, "CHUNK", 70)
     monkeypatch.setattr(collapsed_bound, "KEPT", 0)
-    blocks = bound_and_gradient(ROWS, targets, Z, VARIANCE, SCALES, n_jobs=jobs)
+    blocks = replace(ROWS, n_jobs=jobs).evidence(targets, KERNEL)
     assert blocks.value == pytest.approx(whole.value, rel=1e-12)
     np.testing.assert_allclose(blocks.kernel.Z, whole.kernel.Z, rtol=1e-9, atol=1e-9)
 
 
 def test_points_that_coincide_get_more_jitter():
     """Two equal inducing points leave k(Z, Z) singular up to the jitter."""
-    twice = np.vstack([Z, Z])
-    targets = TARGETS["labels"]
-    once = posterior(ROWS, targets, Z, VARIANCE, SCALES)[0]
-    assert posterior(ROWS, targets, twice, VARIANCE, SCALES)[0] == pytest.approx(once, rel=1e-5)
+    twice = replace(ROWS, Z=np.vstack([Z, Z]))
+    once = ROWS.evidence(TARGETS["labels"], KERNEL).value
+    assert twice.evidence(TARGETS["labels"], KERNEL).value == pytest.approx(once, rel=1e-5)
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows():
     """With n = 250,000 and M = 150, less than a third of k(X, Z)."""
     many = np.random.default_rng(1).normal(size=(250_000, 3))
-    rows = rows_by_class(many, np.arange(len(many)) % 2, 2)
-    targets = pseudo_targets(0.01, rows.counts)
+    codes = np.repeat([0, 1], len(many) // 2)
+    rows, targets = SparseRegressions(many, codes, many[:150]), pseudo_targets(0.01, [125_000] * 2)
     tracemalloc.start()
-    bound_and_gradient(rows, targets, many[:150], 1.0, np.ones(1))
+    rows.evidence(targets, Kernel(1.0, np.ones(1)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < len(many) * 150 * 8 / 3

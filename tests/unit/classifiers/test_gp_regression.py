@@ -43,7 +43,7 @@ def test_probit_and_isotonic_are_fitted_to_the_rows_held_out(m):
     x, y = X[m > Y], Y[m > Y]
     for platt in ("probit", "isotonic"):
         model = GPRegressionClassifier(platt=platt, random_state=0).fit(x, y)
-        held = ~(x[:, None] == model._posterior.X).all(axis=2).any(axis=1)
+        held = ~(x[:, None] == model._posterior.Z).all(axis=2).any(axis=1)
         assert held.mean() == pytest.approx(0.2, abs=0.01)
         mean, _ = model.predict_latent(x)
         expected = []
@@ -85,7 +85,7 @@ def test_platt_scaling_lowers_the_log_loss():
 def test_regression_does_not_see_what_is_held_out():
     """A share of the rows of each class."""
     model = GPRegressionClassifier(platt=True, held_out=0.25, random_state=0).fit(X, Y)
-    assert len(model._posterior.X) == 225
+    assert len(model._posterior.Z) == 225
 
 
 def test_classes_of_few_rows_are_not_held_out():

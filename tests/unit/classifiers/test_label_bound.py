@@ -15,7 +15,6 @@ from caltest.classifiers.label_bound import (
     antithetic,
     ascend,
     bernoulli,
-    bound,
     carried,
     gradient,
     hermite,
@@ -23,12 +22,13 @@ from caltest.classifiers.label_bound import (
     prior,
     softmax,
     start,
+    step_at,
 )
-from caltest.classifiers.rbf import rbf
+from caltest.classifiers.rbf import Kernel, rbf
 
 pytestmark = pytest.mark.loops
 
-VARIANCE, SCALES = 2.0, np.array([0.7, 1.5])
+VARIANCE, SCALES = KERNEL = Kernel(2.0, np.array([0.7, 1.5]))
 STEP = 1e-5
 LIKELIHOODS = {
     1: partial(bernoulli, nodes=hermite(32)[0], weights=hermite(32)[1]),
@@ -73,7 +73,7 @@ both_likelihoods = pytest.mark.parametrize("latents", [1, 3])
 @both_likelihoods
 def test_bound_is_that_of_plain_matrices(latents):
     data, q = labelled(latents), some_q(latents)
-    found = bound(data, prior(data, VARIANCE, SCALES), q)
+    found = step_at(prior(data, KERNEL), q).value
     assert found == pytest.approx(plain_bound(data, q), rel=1e-8)
 
 
@@ -81,7 +81,7 @@ def test_bound_is_that_of_plain_matrices(latents):
 def test_gradient_is_that_of_finite_differences(latents):
     """By variance and length scales, for fixed whitened m and C, of the plain bound."""
     data, q = labelled(latents), some_q(latents)
-    found = gradient(data, prior(data, VARIANCE, SCALES), q)
+    found = gradient(prior(data, KERNEL), q)
     for j, unit in enumerate(np.eye(3)):
         ends = [
             plain_bound(data, q, VARIANCE * np.exp(h * unit[0]), SCALES * np.exp(h * unit[1:]))
@@ -96,10 +96,10 @@ def test_gradient_is_that_of_finite_differences(latents):
 def test_blocks_of_rows_give_the_same(latents, monkeypatch):
     """Blocks of any size, computed again or kept."""
     data, q = labelled(latents), some_q(latents)
-    whole = gradient(data, prior(data, VARIANCE, SCALES), q)
+    whole = gradient(prior(data, KERNEL), q)
     monkeypatch.setattr(label_bound, "CHUNK", 60)
     monkeypatch.setattr(label_bound, "KEPT", 0)
-    blocks = gradient(data, prior(data, VARIANCE, SCALES), q)
+    blocks = gradient(prior(data, KERNEL), q)
     np.testing.assert_allclose(blocks.log_scales, whole.log_scales, rtol=1e-9)
 
 
@@ -107,7 +107,7 @@ def test_blocks_of_rows_give_the_same(latents, monkeypatch):
 def test_moments_are_those_of_full_products(latents):
     """Triangular products in place of full ones."""
     data, q = labelled(latents), some_q(latents)
-    known = prior(data, VARIANCE, SCALES)
+    known = prior(data, KERNEL)
     (A,) = known.projections
     mean, variance = moments(A, VARIANCE, q)
     for k, (m, C) in enumerate(zip(q.m, q.C, strict=True)):
@@ -120,7 +120,7 @@ def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
     """Conjugate gradients beside the dense matrix of all latent functions."""
     monkeypatch.setattr(label_bound, "RESIDUE", 1e-12)
     data, q = labelled(3), some_q(3)
-    known = prior(data, VARIANCE, SCALES)
+    known = prior(data, KERNEL)
     (A,) = known.projections
     rng = np.random.default_rng(0)
     W, slope = rng.dirichlet(np.ones(3), size=40).T, rng.normal(size=(3, 8))
@@ -129,7 +129,7 @@ def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
         dense[k, :, k] += (A * W[k]) @ A.T
         for other in range(3):
             dense[k, :, other] -= (A * W[k] * W[other]) @ A.T
-    found = _newton_step(data, known, W, q.C, slope)
+    found = _newton_step(known, W, q.C, slope)
     expected = np.linalg.solve(dense.reshape(24, 24), slope.ravel())
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
 
@@ -139,23 +139,23 @@ def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
 def test_best_q_is_a_maximum(latents):
     """No step in a random direction, by m or by C, leads higher."""
     data = labelled(latents)
-    known = prior(data, VARIANCE, SCALES)
-    best, q = ascend(data, known, start(latents, 8))
+    known = prior(data, KERNEL)
+    best, q = ascend(known, start(latents, 8))
     rng = np.random.default_rng(2)
     for _ in range(20):
         h = 0.02
         m = q.m + h * rng.normal(size=q.m.shape)
         C = q.C + h * np.tril(rng.normal(size=q.C.shape))
-        assert bound(data, known, Inducing(m, q.C)) < best
-        assert bound(data, known, Inducing(q.m, C)) < best
+        assert step_at(known, Inducing(m, q.C)).value < best
+        assert step_at(known, Inducing(q.m, C)).value < best
 
 
 @both_likelihoods
 def test_best_bound_does_not_depend_on_the_start(latents):
     """The bound is concave enough: from anywhere the steps lead to the same."""
     data = labelled(latents)
-    known = prior(data, VARIANCE, SCALES)
-    values = [ascend(data, known, q)[0] for q in (start(latents, 8), some_q(latents))]
+    known = prior(data, KERNEL)
+    values = [ascend(known, q)[0] for q in (start(latents, 8), some_q(latents))]
     assert values[0] == pytest.approx(values[1], abs=1e-3)
 
 
@@ -166,18 +166,18 @@ def test_bound_is_just_below_the_evidence(latents):
     whole = labelled(latents)
     X, codes = whole.X[:5], whole.codes[:5]
     data = Labelled(X, codes, X, whole.expectation)
-    known = prior(data, VARIANCE, SCALES)
+    known = prior(data, KERNEL)
     draws = np.random.default_rng(0).normal(size=(400_000, latents, 5)) @ known.L.T
     logits = np.insert(draws, 0, 0.0, axis=1) if latents == 1 else draws
     chosen = log_softmax(logits, axis=1)[:, codes, np.arange(5)].sum(axis=1)
     evidence = np.log(np.exp(chosen).mean())
-    best, _ = ascend(data, known, start(latents, 5))
+    best, _ = ascend(known, start(latents, 5))
     assert evidence - 0.3 < best < evidence
 
 
 def test_carried_q_has_the_same_means_of_the_inducing_variables():
     """L m is the same under another kernel."""
     data, q = labelled(3), some_q(3)
-    old, new = prior(data, VARIANCE, SCALES), prior(data, 3.0, np.ones(2))
+    old, new = prior(data, KERNEL), prior(data, Kernel(3.0, np.ones(2)))
     moved = carried(q, old, new)
     np.testing.assert_allclose(moved.m @ new.L.T, q.m @ old.L.T, rtol=1e-8)

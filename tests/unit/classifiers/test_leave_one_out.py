@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
+from caltest.classifiers.rbf import Kernel
 from caltest.classifiers.regressions import regressions
 
 RNG = np.random.default_rng(3)
 X, CODES = RNG.normal(size=(40, 2)), RNG.integers(0, 3, 40)
 COUNTS = np.bincount(CODES)
-KERNEL = 1.7, np.array([0.8, 1.2])
+KERNEL = Kernel(1.7, np.array([0.8, 1.2]))
 TARGETS = {
     "pseudo-observations": pseudo_targets(0.01, COUNTS),
     "large alpha": pseudo_targets(3, COUNTS),
@@ -19,7 +20,7 @@ TARGETS = {
 
 def latent(rows, targets, Z):
     """The posterior of a fit to some rows; kernel, targets and inducing points stay."""
-    return regressions(X[rows], CODES[rows], 3, Z, None).posterior(targets, *KERNEL)
+    return regressions(X[rows], CODES[rows], Z, None).posterior(targets, KERNEL)
 
 
 @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)

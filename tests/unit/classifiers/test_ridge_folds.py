@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from caltest.classifiers.nystroem_krr import no_sums
+from caltest.classifiers.nystroem_krr import FoldSums
 
 pytestmark = pytest.mark.loops
 
@@ -14,7 +14,7 @@ PHI, Y, FOLDS = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 2)), np.arange(30
 
 def sums():
     """Two blocks of rows."""
-    found = no_sums(3, 4, 2)
+    found = FoldSums(3, 4, 2)
     for rows in (slice(0, 11), slice(11, None)):
         found.add(PHI[rows], Y[rows], FOLDS[rows])
     return found

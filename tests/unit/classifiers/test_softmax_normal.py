@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax as plain_softmax
 
+from caltest.classifiers import VariationalGPClassifier
 from caltest.classifiers import base as softmax_normal
-from caltest.classifiers.base import normal_samples, quantiles, softmax, softmax_means
+from caltest.classifiers.base import normal_samples, softmax_means
 
 pytestmark = pytest.mark.loops
 
@@ -38,10 +39,16 @@ def test_means_are_those_of_the_samples(jobs, monkeypatch):
 
 
 def test_quantiles_are_those_of_the_samples(monkeypatch):
-    monkeypatch.setattr(softmax_normal, "HELD", 2 * POINTS.size)
-    found = quantiles(softmax, MEAN, DEVIATION, POINTS, np.array([0.1, 0.9]), 2)
-    expected = np.quantile(samples(), [0.1, 0.9], axis=1)
-    np.testing.assert_allclose(found, np.moveaxis(expected, 0, 2), rtol=1e-12)
+    """In blocks of two rows."""
+    X = RNG.normal(size=(30, 2))
+    model = VariationalGPClassifier(n_inducing=5, n_samples=64).fit(X, np.arange(30) % 3)
+    monkeypatch.setattr(softmax_normal, "HELD", 2 * 3 * 64)
+    mean, variance = model.predict_latent(X)
+    points = normal_samples(64, 3, np.random.default_rng(0))
+    probs = plain_softmax(mean[:, None] + np.sqrt(variance)[:, None] * points, axis=2)
+    expected = np.quantile(probs, [0.1, 0.9], axis=1)
+    found = model.predict_proba_interval(X, confidence=0.8)
+    np.testing.assert_allclose(found, np.moveaxis(expected, 0, 2), rtol=1e-10)
 
 
 def test_large_logits_do_not_overflow():

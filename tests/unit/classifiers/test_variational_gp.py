@@ -30,17 +30,17 @@ def test_kernel_is_the_best_nearby(m):
     rows = m > Y
     model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
     from caltest.classifiers.label_bound import Labelled, prior, start
+    from caltest.classifiers.rbf import Kernel
     from caltest.classifiers.variational_gp import _Ridge
 
     Z = model.inducing_points_
     data = Labelled(X[rows], Y[rows].astype(np.int64), Z, model._expectation(), None)
-    ridge = _Ridge(data, prior(data, 1.0, np.ones(1)), start(1 if m == 2 else m, len(Z)))
-    assert ridge.climb(model.variance_, model.length_scale_) == pytest.approx(
-        model.bound_, abs=1e-2
-    )
+    ridge = _Ridge(prior(data, Kernel(1.0, np.ones(1))), start(1 if m == 2 else m, len(Z)))
+    variance, scales = kernel = Kernel(model.variance_, model.length_scale_)
+    assert ridge.climb(kernel) == pytest.approx(model.bound_, abs=1e-2)
     for factor in (0.8, 1.25):
-        assert ridge.climb(factor * model.variance_, model.length_scale_) < model.bound_
-        assert ridge.climb(model.variance_, factor * model.length_scale_) < model.bound_
+        assert ridge.climb(Kernel(factor * variance, scales)) < model.bound_
+        assert ridge.climb(Kernel(variance, factor * scales)) < model.bound_
 
 
 @pytest.mark.full

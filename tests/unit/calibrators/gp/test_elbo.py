@@ -83,8 +83,10 @@ def differences(function, at, step):
 def test_bound_is_the_dense_unwhitened_one(K, n, full):
     """To 1e-8, with the prior block by pairs (K = 2, 4) and by the grid (K = 30)."""
     scores, q = example(K, n)
-    assert bound(scores, q, full=full).value == pytest.approx(dense(scores, q, full=full), abs=1e-8)
-    assert (tables(scores, q, full=full).features is None) == (K < 10 or not full)
+    assert bound(replace(scores, full=full), q).value == pytest.approx(
+        dense(scores, q, full=full), abs=1e-8
+    )
+    assert (tables(scores, q, full=full).factor is None) == (K < 10 or not full)
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
@@ -93,7 +95,7 @@ def test_gradient_is_that_of_the_dense_bound(K, full):
     """By every parameter: m, C, inducing inputs, variance, scale, noise."""
     scores, q = example(K, 8)
     root = np.linalg.cholesky(np.eye(M) + 0.3)
-    gradient = pack_gradient(q, bound(scores, q, full=full).gradient, root)
+    gradient = pack_gradient(q, bound(replace(scores, full=full), q).gradient, root)
 
     def value(values):
         return dense(scores, unpack(values, root), full=full)
@@ -105,7 +107,7 @@ def test_gradient_is_that_of_the_dense_bound(K, full):
 def test_bound_with_a_matern_kernel_is_the_dense_one(which):
     """To 1e-6 of a nat per row, as the kink at 0 is interpolated; so is its gradient."""
     scores, q = example(4, 25, kernel=KERNELS[which])
-    found, root = bound(scores, q, full=True), np.eye(M)
+    found, root = bound(scores, q), np.eye(M)
     assert found.value == pytest.approx(dense(scores, q, full=True), abs=25e-6)
 
     def value(values):
@@ -116,10 +118,10 @@ def test_bound_with_a_matern_kernel_is_the_dense_one(which):
     paths = random_paths(4, M, 6, 20.0, np.random.default_rng(1), q.kernel)
 
     def drawn(values):
-        return bound(scores, unpack(values, root, q.kernel), full=True, paths=paths).value
+        return bound(scores, unpack(values, root, q.kernel), paths=paths).value
 
     numeric = differences(drawn, pack(q, root), 1e-4)
-    slope = pack_gradient(q, bound(scores, q, full=True, paths=paths).gradient, root)
+    slope = pack_gradient(q, bound(scores, q, paths=paths).gradient, root)
     assert slope == pytest.approx(numeric, rel=1e-3, abs=0.02)
 
 
@@ -129,7 +131,7 @@ def test_prior_block_by_the_grid_is_that_by_pairs(monkeypatch):
     found = []
     for cost in (0, 10**9):  # pairs, grid
         monkeypatch.setattr("caltest.calibrators.gp.elbo.PAIR_COST", cost)
-        found.append(bound(scores, q, full=True))
+        found.append(bound(scores, q))
     assert found[0].value == pytest.approx(found[1].value, abs=1e-8)
     assert found[0].gradient.kernel == pytest.approx(found[1].gradient.kernel, abs=1e-8)
     by_inputs = [each.gradient.Z for each in found]
@@ -140,12 +142,12 @@ def test_prior_block_by_the_grid_is_that_by_pairs(monkeypatch):
 def test_gradient_over_draws_is_its_own_difference(full):
     """The draws are fixed, so that their mean is a smooth function of all parameters."""
     scores, q = example(3, 8)
-    root = np.eye(M)
+    scores, root = replace(scores, full=full), np.eye(M)
     paths = random_paths(3, M, 6, 20.0, np.random.default_rng(1))
-    found = bound(scores, q, full=full, paths=paths)
+    found = bound(scores, q, paths=paths)
 
     def value(values):
-        return bound(scores, unpack(values, root), full=full, paths=paths).value
+        return bound(scores, unpack(values, root), paths=paths).value
 
     numeric = differences(value, pack(q, root), 1e-4)
     assert pack_gradient(q, found.gradient, root) == pytest.approx(numeric, rel=1e-4, abs=1e-3)
@@ -164,7 +166,7 @@ def test_mean_over_draws_is_the_expectation(full):
         logs = w * log_softmax(f, axis=1)[:, y]
         expected, variance = expected + logs.mean(), variance + logs.var() / S
     paths = random_paths(3, M, S, 5.0, rng)
-    value = bound(scores, q, full=full, paths=paths).value
+    value = bound(replace(scores, full=full), q, paths=paths).value
     # Rows share their draws: the errors of their means may add up.
     assert abs(value - expected) < 4 * np.sqrt((1 + len(scores.z)) * variance)
 
@@ -175,15 +177,15 @@ def test_taylor_is_near_the_expectation_for_a_certain_process():
     scores, q = example(3, 20)
     sure = replace(q, C=q.C / 30, Z=np.linspace(0, 1, M), scale=1.0, variance=0.01, noise=1e-5)
     paths = random_paths(3, M, 2000, 5.0, np.random.default_rng(3))
-    drawn = bound(scores, sure, full=True, paths=paths).value
-    assert bound(scores, sure, full=True).value == pytest.approx(drawn, abs=0.02)
+    drawn = bound(scores, sure, paths=paths).value
+    assert bound(scores, sure).value == pytest.approx(drawn, abs=0.02)
 
 
 def test_batches_add_up_to_the_whole():
     """The expected bound over batches of equal size is the bound."""
     scores, q = example(3, 20)
-    parts = [bound(scores.rows(slice(i, i + 5)), q, full=True, share=0.25) for i in (0, 5, 10, 15)]
-    whole = bound(scores, q, full=True)
+    parts = [bound(scores.rows(slice(i, i + 5)), q, share=0.25) for i in (0, 5, 10, 15)]
+    whole = bound(scores, q)
     assert np.mean([part.value for part in parts]) == pytest.approx(whole.value)
     assert np.mean([part.gradient.Z for part in parts], axis=0) == pytest.approx(whole.gradient.Z)
 
@@ -192,7 +194,7 @@ def test_bound_does_not_depend_on_threads(monkeypatch):
     """Blocks are the same, and are added in the same order."""
     monkeypatch.setattr("caltest.calibrators.gp.elbo.POINTS", 12)
     scores, q = example(3, 20)
-    one, two = (bound(scores, q, full=True, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (bound(replace(scores, n_jobs=jobs), q) for jobs in (1, 2))
     assert one.value == two.value
     assert (one.gradient.Z == two.gradient.Z).all()
 
@@ -200,15 +202,15 @@ def test_bound_does_not_depend_on_threads(monkeypatch):
 def test_kept_stencils_and_smaller_blocks_change_nothing(monkeypatch):
     """Stencils depend on the length scale alone; fine grids divide the rows."""
     scores, q = example(3, 20)
-    plain = bound(scores, q, full=True)
-    kept = bound(replace(scores), q, full=True, kept=kept_stencils(scores, q, None))
+    plain = bound(scores, q)
+    kept = bound(scores, q, kept=kept_stencils(scores, q))
     assert kept.value == plain.value
     assert (kept.gradient.Z == plain.gradient.Z).all()
     monkeypatch.setattr("caltest.calibrators.gp.elbo.PRODUCTS", 300)
-    assert len(kept_stencils(scores, q, None)) > 4
-    assert bound(scores, q, full=True).value == pytest.approx(plain.value)
+    assert len(kept_stencils(scores, q)) > 4
+    assert bound(scores, q).value == pytest.approx(plain.value)
     monkeypatch.setattr("caltest.calibrators.gp.elbo.HELD", 59)
-    assert kept_stencils(scores, q, None) is None
+    assert kept_stencils(scores, q) is None
 
 
 def test_packed_process_is_itself():

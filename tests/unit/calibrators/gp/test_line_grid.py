@@ -23,7 +23,7 @@ def test_kernel_block_through_the_grid_is_the_full_one(places, scale):
     nodes = process.grid(0.0, 1.0, scale)
     stencil = process.stencils(places, nodes)
     unit = np.eye(nodes.size)
-    W = np.array([process.gather(*stencil, row) for row in unit]).T
+    W = np.array([process.gather(*stencil, row[None])[0] for row in unit]).T
     block = W @ kernel_line(nodes, nodes, 2.0, scale) @ W.T
     assert np.abs(block - kernel_line(places, places, 2.0, scale)).max() < 2e-10
 
@@ -43,7 +43,7 @@ def test_one_place_has_a_grid():
     """The range of the points may be nothing."""
     nodes = process.grid(0.4, 0.4, 0.2)
     stencil = process.stencils(np.array([0.4]), nodes)
-    assert process.gather(*stencil, np.sin(nodes)) == pytest.approx(np.sin(0.4), abs=1e-11)
+    assert process.gather(*stencil, np.sin(nodes)[None])[0] == pytest.approx(np.sin(0.4), abs=1e-11)
 
 
 def test_scatter_is_the_transposed_gather(places):
@@ -52,16 +52,12 @@ def test_scatter_is_the_transposed_gather(places):
     nodes = process.grid(0.0, 1.0, 0.2)
     stencil, G = process.stencils(places, nodes), nodes.size
     v, t = rng.normal(size=200), rng.normal(size=G)
-    out = np.zeros(G)
-    process.scatter(*stencil, v, out)
-    assert out @ t == pytest.approx(v @ process.gather(*stencil, t))
+    out = process.scatter(*stencil, v[None], G)[0]
+    assert out @ t == pytest.approx(v @ process.gather(*stencil, t[None])[0])
     rows, tables = rng.normal(size=(50, 4)), rng.normal(size=(50, G))
-    spread = process.scatter_rows(*stencil, rows, G)
-    assert np.sum(spread * tables) == pytest.approx(
-        np.sum(rows * process.gather_rows(*stencil, tables, 4))
-    )
+    spread = process.scatter(*stencil, rows, G)
+    assert np.sum(spread * tables) == pytest.approx(np.sum(rows * process.gather(*stencil, tables)))
     draws, paths = rng.normal(size=(200, 3)), rng.normal(size=(G, 3))
-    taken, given = np.zeros((200, 3)), np.zeros((G, 3))
+    taken, given = np.zeros((200, 3)), process.scatter_draws(*stencil, draws, G)
     process.gather_draws(*stencil, paths, taken)
-    process.scatter_draws(*stencil, draws, given)
     assert np.sum(given * paths) == pytest.approx(np.sum(draws * taken))

@@ -20,7 +20,8 @@ from caltest.calibrators.gp.process import LatentPosterior, random_paths
 
 pytestmark = pytest.mark.loops
 
-LIMITS = Limits(variance=(1e-4, 5.0), scale=(0.01, 10.0), noise=(1e-5, 1.0))
+BOXES = {"variance": (1e-4, 5.0), "scale": (0.01, 10.0), "noise": (1e-5, 1.0)}
+LIMITS = Limits(**BOXES, max_iter=200, tol=1e-9)
 M = 6
 
 
@@ -44,14 +45,14 @@ def start(scores):
 @pytest.fixture(scope="module")
 def fitted(scores, start):
     """The fit with equation 7."""
-    return maximise(scores, start, LIMITS, full=True, max_iter=200, tol=1e-9)
+    return maximise(scores, start, LIMITS)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 def test_newton_steps_end_at_the_best_mean_and_covariance(scores, start, full):
     """The gradient vanishes by m and by C, for the kernel they started with."""
-    q, found = ascend(scores, start, full=full)
+    q, found = ascend(replace(scores, full=full), start)
     assert found.gradient.m == pytest.approx(0, abs=0.05)
     assert np.abs(found.gradient.C @ q.C.T).max() < 0.01
 
@@ -60,7 +61,7 @@ def test_newton_steps_end_at_the_best_mean_and_covariance(scores, start, full):
 def test_fit_is_stationary(scores, fitted):
     """What a step of any parameter within its limits would gain is a small share of a nat."""
     assert fitted.converged
-    found = bound(scores, fitted.q, full=True)
+    found = bound(scores, fitted.q)
     assert found.value == pytest.approx(fitted.value)
     inputs = fitted.q.Z
     free = (inputs > scores.low) & (inputs < scores.high)
@@ -74,27 +75,19 @@ def test_fit_does_not_depend_on_the_start(scores, start, fitted, kernel):
     """Other kernels to begin with end within 0.05 nats."""
     variance, scale, noise = kernel
     other = replace(start, variance=variance, scale=scale, noise=noise)
-    again = maximise(scores, other, LIMITS, full=True, max_iter=200, tol=1e-9)
+    again = maximise(scores, other, LIMITS)
     assert again.value == pytest.approx(fitted.value, abs=0.05)
 
 
 @pytest.mark.full
 def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
     """From the fit to an eighth of the rows, Adam comes within a nat."""
-    part = maximise(scores.rows(slice(0, 50)), start, LIMITS, full=True, max_iter=50, tol=1e-6)
-    end = maximise_batches(
-        scores,
-        part.q,
-        LIMITS,
-        None,
-        full=True,
-        batch_size=50,
-        n_steps=800,
-        rng=np.random.default_rng(0),
-    )
-    assert bound(scores, part.q, full=True).value < fitted.value - 5
+    few, many = (Limits(**BOXES, max_iter=steps, tol=1e-6) for steps in (50, 800))
+    part = maximise(scores.rows(slice(0, 50)), start, few)
+    end = maximise_batches(scores, part.q, many, None, 50, np.random.default_rng(0))
+    assert bound(scores, part.q).value < fitted.value - 5
     assert end.value == pytest.approx(fitted.value, abs=1.0)
-    assert end.value == bound(scores, end.q, full=True).value
+    assert end.value == bound(scores, end.q).value
 
 
 @pytest.mark.full
@@ -102,8 +95,9 @@ def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
 def test_draws_improve_the_bound_that_they_measure(scores, fitted, full):
     """And say nearly the same as equation 7, for a posterior as certain as this."""
     paths = random_paths(3, M, 50, 100.0, np.random.default_rng(0))
-    before = bound(scores, fitted.q, full=full, paths=paths).value
-    end = maximise_drawn(scores, fitted.q, LIMITS, paths, full=full, max_iter=30, tol=1e-6)
+    scores, limits = replace(scores, full=full), replace(LIMITS, max_iter=30, tol=1e-6)
+    before = bound(scores, fitted.q, paths=paths).value
+    end = maximise_drawn(scores, fitted.q, limits, paths)
     assert end.value >= before
     assert end.value == pytest.approx(fitted.value, abs=8.0)
 

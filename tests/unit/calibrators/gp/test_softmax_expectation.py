@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from caltest.calibrators.gp.elbo import (
-    mean_shares,
-    monte_carlo,
-    softmax_rows,
-    taylor,
-)
+from caltest.calibrators.gp.elbo import monte_carlo, softmax_rows, taylor
 
 pytestmark = pytest.mark.loops
 
@@ -80,9 +75,3 @@ def test_monte_carlo_is_the_mean_over_draws_with_its_derivative():
     slopes = WEIGHT[:, None, None] * (indicator - softmax(draws, axis=1)) / 6
     assert monte_carlo(draws, CODES, WEIGHT) == pytest.approx(WEIGHT @ logs)
     assert draws == pytest.approx(slopes)
-
-
-def test_mean_shares_are_the_mean_softmax():
-    draws, out = RNG.normal(0, 3, (N, K, 6)), np.empty((N, K))
-    mean_shares(np.exp(draws), out)
-    assert out == pytest.approx(softmax(draws, axis=1).mean(axis=2))

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from caltest.calibrators.linear import softmax_regression as newton_cg
-from caltest.calibrators.linear.softmax_regression import minimise
+from caltest.calibrators.linear.softmax_regression import Problem, minimise
 
 pytestmark = pytest.mark.loops
 
@@ -14,18 +16,19 @@ def problem(n, m, seed=0):
     codes = (X[:, :m] / 3 + rng.gumbel(size=(n, m))).argmax(axis=1)
     penalty = np.full((m, m + 1), 1e-3)
     np.fill_diagonal(penalty, 0.0)
-    return X, codes, np.full(n, 1 / n), penalty, np.eye(m, m + 1), np.ones((m, m + 1), bool)
+    start = np.eye(m, m + 1)
+    return Problem(X, codes, np.full(n, 1 / n), penalty, start, np.ones(start.shape, bool))
 
 
 def test_minimum_has_no_gradient_whatever_the_preconditioner(monkeypatch):
     """The Hessian of all rows or of some, its blocks, and their common shape lead to one point."""
-    args = problem(500, 5)
-    fits = [minimise(*args, tied=False, scale=True)]
+    task = problem(500, 5)
+    fits = [minimise(task)]
     for limits in ({"ROWS": 100}, {"DENSE": 0}, {"DENSE": 0, "BLOCKS": 0}):
         with monkeypatch.context() as patch:
             for name, value in limits.items():
                 patch.setattr(newton_cg, name, value)
-            fits.append(minimise(*args, tied=False, scale=True))
+            fits.append(minimise(task))
     for theta, norm, escaping, _, converged in fits:
         assert norm < 1e-9
         assert converged
@@ -35,15 +38,15 @@ def test_minimum_has_no_gradient_whatever_the_preconditioner(monkeypatch):
 
 def test_more_rows_precondition_where_some_tell_too_little(monkeypatch):
     """Labels that are nearly separated: few rows say little of the Hessian, which all rows give."""
-    X, codes, weight, penalty, start, free = problem(2000, 6)
-    codes[50:] = X[50:, :6].argmax(axis=1)
+    task = problem(2000, 6)
+    task.codes[50:] = task.X[50:, :6].argmax(axis=1)
     monkeypatch.setattr(newton_cg, "ROWS", 10)
     summed = []
     hessian = newton_cg.hessian
     monkeypatch.setattr(
         newton_cg, "hessian", lambda p, *a: summed.append(p.shape[1]) or hessian(p, *a)
     )
-    norm = minimise(X, codes, weight, penalty * 0, start, free, tied=False, scale=True)[1]
+    norm = minimise(replace(task, penalty=0 * task.penalty))[1]
     assert norm < 1e-9
     assert summed[0] == 168
     assert summed[-1] == 2000
@@ -53,38 +56,35 @@ def test_more_rows_precondition_where_some_tell_too_little(monkeypatch):
 @pytest.mark.parametrize("scale", [False, True])
 def test_fixed_entries_stay_and_tied_ones_are_equal(tied, scale):
     """What is not free has the value of the start, but for its best multiple."""
-    X, codes, weight, penalty, start, free = problem(300, 4)
-    free[:, 4] = free[0, 1] = False
-    theta, norm, *_ = minimise(X, codes, weight, penalty, start, free, tied=tied, scale=scale)
+    task = replace(problem(300, 4), tied=tied, scale=scale)
+    task.free[:, 4] = task.free[0, 1] = False
+    theta, norm, *_ = minimise(task)
     assert norm < 1e-9
-    assert not theta[~free].any()
+    assert not theta[~task.free].any()
     assert (np.ptp(np.diagonal(theta)) < 1e-15) == tied
 
 
 def test_start_at_the_minimum_is_the_minimum():
-    X, codes, weight, penalty, start, free = problem(200, 3)
-    theta = minimise(X, codes, weight, penalty, start, free, tied=False, scale=True)[0]
-    again = minimise(X, codes, weight, penalty, theta, free, tied=False, scale=False)
+    task = problem(200, 3)
+    theta = minimise(task)[0]
+    again = minimise(replace(task, start=theta, scale=False))
     assert again[0] == pytest.approx(theta, abs=1e-7)
     assert not again[2]
 
 
 def test_minimum_at_infinity_is_recognised():
     """Separated labels: the gradient vanishes at weights that are finite."""
-    X, _, weight, _, start, free = problem(50, 3)
-    codes = X[:, :3].argmax(axis=1)
-    theta, norm, escaping, *_ = minimise(
-        X, codes, weight, np.zeros((3, 4)), start, free, tied=False, scale=True
-    )
+    task = problem(50, 3)
+    codes = task.X[:, :3].argmax(axis=1)
+    theta, norm, escaping, *_ = minimise(replace(task, codes=codes, penalty=0 * task.penalty))
     assert escaping
     assert norm < 1e-9
     assert np.abs(theta).max() < 1e6
 
 
 def test_nothing_free_takes_no_step():
-    X, codes, weight, penalty, start, free = problem(50, 3)
-    theta, norm, escaping, steps, _ = minimise(
-        X, codes, weight, penalty, start, ~free, tied=False, scale=False
-    )
-    assert (theta == start).all()
+    task = problem(50, 3)
+    found = minimise(replace(task, free=~task.free, scale=False))
+    theta, norm, escaping, steps, _ = found
+    assert (theta == task.start).all()
     assert (norm, escaping, steps) == (0.0, False, 0)

@@ -3,24 +3,24 @@ import pytest
 from scipy.special import log_softmax
 
 from caltest.calibrators.linear import softmax_regression
-from caltest.calibrators.linear.softmax_regression import (
-    hessian,
-    hessian_product,
-    project,
-    scaled_start,
-    value_and_gradient,
-)
+from caltest.calibrators.linear.softmax_regression import Problem, hessian
 
 pytestmark = pytest.mark.loops
 
 
+def penalised(X, codes, weight, penalty):
+    """All entries are free."""
+    shape = penalty.shape
+    return Problem(X, codes, weight, penalty, np.eye(*shape), np.ones(shape, bool))
+
+
 @pytest.fixture
 def problem():
-    """Weighted rows, four classes, five inputs and a penalty."""
+    """A point, and weighted rows, four classes, five inputs and a penalty."""
     rng = np.random.default_rng(4)
     X, codes, weight = rng.normal(size=(30, 5)), rng.integers(4, size=30), rng.uniform(size=30)
     penalty, theta = rng.uniform(size=(4, 5)), rng.normal(size=(4, 5))
-    return theta, X, codes, weight / weight.sum(), penalty
+    return theta, penalised(X, codes, weight / weight.sum(), penalty)
 
 
 def differences(function, theta, step=1e-6):
@@ -33,41 +33,41 @@ def differences(function, theta, step=1e-6):
 
 
 def test_value_is_the_weighted_log_loss_and_the_penalty(problem):
-    theta, X, codes, weight, penalty = problem
-    loss = -weight @ log_softmax(X @ theta.T, axis=1)[np.arange(30), codes]
-    expected = loss + 0.5 * np.sum(penalty * theta**2)
-    assert value_and_gradient(*problem)[0] == pytest.approx(expected, rel=1e-14)
+    theta, task = problem
+    chosen = log_softmax(task.X @ theta.T, axis=1)[np.arange(30), task.codes]
+    expected = -task.weight @ chosen + 0.5 * np.sum(task.penalty * theta**2)
+    assert task.at(theta)[0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_gradient_is_that_of_differences(problem):
-    theta, *rest = problem
-    expected = differences(lambda t: value_and_gradient(t, *rest)[0], theta)
-    assert value_and_gradient(*problem)[1] == pytest.approx(expected, abs=1e-8)
+    theta, task = problem
+    expected = differences(lambda t: task.at(t)[0], theta)
+    assert task.at(theta)[1] == pytest.approx(expected, abs=1e-8)
 
 
 def test_hessian_is_that_of_differences_of_the_gradient(problem):
-    theta, X, codes, weight, penalty = problem
-    probs = value_and_gradient(*problem)[2]
-    found = hessian(probs, X, weight) + np.diag(penalty.ravel())
-    expected = differences(lambda t: value_and_gradient(t, X, codes, weight, penalty)[1], theta)
+    theta, task = problem
+    found = hessian(task.at(theta)[2], task.X, task.weight) + np.diag(task.penalty.ravel())
+    expected = differences(lambda t: task.at(t)[1], theta)
     assert found == pytest.approx(expected.reshape(20, 20), abs=1e-8)
 
 
 def test_hessian_product_multiplies_with_the_hessian(problem):
-    _, X, _, weight, penalty = problem
-    probs = value_and_gradient(*problem)[2]
+    theta, task = problem
+    probs = task.at(theta)[2]
     V = np.random.default_rng(0).normal(size=(4, 5))
-    expected = (hessian(probs, X, weight) @ V.ravel()).reshape(4, 5) + penalty * V
-    assert hessian_product(V, probs, X, weight, penalty) == pytest.approx(expected, abs=1e-14)
+    product = (hessian(probs, task.X, task.weight) @ V.ravel()).reshape(4, 5)
+    assert task.hessian_product(V, probs) == pytest.approx(product + task.penalty * V, abs=1e-14)
 
 
 def test_blocks_of_rows_add_up(problem, monkeypatch):
     """The size of the blocks changes rounding errors alone."""
-    theta, X, codes, weight, penalty = problem
+    theta, task = problem
     rows = np.arange(3000) % 30
-    whole = value_and_gradient(theta, X[rows], codes[rows], weight[rows], penalty)
+    task = penalised(task.X[rows], task.codes[rows], task.weight[rows], task.penalty)
+    whole = task.at(theta)
     monkeypatch.setattr(softmax_regression, "BLOCK", 4)
-    parts = value_and_gradient(theta, X[rows], codes[rows], weight[rows], penalty)
+    parts = task.at(theta)
     assert parts[0] == pytest.approx(whole[0], rel=1e-14)
     assert parts[1] == pytest.approx(whole[1], abs=1e-12)
 
@@ -86,7 +86,7 @@ def test_scaled_start_finds_the_temperature_of_any_scale(factor):
     z = rng.normal(size=(2000, 3))
     codes = (z / 2 + rng.gumbel(size=(2000, 3))).argmax(axis=1)
     weight = np.full(2000, 1 / 2000)
-    start = scaled_start(np.eye(3), factor * z, codes, weight, np.zeros((3, 3)))
+    start = penalised(factor * z, codes, weight, np.zeros((3, 3))).scaled_start()
     aim = min(0.5 / factor, 10)
     assert start == pytest.approx(aim * np.eye(3), rel=0.2)
 
@@ -97,10 +97,10 @@ def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
     z = rng.normal(size=(3000, 3))
     z = z[z[:, 0].argsort()]
     codes = (z / 2 + rng.gumbel(size=(3000, 3))).argmax(axis=1)
-    args = np.eye(3), z, codes, np.full(3000, 1 / 3000), np.zeros((3, 3))
-    expected = scaled_start(*args)
+    task = penalised(z, codes, np.full(3000, 1 / 3000), np.zeros((3, 3)))
+    expected = task.scaled_start()
     monkeypatch.setattr(softmax_regression, "SAMPLE", 1000)
-    found = scaled_start(*args)
+    found = task.scaled_start()
     assert found == pytest.approx(expected, rel=0.2)
     assert (found != expected).any()
 
@@ -108,6 +108,7 @@ def test_scaled_start_of_some_rows_is_close_to_that_of_all(monkeypatch):
 def test_projection_keeps_what_is_free_and_ties_the_diagonal():
     free = np.array([[True, False, True], [True, True, False]])
     V = np.arange(6.0).reshape(2, 3)
-    projected = project(V, free, tied=True)
+    task = Problem(np.empty((0, 3)), np.empty(0), np.empty(0), V, V, free, tied=True)
+    projected = task.project(V)
     assert projected.tolist() == [[2, 0, 2], [3, 2, 0]]
-    assert project(projected, free, tied=True).tolist() == projected.tolist()
+    assert task.project(projected).tolist() == projected.tolist()

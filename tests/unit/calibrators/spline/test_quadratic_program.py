@@ -47,7 +47,7 @@ def test_cuts_that_are_found_as_needed_suffice():
 
     def tangent(y):
         normal = y / np.linalg.norm(y)
-        return -normal[np.newaxis], np.array([-1.0])
+        return [(-normal[np.newaxis], np.array([-1.0]))]
 
     scale = np.array([1.0, 4.0])
     y = minimum_under(np.diag(scale), scale * target, tangent)
