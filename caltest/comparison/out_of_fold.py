@@ -20,8 +20,8 @@ from caltest.comparison.scores import SCORES, check_score, in_range, mean_and_er
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
-from caltest.results import ComparedCalibrator, HTest, compared_sheets
-from caltest.results.comparison import REFERENCE
+from caltest.results import ComparedCalibrator, HTest
+from caltest.results.comparison import REFERENCE, sheet_of_maps
 from caltest.types import Codes, Floats
 
 
@@ -77,7 +77,8 @@ seed, correction, level, notes
 
     def sheet(self) -> Sheet:
         """Return what is printed."""
-        return compared_sheets.sheet_out_of_fold(self)
+        title = "Out of fold: each row is predicted by a map that was not fitted to it"
+        return sheet_of_maps(self, title)
 
 
 def out_of_fold(
