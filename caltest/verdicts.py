@@ -29,7 +29,7 @@ from caltest.segments import SegmentsTest
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
-    from caltest.results.evidence import Evidence
+    from caltest.results.htest import Evidence
 
 Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted

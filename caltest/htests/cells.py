@@ -27,7 +27,7 @@ from caltest.nulls.exact import bind_cells, exact_tests
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import tables
 from caltest.results import GroupsTest, HTest, HTestTable
-from caltest.results.evidence import Counted
+from caltest.results.htest import Counted
 from caltest.sources import Cells, count_rows
 from caltest.sources.chunks import SHARE, Chunk, Survey
 from caltest.sources.columns import Columns

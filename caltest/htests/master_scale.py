@@ -21,7 +21,7 @@ from caltest.measures.gap import gap_of_counts
 from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
 from caltest.results import HTest, HTestTable
-from caltest.results.evidence import GradeCounts
+from caltest.results.htest import GradeCounts
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 TESTS = keys_offering("outcome_of_counts")

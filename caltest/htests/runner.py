@@ -30,7 +30,7 @@ from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
-from caltest.results.evidence import Counted, Evidence
+from caltest.results.htest import Counted, Evidence
 from caltest.sources import Cells, ManyCells
 
 MOST = 9999  # resamples of the test of a difference, where their number is adaptive

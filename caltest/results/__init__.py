@@ -15,9 +15,7 @@ from caltest.results.comparison import (
     ScoreDifference,
     TestedPart,
 )
-from caltest.results.evidence import Evidence
-from caltest.results.htest import HTest
-from caltest.results.interval import Interval
+from caltest.results.htest import Evidence, HTest, Interval
 from caltest.results.printable import Printable, Result, Summary
 from caltest.results.table import GroupsTest, HTestTable
 from caltest.results.verdict import Verdict

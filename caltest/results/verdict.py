@@ -15,7 +15,7 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
 from caltest.results import wording
 from caltest.results.codec import NEVER
-from caltest.results.evidence import required
+from caltest.results.htest import required
 from caltest.results.printable import Result, given
 from caltest.types import Floats, Labels
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import render
-from caltest.checks import check_confidence, check_integer, check_jobs
+from caltest.checks import check_confidence, check_integer
 from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
-from caltest.results import sheets
+from caltest.render.sheet import Sheet, number
 from caltest.results.codec import plain
-from caltest.results.evidence import required
 from caltest.results.printable import Printable
 from caltest.types import Floats
 
@@ -25,10 +23,9 @@ if TYPE_CHECKING:
 
     from caltest.measures.kernel.witness import Embedding, GapCurve
     from caltest.predictions import Predictions
-    from caltest.render import Sheet
-    from caltest.results.htest import HTest
 
 
+COLUMNS = ("class", "predicted", "region", "n", "mean", "observed", "gap", "SKCE")
 SHOWN = 10
 BINS = 5
 
@@ -108,7 +105,26 @@ class Witness(Printable):
         self.classes = embedding.predictions.classes
         regions = self.regions()
         # Printing computes nothing.
-        self._print = sheets.sheet_of_witness(self, regions[:SHOWN], len(regions))
+        rows = (
+            (
+                str(one.name),
+                "too high" if one.gap < 0 else "too low",
+                f"{'[' if one.low == 0 else '('}{number(one.low)}, {number(one.high)}]",
+                str(one.n),
+                *map(number, (one.mean, one.observed, one.gap, one.contribution)),
+            )
+            for one in regions[:SHOWN]
+        )
+        left = len(regions) - SHOWN
+        self._print = Sheet(
+            title="Where the error lies: squared kernel calibration error",
+            facts=(("data", data), ("kernel", kernel)),
+            numbers=(("SKCE", number(self.skce)), ("KCE (biased)", number(self.kce))),
+            header=COLUMNS,
+            rows=tuple(rows),
+            n_text=3,
+            closing=(("note", f"{left} more regions in to_frame()"),) if left > 0 else (),
+        )
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the function, or a map of the regions; see `caltest.plots.witness`.
@@ -273,25 +289,6 @@ class Witness(Printable):
 
     def _sheet(self) -> Sheet:
         return self._print
-
-
-def witness_of(test: HTest, n_jobs: int | None) -> Witness:
-    """Compute the witness of a result; see `HTest.witness`."""
-    from caltest.measures.base import keys_offering
-    from caltest.measures.kernel.witness import Embedding
-
-    check_jobs(n_jobs)
-    evidence = required(test.evidence, "a witness")
-    measure = evidence.measure
-    if measure.witness_kernel is None:
-        raise NotApplicable(
-            f"{measure.description} has no witness",
-            f"use one of the tests {', '.join(map(repr, keys_offering('witness_kernel')))}",
-        )
-    embedding = Embedding(evidence.seen, measure.witness_kernel, n_jobs)
-    parameters = embedding.kernel.parameters
-    kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
-    return Witness(embedding, data=sheets.data_line(test), kernel=kernel)
 
 
 def _regions_of(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
     from caltest.results import HTest, HTestTable
-    from caltest.results.interval import Interval
+    from caltest.results.htest import Interval
     from caltest.results.verdict import Detectable, Verdict
     from caltest.segments import SegmentsTest
 
