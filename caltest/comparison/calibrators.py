@@ -15,7 +15,6 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.checks.options import check_integer
 from caltest.comparison import maps, outcomes
 from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
@@ -235,7 +234,7 @@ def make_setup(
     split_seed, test_seed = _seeds(seed, 2)
     cv, inner_cv = folds
     if isinstance(inner_cv, int | np.integer):
-        check_integer(inner_cv, "inner_cv", minimum=2)
+        checks.check_integer(inner_cv, "inner_cv", minimum=2)
     elif inner_cv is not None and not hasattr(inner_cv, "split"):
         # Training sets have no rows in common that pairs could name.
         rule = "inner_cv must be a number of folds or a splitter"

@@ -13,7 +13,6 @@ import numpy as np
 
 from caltest import checks
 from caltest import measures as all_measures
-from caltest.checks.arrays import listing
 from caltest.comparison import outcomes, scores
 from caltest.comparison.maps import check_functions
 from caltest.comparison.pairs import compared_pairs
@@ -229,8 +228,9 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
         model = seen[name]
         if not np.array_equal(model.classes, one.classes):
             rule = f"models must have the same classes in the same order, as {first!r} has"
-            got = f"{listing(model.classes.tolist())} in {name!r}"
-            remedy = f"reorder its columns to {listing(one.classes.tolist())}, or pass classes="
+            got = f"{checks.listing(model.classes.tolist())} in {name!r}"
+            wanted = checks.listing(one.classes.tolist())
+            remedy = f"reorder its columns to {wanted}, or pass classes="
             raise invalid(rule, got, remedy)
         remedy = "predict the same rows with every model"
         if model.n != one.n:
@@ -268,12 +268,8 @@ def _difference(
     name: str, reference: str, pairs: Sequence[ScoreDifference]
 ) -> ScoreDifference | None:
     """Return the comparison of a model with the reference, turned round where it is stored so."""
-    for pair in pairs:
-        if (pair.name, pair.other) == (name, reference):
-            return pair
-        if (pair.name, pair.other) == (reference, name):
-            return pair.reversed()
-    return None
+    own = next((pair for pair in pairs if {pair.name, pair.other} == {name, reference}), None)
+    return own.reversed() if own is not None and own.name == reference else own
 
 
 def _parts(predictions: Predictions, score: scores.ProperScore | None) -> dict[str, float]:

@@ -7,13 +7,10 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from caltest import checks
-from caltest.checks.options import CORRECTIONS
 from caltest.errors import invalid, shown
 from caltest.htests.asked import Asked, read
-from caltest.htests.cells import choose
-from caltest.htests.margins import run_segments
-from caltest.htests.named import REGISTRY, check_options
-from caltest.htests.options import CalibrationOptions
+from caltest.htests.cells import choose, run_segments
+from caltest.htests.named import REGISTRY, CalibrationOptions, check_options
 from caltest.htests.runner import RowsInMemory
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
@@ -212,7 +209,9 @@ def test_calibration(
         return run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
-    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+    checks.check_choice(
+        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
+    )
     checks.check_jobs(n_jobs)
     bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
@@ -222,7 +221,7 @@ def test_calibration(
     asked = Asked(
         given=given,
         measures=measures,
-        lenses=[resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")],
+        lenses=[resolve_lens(one) for one in as_list("strong" if lens is None else lens, "lens")],
         n_resamples=drawn,
         seed=seed,
         correction=correction,
@@ -260,7 +259,8 @@ def check_for_segments(lens: object, options: Mapping[str, object], **others: ob
         checks.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
 
-def _as_list(value: Any, name: str) -> list[Any]:
+def as_list(value: Any, name: str) -> list[Any]:
+    """Return a list of several, of which one may stand for itself."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return checks.check_not_empty(values, name)
 
@@ -272,7 +272,7 @@ def resolve_tests(
     asked = _beyond_default(options, null, tolerance) if test is None else ""
     note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
     default = INSTEAD if asked else DEFAULT
-    tests = [*map(measure_of, _as_list(default if test is None else test, "test"))]
+    tests = [*map(measure_of, as_list(default if test is None else test, "test"))]
     keys = [t for t in tests if not isinstance(t, Measure)]
     named = {t: REGISTRY[checks.check_choice(t, REGISTRY, "test")] for t in keys}
     check_options(named, options)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,14 @@ from caltest import checks
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.asked import Asked, Keys, Plan
-from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
+from caltest.htests.combine import (
+    GroupsCall,
+    adjusted_rows,
+    in_one_pass,
+    omnibus,
+    pvalue_of_groups,
+)
 from caltest.htests.difference import difference_of
-from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
@@ -375,17 +380,8 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
         shown = plan.lens(plan.predictions).sample_weight
         if shown is not None and not shown.any():
             raise Weightless("all rows have the weight 0", "give some a positive weight")
-    B, n_jobs = asked.most_resamples, asked.n_jobs
-    try:
-        seen, outcome = run_plan(plan, n_resamples=B, n_jobs=n_jobs)
-    except NotApplicable as error:
-        for nearest in plan.nearest(error.reason, weighted=weight is not None):
-            with suppress(NotApplicable):
-                seen, outcome = run_plan(nearest, n_resamples=B, n_jobs=n_jobs)
-                plan = nearest
-                break
-        else:
-            raise
+    run = partial(run_plan, n_resamples=asked.most_resamples, n_jobs=asked.n_jobs)
+    plan, (seen, outcome) = plan.first_defined(run, weighted=weight is not None)
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
     about = ("event", str(seen.classes[-1]))
     if seen.m > 2 or plan.lens.is_confidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, ve
 from caltest.results.codec import NEVER, settle
 from caltest.results.htest import HTest
 from caltest.results.printable import Summary, Table
-from caltest.results.sheets import CORRECTIONS, Columns, notes_of
+from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of
 from caltest.results.table import HTestTable
 
 if TYPE_CHECKING:
@@ -427,13 +427,13 @@ class ModelComparison(Comparison):
             columns |= _all_scores(rows)
             for name, symbol in PARTS.items():
                 if any(name in row.parts for row in rows):
-                    columns[symbol] = _cells(row.parts.get(name) for row in rows)
+                    columns[symbol] = cells_of(row.parts.get(name) for row in rows)
         else:
             pvalues = self._pvalues()
             differences = [row.difference for row in rows]
-            columns[self.score] = _cells(row.scores.get(self.score) for row in rows)
+            columns[self.score] = cells_of(row.scores.get(self.score) for row in rows)
             for name in ("difference", "low", "high"):
-                columns[name] = _cells(getattr(one, name, None) for one in differences)
+                columns[name] = cells_of(getattr(one, name, None) for one in differences)
             columns |= {name: _coded(own) for name, own in pvalues.items()}
             facts += self._facts(list(pvalues)[1:])
             closing = (*_verdicts(pvalues, self.level), *closing)
@@ -526,22 +526,22 @@ def sheet_of_maps(
 def _columns_of_maps(found: CalibratorComparison | OutOfFold, pvalues: PValues) -> Columns:
     rows, level = found.rows, found.level
     columns = {
-        found.score: _cells(row.scores.get(found.score) for row in rows),
-        "difference": _cells(row.difference for row in rows),
-        "s.e.": _cells(row.stderr for row in rows),
+        found.score: cells_of(row.scores.get(found.score) for row in rows),
+        "difference": cells_of(row.difference for row in rows),
+        "s.e.": cells_of(row.stderr for row in rows),
     }
     if len(pvalues) != 1:
         return columns | {name: _coded(own) for name, own in pvalues.items()}
     # The one test has its estimate and its p-values; a verdict takes the room of one.
     tests, adjusted = [next(iter(row.tests), None) for row in rows], found.correction is not None
     symbol = next(test.estimate_name for test in tests if test is not None)
-    columns[symbol] = _cells(test and test.estimate for test in tests)
+    columns[symbol] = cells_of(test and test.estimate for test in tests)
     if adjusted and level is None:
-        columns["p-value"] = _cells((test and test.pvalue for test in tests), pvalue)
+        columns["p-value"] = cells_of((test and test.pvalue for test in tests), pvalue)
     columns["adjusted" if adjusted else "p-value"] = _coded(*pvalues.values())
     if level is not None:
         rejected = (test and test.adjusted <= level for test in tests)
-        columns[f"at level {number(level)}"] = _cells(rejected, verdict)
+        columns[f"at level {number(level)}"] = cells_of(rejected, verdict)
     return columns
 
 
@@ -605,7 +605,7 @@ def _all_scores(rows: Sequence[ComparedRow]) -> Columns:
     names = dict.fromkeys(
         name for kind in ("scores", "measures") for row in rows for name in getattr(row, kind)
     )
-    return {name: _cells(values.get(name) for values in own) for name in names}
+    return {name: cells_of(values.get(name) for values in own) for name in names}
 
 
 def _adjustment(correction: str | None, count: str) -> list[tuple[str, str]]:
@@ -614,15 +614,11 @@ def _adjustment(correction: str | None, count: str) -> list[tuple[str, str]]:
     return [("adjusted", f"{CORRECTIONS.get(correction, correction)}, {count}")]
 
 
-def _cells(values: Iterable[Any], shown: Callable[[Any], str] = number) -> tuple[str, ...]:
-    return tuple("" if value is None else shown(value) for value in values)
-
-
 def _coded(found: Mapping[str, float | None]) -> tuple[str, ...]:
     """P-values with their codes, which take the places of the longest so that numbers align."""
     places = max((len(stars(value)) for value in found.values() if value is not None), default=0)
     gap = " " if places else ""
-    return _cells(found.values(), lambda value: f"{pvalue(value)}{gap}{stars(value):{places}}")
+    return cells_of(found.values(), lambda value: f"{pvalue(value)}{gap}{stars(value):{places}}")
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -363,8 +363,7 @@ class HTest(Result):
         >>> ct.test_calibration(data, rng=1).verdict().answer
         'no evidence'
         """
-        verdict: Verdict = above("verdicts.verdict_of", ("whole", self), n_jobs=n_jobs)
-        return verdict
+        return cast("Verdict", above("verdicts.verdict_of", ("whole", self), n_jobs=n_jobs))
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
@@ -403,10 +402,9 @@ class HTest(Result):
         evidence = required(self.evidence, "a witness")
         measure = evidence.measure
         if measure.witness_kernel is None:
-            raise NotApplicable(
-                f"{measure.description} has no witness",
-                f"use one of the tests {', '.join(map(repr, keys_offering('witness_kernel')))}",
-            )
+            tests = ", ".join(map(repr, keys_offering("witness_kernel")))
+            reason = f"{measure.description} has no witness"
+            raise NotApplicable(reason, f"use one of the tests {tests}")
         embedding = Embedding(evidence.seen, measure.witness_kernel, n_jobs)
         parameters = embedding.kernel.parameters
         kernel = f"{parameters['kernel']}, bandwidth = {number(parameters['bandwidth'])}"

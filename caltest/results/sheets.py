@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from caltest.render import sheet
 from caltest.results import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from caltest.measures.gap import Gap
     from caltest.results import HTest, HTestTable
 
@@ -194,7 +192,7 @@ def _name_columns(rows: Sequence[HTest]) -> Columns:
     """What tells the rows apart; the lens where nothing does."""
     columns = {
         "data": tuple(row.data_name for row in rows),
-        "group": tuple("" if row.group is None else str(row.group) for row in rows),
+        "group": cells_of((row.group for row in rows), str),
         "test": tuple(row.test for row in rows),
         "lens": tuple(row.lens for row in rows),
         "null": tuple(row.null for row in rows),
@@ -209,9 +207,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     if long or len({row.n for row in rows}) > 1:
         columns["n"] = tuple(str(row.n) for row in rows)
     if long and len({row.n_resamples for row in rows} - {None}) > 1:
-        columns["B"] = tuple(
-            "" if row.n_resamples is None else str(row.n_resamples) for row in rows
-        )
+        columns["B"] = cells_of(row.n_resamples for row in rows)
     if sizes := sizes_of(rows):
         columns["predicted"] = tuple(f"{100 * one.predicted:.1f}" for one in sizes)
         columns["observed"] = tuple(f"{100 * one.observed:.1f}" for one in sizes)
@@ -221,7 +217,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     names = dict.fromkeys(name for row in rows for name in row.parameters)
     for name in (name for name in names if long or name in table.columns):
         values = [row.parameters.get(name) for row in rows]
-        cells = tuple("" if value is None else sheet.number(value) for value in values)
+        cells = cells_of(values)
         if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
             columns[name] = cells
     name = _shared(row.estimate_name for row in rows) or "estimate"
@@ -366,6 +362,11 @@ def _table_notes(table: HTestTable) -> sheet.Pairs:
         ("note", note if len(own) == everywhere else f"{', '.join(dict.fromkeys(own))}: {note}")
         for note, own in owners.items()
     ) + notes_of(table.notes)
+
+
+def cells_of(values: Iterable[Any], shown: Callable[[Any], str] = sheet.number) -> tuple[str, ...]:
+    """The cells of a column; an empty one where there is no value."""
+    return tuple("" if value is None else shown(value) for value in values)
 
 
 def _shared(values: Iterable[str]) -> str:

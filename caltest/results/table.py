@@ -200,8 +200,7 @@ class HTestTable(Table[HTest]):
         Verdict
             Its print begins with the first line of the print of the table.
         """
-        verdict: Verdict = above("verdicts.verdict_of", ("whole", self), n_jobs=None)
-        return verdict
+        return cast("Verdict", above("verdicts.verdict_of", ("whole", self), n_jobs=None))
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the table; see `caltest.plots`.
@@ -265,17 +264,8 @@ def _in_order(by: Sequence[str], key: Iterable[Any], values: dict[str, Any]) -> 
 
 # ---- The result of a test of very many groups: arrays, not a test object for each ---------------
 
-ARRAYS = (
-    "sizes",
-    "events",
-    "predicted",
-    "low",
-    "high",
-    "deviation",
-    "statistics",
-    "pvalues",
-    "adjusted",
-)
+MEASURED = ("sizes", "events", "predicted", "low", "high", "deviation")
+ARRAYS = (*MEASURED, "statistics", "pvalues", "adjusted")
 
 
 class GroupRows(Sequence[HTest]):

@@ -8,7 +8,7 @@ import pytest
 import caltest
 from caltest import InvalidInput
 from caltest.htests import REGISTRY
-from caltest.htests.options import CalibrationOptions
+from caltest.htests.named import CalibrationOptions
 from caltest.htests.run import SEGMENT_OPTIONS
 from caltest.predictions.options import Reading
 
