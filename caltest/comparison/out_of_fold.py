@@ -137,11 +137,9 @@ def out_of_fold(
     seed = checks.check_seed(rng)
     data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
-    setup = make_setup(
-        predictions, data, folds=(cv, None), score=check_score(score), tests_of=tests_of, seed=seed
-    )
-    every = range(len(setup.pairs))
-    results, predicted = {}, {}
+    asked: dict[str, Any] = {"folds": (cv, None), "score": check_score(score), "seed": seed}
+    setup = make_setup(predictions, data, tests_of=tests_of, **asked)
+    every, results, predicted = range(len(setup.pairs)), {}, {}
     for name, calibrator in maps.items():
         if progress is not None:
             progress(f"calibrator {name}")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.special import gammaincc
 
 from caltest import checks
 from caltest.calibrators import Calibrator
@@ -19,7 +18,7 @@ from caltest.comparison import scores
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
-from caltest.htests.combine import adjusted_pvalues
+from caltest.htests.combine import adjusted_pvalues, fisher
 from caltest.htests.named import MeasureOptions
 from caltest.htests.run import as_list
 from caltest.lenses import Lens, resolve_lens
@@ -56,6 +55,12 @@ class CalibrationTests:
     correction: str | None = "holm"
     level: float | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a result says of them."""
+        names = "n_resamples", "correction", "level"
+        return {name: getattr(self, name) for name in names}
 
     def __call__(self, predictions: Predictions, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""
@@ -311,18 +316,11 @@ def _combined(
         weights = [float(sizes[list(folds)].sum()) for folds in outcome.tests]
         parts[name] = []
         for tests in zip(*outcome.tests.values(), strict=True):
-            pvalues = tuple(test.pvalue for test in tests)
-            combined = fisher_pvalue(pvalues)
-            part = TestedPart(
-                test=tests[0].test,
-                lens=tests[0].lens,
-                estimate_name=tests[0].estimate_name,
-                estimate=float(np.average([test.estimate for test in tests], weights=weights)),
-                pvalue=combined,
-                adjusted=combined,
-                fold_pvalues=pvalues,
-            )
-            parts[name].append(part)
+            about = {key: getattr(tests[0], key) for key in ("test", "lens", "estimate_name")}
+            about["estimate"] = float(np.average([one.estimate for one in tests], weights=weights))
+            about["fold_pvalues"] = tuple(test.pvalue for test in tests)
+            p = fisher_pvalue(about["fold_pvalues"])
+            parts[name].append(TestedPart(**about, pvalue=p, adjusted=p))
     flat = [part for own in parts.values() for part in own]
     if not flat:
         return dict.fromkeys(parts, ())
@@ -359,9 +357,6 @@ def fisher_pvalue(pvalues: Sequence[float]) -> float:
     >>> round(fisher_pvalue([0.05, 0.05]), 4)
     0.0175
     """
-    values = np.asarray(pvalues, dtype=np.float64)
-    if values.size == 1:
-        return float(values[0])
-    tiny = np.finfo(np.float64).tiny
-    combined = gammaincc(values.size, -np.log(np.maximum(values, tiny)).sum())
-    return float(max(combined, tiny))
+    if len(pvalues) == 1:
+        return float(pvalues[0])
+    return max(fisher(np.asarray(pvalues))[1], float(np.finfo(np.float64).tiny))

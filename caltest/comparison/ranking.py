@@ -187,7 +187,6 @@ def rank_methods(
         ranks, ties = table.mean(axis=0), 1.0 - float(spread)
     called = check_names(range(1, k + 1) if names is None else names, k)
     chosen = None if control is None else called[check_control(control, called)]
-    chi2, chi2_pvalue, statistic, pvalue = _friedman(ranks, size, ties)
     return Ranking(
         names=called,
         ranks=ranks,
@@ -197,12 +196,12 @@ def rank_methods(
         level=level,
         procedure="Nemenyi" if chosen is None else "Bonferroni-Dunn",
         control=chosen,
-        statistic=statistic,
-        pvalue=pvalue,
         df=(k - 1, (k - 1) * (size - 1)),
-        chi2=chi2,
-        chi2_pvalue=chi2_pvalue,
+        **dict(zip(FRIEDMAN, _friedman(ranks, size, ties), strict=True)),
     )
+
+
+FRIEDMAN = "chi2", "chi2_pvalue", "statistic", "pvalue"
 
 
 def _friedman(ranks: Floats, size: int, ties: float) -> tuple[float, float, float, float]:

@@ -218,21 +218,19 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         counted=answer.counted,
     )
     weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
-    more = list(source.left_out)
+    notes = [*whole.notes, *source.left_out]
     if weight is not None:
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
         told = f" ({name})" if isinstance(name, str) else ""
-        more.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
-    if more:
-        whole = replace(whole, notes=(*whole.notes, *more))
-    parts = answer.outcome.parts
-    places: tuple[Gap, ...] = ()
+        notes.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
+    whole, parts = replace(whole, notes=tuple(notes)), answer.outcome.parts
     if not parts:
         return whole
+    places: tuple[Gap, ...] = ()
     if answer.searched is not None and whole.pvalue <= (asked.level or NAMED):
-        search: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "among": plan.among}
-        search |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "level": asked.level}
-        places = find_places(answer.searched, **search)
+        about: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "level": asked.level}
+        about |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "among": plan.among}
+        places = find_places(answer.searched, **about)
     loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
@@ -404,9 +402,8 @@ def run_plan(plan: Plan, *, n_resamples: int, n_jobs: int | None) -> tuple[Predi
     if seen.has_dependence:
         from caltest.intervals.cluster import cluster_tolerance_test
 
-        return seen, cluster_tolerance_test(
-            plan.measure, seen, tolerance=plan.tolerance, **settings
-        )
+        settings["tolerance"] = plan.tolerance
+        return seen, cluster_tolerance_test(plan.measure, seen, **settings)
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and tolerance_of(plan.measure).is_raised_to_exact(seen.n):
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue
