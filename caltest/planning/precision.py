@@ -18,7 +18,7 @@ from caltest.planning.simulation import EFFECT
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 from caltest.render.sheet import Sheet, number
-from caltest.results.printable import Table
+from caltest.results.base import Table
 from caltest.types import Floats
 
 DRAWS = 200_000

@@ -13,8 +13,7 @@ from caltest.checks import check_confidence
 from caltest.drawing import draw
 from caltest.planning.truths import Effect
 from caltest.render.sheet import Pairs, Sheet, number
-from caltest.results.codec import plain
-from caltest.results.printable import Frame, Table
+from caltest.results.base import Frame, Table, plain
 from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:

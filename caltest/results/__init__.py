@@ -5,7 +5,7 @@ A result holds what was computed and nothing else. Every printed form comes from
 computes nor draws anything.
 """
 
-from caltest.results.codec import Parameters
+from caltest.results.base import Parameters, Printable, Result, Summary
 from caltest.results.comparison import (
     CalibratorComparison,
     ComparedCalibrator,
@@ -16,7 +16,6 @@ from caltest.results.comparison import (
     TestedPart,
 )
 from caltest.results.htest import Evidence, HTest, Interval
-from caltest.results.printable import Printable, Result, Summary
 from caltest.results.table import GroupsTest, HTestTable
 from caltest.results.verdict import Verdict
 from caltest.results.witness import Region, Witness

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
 from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
-from caltest.results.codec import NEVER, settle
+from caltest.results.base import NEVER, Summary, Table, settle
 from caltest.results.htest import HTest
-from caltest.results.printable import Summary, Table
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of
 from caltest.results.table import HTestTable
 

@@ -16,8 +16,7 @@ from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.render.sheet import Sheet, number
 from caltest.results import sheets
-from caltest.results.codec import IF_ASKED, IF_GIVEN, NEVER, Parameters, plain
-from caltest.results.printable import Result, Summary, given
+from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Result, Summary, given, plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class HTest(Result):
     lens: str
     claim: str
     data_name: str
-    parameters: Mapping[str, object] = field(default_factory=Parameters, hash=False)
+    parameters: Mapping[str, object] = field(default_factory=dict, hash=False)
     n_resamples: int | None = None
     seed: int | None = None
     stopping: str | None = None

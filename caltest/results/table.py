@@ -14,9 +14,8 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.codec import IF_GIVEN, plain, settle
+from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Summary, Table, given
 from caltest.types import Flags, Floats, Ints
 
 if TYPE_CHECKING:

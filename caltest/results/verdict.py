@@ -15,9 +15,8 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
 from caltest.render.sheet import Sheet
 from caltest.results import wording
-from caltest.results.codec import NEVER
+from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required
-from caltest.results.printable import Result, given
 from caltest.types import Floats, Labels
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
 from caltest.render.sheet import Sheet, number
-from caltest.results.codec import plain
-from caltest.results.printable import Printable
+from caltest.results.base import Printable, plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
