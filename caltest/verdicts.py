@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.asked import lies, read
 from caltest.htests.combine import adjusted_pvalues
-from caltest.htests.named import MeasureOptions
+from caltest.htests.run import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.predictions import ModelData

@@ -19,8 +19,7 @@ from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
-from caltest.htests.named import MeasureOptions
-from caltest.htests.run import as_list
+from caltest.htests.run import MeasureOptions, as_list
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.numerics.loops import map_threads

@@ -12,7 +12,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import adjusted_pvalues
-from caltest.htests.named import REGISTRY
+from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts

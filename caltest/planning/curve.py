@@ -9,8 +9,7 @@ from typing import Any, Unpack
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.htests.named import MeasureOptions
-from caltest.htests.run import resolve_tests
+from caltest.htests.run import MeasureOptions, resolve_tests
 from caltest.lenses import resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance

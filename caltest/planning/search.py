@@ -131,25 +131,12 @@ def sample_size(
     setting = with_pool_note(setting, planned, n)
     if progress is not None:
         progress(search.done + 1, search.done + 1)
-    own: Any = {"setting": setting, "library": planned.distribution.template.library}
-    return SampleSize(
-        n=n,
-        low=low,
-        high=high,
-        searched=(search.n_min, n_max),
-        target=target,
-        power=Power(rows=tuple(rows), **own),
-        search=Power(rows=tuple(search.rows()), **own),
-        library=own["library"],
+    library = planned.distribution.template.library
+    at_n, tried = (
+        Power(rows=tuple(some), setting=setting, library=library) for some in (rows, search.rows())
     )
-
-
-class Crossing(NamedTuple):
-    """A number of rows with the ends of its interval, None outside of the sizes searched."""
-
-    n: int
-    low: int | None
-    high: int | None
+    found: Any = {"n": n, "low": low, "high": high, "searched": (search.n_min, n_max)}
+    return SampleSize(**found, target=target, power=at_n, search=tried, library=library)
 
 
 @dataclass
@@ -173,8 +160,8 @@ class Search:
     seen: dict[int, PowerRow] = field(default_factory=dict)
     done: int = 0
 
-    def run(self) -> Crossing:
-        """Return the crossing.
+    def run(self) -> tuple[int, int | None, int | None]:
+        """Return a number of rows and the ends of its interval, None outside the sizes searched.
 
         Raises
         ------
@@ -183,7 +170,7 @@ class Search:
         """
         centre = self._bracket()
         if self.seen[self.n_min].interval()[0] > self.target:
-            return Crossing(self.n_min, None, self.n_min)
+            return self.n_min, None, self.n_min
         for left in range(ROUNDS, 0, -1):
             centre = self._next(centre)
             side = centre * SPREAD if left % 2 else centre / SPREAD
@@ -191,11 +178,9 @@ class Search:
         root, low, high = self._cross(centre)
         if root > self.n_max:
             raise self._not_reached(max(self.seen), root)
-        return Crossing(
-            max(math.ceil(root), self.n_min),
-            math.floor(low) if low >= self.n_min else None,
-            math.ceil(high) if high <= self.n_max else None,
-        )
+        least = math.floor(low) if low >= self.n_min else None
+        most = math.ceil(high) if high <= self.n_max else None
+        return max(math.ceil(root), self.n_min), least, most
 
     def rows(self) -> list[PowerRow]:
         """Return the rows of all sizes, in ascending order."""
@@ -260,9 +245,8 @@ class Search:
         return local
 
     def _not_reached(self, n: int, root: float = math.inf) -> NotApplicable:
-        row = self.seen[n]
+        row, fitted = self.seen[n], ""
         low, high = row.interval()
-        fitted = ""
         if math.isfinite(root):
             fitted = f", and by the curve through all sizes it takes {math.ceil(root)}"
         return NotApplicable(
