@@ -176,10 +176,8 @@ class Plan:
         """
         if self.group is None or self.null not in self.measure.nulls:
             return
-        before, variant = (
-            f"{self.note}; " * bool(self.note),
-            self.measure.few_rows(weighted=weighted),
-        )
+        before = f"{self.note}; " * bool(self.note)
+        variant = self.measure.few_rows(weighted=weighted)
         if "exact" in self.measure.nulls and self.null != "exact" and not weighted:
             yield replace(self, null="exact", note=f"{before}tested by the exact null: {reason}")
         if variant != self.measure:

@@ -9,15 +9,9 @@ from caltest.measures.cells import NO_WEIGHTS, BoundCells
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws
 
-GENERAL = (
-    convex.METHOD,
-    bootstrap.JACKKNIFE,
-    mean.UNSEEN_EVENTS,
-    mean.STUDENTIZED,
-    bootstrap.PLUG_IN,
-    bootstrap.BCA,
-    cluster.METHOD,
-)
+OF_MEANS = (mean.UNSEEN_EVENTS, mean.STUDENTIZED)
+RESAMPLED = (bootstrap.PLUG_IN, bootstrap.BCA)
+GENERAL = (convex.METHOD, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, cluster.METHOD)
 REGISTRY: dict[str, Method] = {method.key: method for method in (*own_methods(), *GENERAL)}
 
 

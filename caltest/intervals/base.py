@@ -121,11 +121,8 @@ def calibrated_values(measure: Measure, predictions: Predictions, draws: Draws) 
 def check_rows(predictions: Predictions) -> None:
     """Raise NotApplicable where there are too few rows to resample."""
     if predictions.n < FEWEST_ROWS:
-        raise NotApplicable(
-            f"a bootstrap interval needs at least {FEWEST_ROWS} observations, and there are "
-            f"{predictions.n}",
-            "collect more, or report the p-value alone",
-        )
+        reason = f"a bootstrap interval needs at least {FEWEST_ROWS} observations, and there are "
+        raise NotApplicable(f"{reason}{predictions.n}", "collect more, or report the p-value alone")
 
 
 def counted(predictions: Predictions) -> Predictions:

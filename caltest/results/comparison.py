@@ -524,11 +524,9 @@ def sheet_of_maps(
 
 def _columns_of_maps(found: CalibratorComparison | OutOfFold, pvalues: PValues) -> Columns:
     rows, level = found.rows, found.level
-    columns = {
-        found.score: cells_of(row.scores.get(found.score) for row in rows),
-        "difference": cells_of(row.difference for row in rows),
-        "s.e.": cells_of(row.stderr for row in rows),
-    }
+    columns = {found.score: cells_of(row.scores.get(found.score) for row in rows)}
+    columns["difference"] = cells_of(row.difference for row in rows)
+    columns["s.e."] = cells_of(row.stderr for row in rows)
     if len(pvalues) != 1:
         return columns | {name: _coded(own) for name, own in pvalues.items()}
     # The one test has its estimate and its p-values; a verdict takes the room of one.

@@ -190,12 +190,9 @@ def notes_of(notes: Sequence[str]) -> sheet.Pairs:
 
 def _name_columns(rows: Sequence[HTest]) -> Columns:
     """What tells the rows apart; the lens where nothing does."""
+    names = {"data": "data_name"} | {name: name for name in ("group", "test", "lens", "null")}
     columns = {
-        "data": tuple(row.data_name for row in rows),
-        "group": cells_of((row.group for row in rows), str),
-        "test": tuple(row.test for row in rows),
-        "lens": tuple(row.lens for row in rows),
-        "null": tuple(row.null for row in rows),
+        name: cells_of((getattr(row, own) for row in rows), str) for name, own in names.items()
     }
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
     return differing or {"lens": columns["lens"]}

@@ -229,10 +229,8 @@ class Witness(Printable):
 
         check_integer(points, "points", minimum=2)
         if len(self.classes) != 2:
-            raise NotApplicable(
-                f"a curve needs two classes, and the lens shows {len(self.classes)}",
-                "test under a one-dimensional lens such as 'classwise'",
-            )
+            reason = f"a curve needs two classes, and the lens shows {len(self.classes)}"
+            raise NotApplicable(reason, "test under a one-dimensional lens such as 'classwise'")
         return gap_curve(self._embedding, points, check_confidence(confidence))
 
     def regions(self, bins: int = BINS) -> tuple[Region, ...]:
