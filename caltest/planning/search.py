@@ -139,6 +139,14 @@ def sample_size(
     return SampleSize(**found, target=target, power=at_n, search=tried, library=library)
 
 
+class Crossing(NamedTuple):
+    """A number of rows with the ends of its interval, None outside of the sizes searched."""
+
+    n: int
+    low: int | None
+    high: int | None
+
+
 @dataclass
 class Search:
     """The search for the least n in [n_min, n_max] whose power is the target.
@@ -160,8 +168,8 @@ class Search:
     seen: dict[int, PowerRow] = field(default_factory=dict)
     done: int = 0
 
-    def run(self) -> tuple[int, int | None, int | None]:
-        """Return a number of rows and the ends of its interval, None outside the sizes searched.
+    def run(self) -> Crossing:
+        """Return the crossing.
 
         Raises
         ------
@@ -170,7 +178,7 @@ class Search:
         """
         centre = self._bracket()
         if self.seen[self.n_min].interval()[0] > self.target:
-            return self.n_min, None, self.n_min
+            return Crossing(self.n_min, None, self.n_min)
         for left in range(ROUNDS, 0, -1):
             centre = self._next(centre)
             side = centre * SPREAD if left % 2 else centre / SPREAD
@@ -180,7 +188,7 @@ class Search:
             raise self._not_reached(max(self.seen), root)
         least = math.floor(low) if low >= self.n_min else None
         most = math.ceil(high) if high <= self.n_max else None
-        return max(math.ceil(root), self.n_min), least, most
+        return Crossing(max(math.ceil(root), self.n_min), least, most)
 
     def rows(self) -> list[PowerRow]:
         """Return the rows of all sizes, in ascending order."""

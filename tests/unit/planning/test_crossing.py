@@ -11,7 +11,7 @@ from scipy.stats import norm
 from caltest import NotApplicable
 from caltest.planning import search as searching
 from caltest.planning.results import PowerRow
-from caltest.planning.search import Search
+from caltest.planning.search import Crossing, Search
 
 BLANK = PowerRow(
     test="skce", null="", n=0, n_datasets=0, rejections=0, estimate_name="", estimate=math.nan
@@ -105,7 +105,7 @@ def test_search_of_a_flat_curve_ends(search):
 
 def test_search_stops_where_the_least_size_is_enough(search):
     one = search(lambda _: 0.99)
-    assert one.run() == (20, None, 20)
+    assert one.run() == Crossing(20, None, 20)
     assert list(one.seen) == [20]
 
 
