@@ -545,7 +545,13 @@ def _columns_of_maps(found: CalibratorComparison | OutOfFold, pvalues: PValues) 
 def _facts_of_maps(
     found: CalibratorComparison | OutOfFold, *, is_selection: bool
 ) -> Iterator[tuple[str, str]]:
-    """How differences, selection and p-values were found."""
+    """Say how differences, selection and p-values were found.
+
+    Yields
+    ------
+    (str, str)
+        A name and its text.
+    """
     yield "difference", "from identity, mean over the held-out rows, with its standard error"
     if is_selection:
         rule = f"least {found.score} of an inner cross-validation in the training rows"
