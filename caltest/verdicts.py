@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.asked import lies, read
 from caltest.htests.combine import adjusted_pvalues
-from caltest.htests.options import MeasureOptions
+from caltest.htests.run import MeasureOptions
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.numerics.loops import threads
@@ -30,7 +30,7 @@ from caltest.segments import SegmentsTest
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
-    from caltest.results.evidence import Evidence
+    from caltest.results.htest import Evidence
 
 Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted

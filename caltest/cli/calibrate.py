@@ -26,7 +26,7 @@ from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import files, tables
 from caltest.predictions.options import Says
-from caltest.results.codec import plain
+from caltest.results.base import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:

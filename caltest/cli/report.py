@@ -117,7 +117,7 @@ def _test(
         result = run(**given)
     found = write(result, whole=whole, n_jobs=n_jobs, equivalence=equivalence)
     if badge is not None:
-        from caltest.results.badge import badge as badge_of
+        from caltest.results.wording import badge as badge_of
 
         made = badge_of(result)
         write_whole(badge, made.to_svg() if badge.suffix.lower() == ".svg" else made.to_json())

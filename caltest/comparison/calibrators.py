@@ -15,7 +15,6 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, Strat
 from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
-from caltest.checks.options import check_integer
 from caltest.comparison import maps, outcomes
 from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
@@ -178,22 +177,12 @@ def compare_calibrators(
     functions = maps.check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:
         checks.check_positive(time_limit, "time_limit")
-    setup = make_setup(
-        predictions,
-        calibration_set,
-        folds=(cv, inner_cv),
-        score=chosen,
-        tests_of=tests_of,
-        functions=functions,
-        seed=seed,
-        nested=True,
-    )
-    left_out: list[str] = []
+    asked: dict[str, Any] = {"folds": (cv, inner_cv), "score": chosen, "nested": True}
+    asked |= {"tests_of": tests_of, "functions": functions, "seed": seed}
+    setup, left_out = make_setup(predictions, calibration_set, **asked), list[str]()
     if calibrators is None:
-        fits = sum(len(inner) + 1 for inner in setup.inner) + 1
-        calibrators, left_out = maps.compared_by_default(
-            setup.n_fit, predictions.m, fits, time_limit
-        )
+        fits, m = sum(len(inner) + 1 for inner in setup.inner) + 1, predictions.m
+        calibrators, left_out = maps.compared_by_default(setup.n_fit, m, fits, time_limit)
     compared = maps.resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     tell = progress or (lambda _done, _total: None)
     inner, found = {}, {}
@@ -235,7 +224,7 @@ def make_setup(
     split_seed, test_seed = _seeds(seed, 2)
     cv, inner_cv = folds
     if isinstance(inner_cv, int | np.integer):
-        check_integer(inner_cv, "inner_cv", minimum=2)
+        checks.check_integer(inner_cv, "inner_cv", minimum=2)
     elif inner_cv is not None and not hasattr(inner_cv, "split"):
         # Training sets have no rows in common that pairs could name.
         rule = "inner_cv must be a number of folds or a splitter"
@@ -292,7 +281,7 @@ def facts_of(
     found: Mapping[str, outcomes.CrossValidated], setup: outcomes.Setup, cv: object
 ) -> dict[str, Any]:
     """Return what a result says of the data, the folds and the tests."""
-    predictions, tests_of = setup.predictions, setup.tests_of
+    predictions = setup.predictions
     parts = (tests for outcome in found.values() for tests in outcome.tests.values())
     notes = []
     if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
@@ -312,9 +301,7 @@ def facts_of(
         "n_folds": len(setup.pairs),
         "n_fit": setup.n_fit,
         "n_held_out": setup.rows.size,
-        "n_resamples": tests_of.n_resamples,
         "seed": setup.seed,
-        "correction": tests_of.correction,
-        "level": tests_of.level,
         "notes": tuple(notes),
+        **setup.tests_of.facts,
     }

@@ -17,7 +17,6 @@ from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.inputs import Inputs
-from caltest.checks.arrays import listing
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
@@ -69,15 +68,6 @@ class FittedMap:
         return bool(np.abs(self.probe - other.probe).max() <= AGREEMENT)
 
 
-def keys() -> list[str]:
-    """Return the keys of the calibrators that need no other one inside of them."""
-    return [
-        key
-        for key, kind in REGISTRY.items()
-        if "calibrator" not in inspect.signature(kind).parameters
-    ]
-
-
 def resolve_calibrators(
     calibrators: object, m: int, *, from_logits: bool = False
 ) -> dict[str, Calibrator]:
@@ -88,20 +78,18 @@ def resolve_calibrators(
     else:  # one without a name has that of its key
         several: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
         pairs = [(str(getattr(one, "key", one)), one) for one in several]
-    every: list[tuple[str, object]] = [(REFERENCE, REFERENCE)]
-    names = [REFERENCE, SELECTED]
+    every: dict[str, object] = {REFERENCE: REFERENCE}
+    reserved = (REFERENCE, SELECTED)
     for name, one in checks.check_not_empty(pairs, "calibrators"):
         same = one == REFERENCE if isinstance(one, str) else isinstance(one, Identity)
         if name == REFERENCE and same:
             continue
-        if name in names:
-            reserved = (REFERENCE, SELECTED)
+        if name in {*every, SELECTED}:
             got = f"the name {name!r}" if name in reserved else f"{name!r} twice"
-            rule = f"calibrators must have different names, and none of {listing(reserved)}"
+            rule = f"calibrators must have different names, and none of {checks.listing(reserved)}"
             raise invalid(rule, got, "pass a dict of names and calibrators")
-        names.append(name)
-        every.append((name, one))
-    made = {name: _made(name, value, m, from_logits=from_logits) for name, value in every}
+        every[name] = one
+    made = {name: _made(name, one, m, from_logits=from_logits) for name, one in every.items()}
     return {name: each.set_params(from_logits=from_logits) for name, each in made.items()}
 
 
@@ -184,24 +172,25 @@ def _logits(given: ModelData) -> object:
     if isinstance(data, Predictions):
         return models.predict(model, data.probs)[0] if models.is_model(model) else model
     table = model if data is None else data
-    if not tables.is_table(table):
-        if not models.is_model(model):
-            return model
-        return models.predict(model, checks.check_pair(data)[0])[0]
-    if model is None or data is None:
+    if tables.is_table(table) and (model is None or data is None):
         columns = tables.table_of_frame(table)
         asked: dict[str, Any] = {"probs": given.probs, "classes": given.classes}
         return tables.choose_columns(columns, label=given.label, **asked)["probs"]
     if not models.is_model(model):
         return model
-    X = tables.features_of_frame(table, given.features, [given.label])
+    if tables.is_table(table):
+        X = tables.features_of_frame(table, given.features, [given.label])
+    else:
+        X = checks.check_pair(data)[0]
     return models.predict(model, X)[0]
 
 
 def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
     """Make a calibrator that is not fitted; one of two classes is put into `OneVsRest`."""
     if isinstance(value, str):
-        key = checks.check_choice(value, keys(), "calibrators")
+        takes = {key: inspect.signature(kind).parameters for key, kind in REGISTRY.items()}
+        alone = [key for key in REGISTRY if "calibrator" not in takes[key]]  # need no other one
+        key = checks.check_choice(value, alone, "calibrators")
         value = REGISTRY[key](**BY_KEY.get(key, {}))
     calibrator: Calibrator = clone(checks.check_calibrator(value, Calibrator, "calibrators"))
     if calibrator.from_logits and not from_logits:

@@ -13,7 +13,6 @@ import numpy as np
 
 from caltest import checks
 from caltest import measures as all_measures
-from caltest.checks.arrays import listing
 from caltest.comparison import outcomes, scores
 from caltest.comparison.maps import check_functions
 from caltest.comparison.pairs import compared_pairs
@@ -154,23 +153,16 @@ def compare_models(
     seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
     functions = check_functions(measures, scores.COLUMNS, "measures")
     first, names = next(iter(seen.values())), list(seen)
-    weight, confidence = scores.weights_of(first), CONFIDENCE
-    if tests_of.level is not None:
-        confidence = 1 - tests_of.level
+    weight = scores.weights_of(first)
+    confidence = CONFIDENCE if tests_of.level is None else 1 - tests_of.level
     losses = {name: scores.row_scores(each, chosen) for name, each in seen.items()}
     optimised = {name: own[chosen.title] for name, own in losses.items()}
     best = min(optimised, key=lambda name: scores.mean_score(optimised[name], weight))
     against = best if reference is None else str(reference)
     asked = [(name, against) for name in names if name != against]
-    pairs, notes = compared_pairs(
-        seen,
-        chosen,
-        optimised,
-        list(combinations(names, 2)) if reference is None else asked,
-        confidence=confidence,
-        tests_of=tests_of,
-        seed=seed,
-    )
+    asked = list(combinations(names, 2)) if reference is None else asked
+    drawn: dict[str, Any] = {"tests_of": tests_of, "seed": seed}
+    pairs, notes = compared_pairs(seen, chosen, optimised, asked, confidence=confidence, **drawn)
     # The score whose parts are defined for so many classes.
     both = chosen, scores.SCORES["brier"]
     decomposed = next((one for one in both if first.m <= one.parts_up_to), None)
@@ -199,9 +191,7 @@ def compare_models(
         seed=seed,
         notes=notes,
         tests=_tested(seen, tests_of, seed, progress),
-        n_resamples=tests_of.n_resamples,
-        correction=tests_of.correction,
-        level=tests_of.level,
+        **tests_of.facts,
     )
 
 
@@ -211,8 +201,8 @@ def _predictions(model: Any, given: ModelData) -> Predictions:
         return model
     data = given.data
     if tables.is_table(data):
-        several = isinstance(model, list | tuple) and all(isinstance(one, str) for one in model)
-        if isinstance(model, str) or several:
+        names = model if isinstance(model, list | tuple) else [model]
+        if all(isinstance(one, str) for one in names):
             return replace(given, probs=model, features=None).predictions()
         features = given.features if is_model(model) else None
         return replace(given, model=model, features=features).predictions()
@@ -225,14 +215,13 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
     """Check that all models have the rows, the labels, the classes and the weights of the first."""
     first, *others = seen
     one = seen[first]
-    for name in others:
-        model = seen[name]
+    remedy = "predict the same rows with every model"
+    for name, model in ((name, seen[name]) for name in others):
         if not np.array_equal(model.classes, one.classes):
             rule = f"models must have the same classes in the same order, as {first!r} has"
-            got = f"{listing(model.classes.tolist())} in {name!r}"
-            remedy = f"reorder its columns to {listing(one.classes.tolist())}, or pass classes="
-            raise invalid(rule, got, remedy)
-        remedy = "predict the same rows with every model"
+            got = f"{checks.listing(model.classes.tolist())} in {name!r}"
+            wanted = checks.listing(one.classes.tolist())
+            raise invalid(rule, got, f"reorder its columns to {wanted}, or pass classes=")
         if model.n != one.n:
             rule = f"models must have the same rows, {one.n} as {first!r} has"
             raise invalid(rule, f"{model.n} in {name!r}", remedy)
@@ -268,12 +257,8 @@ def _difference(
     name: str, reference: str, pairs: Sequence[ScoreDifference]
 ) -> ScoreDifference | None:
     """Return the comparison of a model with the reference, turned round where it is stored so."""
-    for pair in pairs:
-        if (pair.name, pair.other) == (name, reference):
-            return pair
-        if (pair.name, pair.other) == (reference, name):
-            return pair.reversed()
-    return None
+    own = next((pair for pair in pairs if {pair.name, pair.other} == {name, reference}), None)
+    return own.reversed() if own is not None and own.name == reference else own
 
 
 def _parts(predictions: Predictions, score: scores.ProperScore | None) -> dict[str, float]:

@@ -20,8 +20,8 @@ from caltest.comparison.scores import SCORES, check_score, in_range, mean_and_er
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.render import Sheet
-from caltest.results import ComparedCalibrator, HTest, compared_sheets
-from caltest.results.comparison import REFERENCE
+from caltest.results import ComparedCalibrator, HTest
+from caltest.results.comparison import REFERENCE, sheet_of_maps
 from caltest.types import Codes, Floats
 
 
@@ -77,7 +77,8 @@ seed, correction, level, notes
 
     def sheet(self) -> Sheet:
         """Return what is printed."""
-        return compared_sheets.sheet_out_of_fold(self)
+        title = "Out of fold: each row is predicted by a map that was not fitted to it"
+        return sheet_of_maps(self, title)
 
 
 def out_of_fold(
@@ -136,11 +137,9 @@ def out_of_fold(
     seed = checks.check_seed(rng)
     data = data or set_of(predictions)
     maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.inputs.from_logits)
-    setup = make_setup(
-        predictions, data, folds=(cv, None), score=check_score(score), tests_of=tests_of, seed=seed
-    )
-    every = range(len(setup.pairs))
-    results, predicted = {}, {}
+    asked: dict[str, Any] = {"folds": (cv, None), "score": check_score(score), "seed": seed}
+    setup = make_setup(predictions, data, tests_of=tests_of, **asked)
+    every, results, predicted = range(len(setup.pairs)), {}, {}
     for name, calibrator in maps.items():
         if progress is not None:
             progress(f"calibrator {name}")

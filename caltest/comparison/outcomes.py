@@ -9,19 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.special import gammaincc
 
 from caltest import checks
 from caltest.calibrators import Calibrator
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold
-from caltest.checks.options import CORRECTIONS
 from caltest.comparison import scores
 from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
-from caltest.htests.combine import adjusted_pvalues
-from caltest.htests.options import MeasureOptions
+from caltest.htests.combine import adjusted_pvalues, fisher
+from caltest.htests.run import MeasureOptions, as_list
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
@@ -57,6 +55,12 @@ class CalibrationTests:
     level: float | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a result says of them."""
+        names = "n_resamples", "correction", "level"
+        return {name: getattr(self, name) for name in names}
+
     def __call__(self, predictions: Predictions, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""
         with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
@@ -78,11 +82,13 @@ def make_calibration_tests(
     **options: Any,
 ) -> CalibrationTests:
     """Check what `test_calibration` takes; a family of lenses is refused."""
-    lenses = [resolve_lens(one) for one in _as_list(lens, "lens")]
+    lenses = [resolve_lens(one) for one in as_list(lens, "lens")]
     for one in lenses:
         checks.check_not_family(one.is_family, one)
-    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
-    tests = None if test is None else tuple(_as_list(test, "test"))  # None: the default
+    checks.check_choice(
+        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
+    )
+    tests = None if test is None else tuple(as_list(test, "test"))  # None: the default
     return CalibrationTests(
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=checks.check_jobs(n_jobs),
@@ -90,11 +96,6 @@ def make_calibration_tests(
         level=None if level is None else checks.check_level(level),
         asked={"test": tests, "lens": tuple(lenses), "null": null, **options},
     )
-
-
-def _as_list(value: Any, name: str) -> list[Any]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    return checks.check_not_empty(values, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +232,12 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
         return CrossValidated(tuple(parts), {}, {}, {}, None, reason=why, notes=notes)
     pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
     losses = scores.row_scores(pooled, setup.score)
-    remarks = []
+    remarks, tests = [], {}
     observed = np.take_along_axis(pooled.probs, pooled.labels[:, None], axis=1)[:, 0]
     count = int(np.count_nonzero((observed == 0) & (scores.weights_of(pooled) > 0)))
     if count:
         text = f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}"
         remarks.append(f"{text}, so that the log loss is infinite")
-    tests = {}
     try:  # the rows of folds whose maps agree together
         for folds in folds_that_agree(parts):
             rows = np.concatenate([setup.pairs[k][1] for k in folds])
@@ -263,14 +263,11 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
 
 def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
     """Return the places of the folds, those together whose maps predict the same."""
-    groups: list[list[int]] = []
+    groups: dict[int, tuple[int, ...]] = {}  # by the first of each
     for k, part in enumerate(parts):
-        own = next((group for group in groups if parts[group[0]].agrees(part)), None)
-        if own is None:
-            groups.append([k])
-        else:
-            own.append(k)
-    return [tuple(group) for group in groups]
+        first = next((first for first in groups if parts[first].agrees(part)), k)
+        groups[first] = (*groups.get(first, ()), k)
+    return list(groups.values())
 
 
 def rows_of(
@@ -318,18 +315,11 @@ def _combined(
         weights = [float(sizes[list(folds)].sum()) for folds in outcome.tests]
         parts[name] = []
         for tests in zip(*outcome.tests.values(), strict=True):
-            pvalues = tuple(test.pvalue for test in tests)
-            combined = fisher_pvalue(pvalues)
-            part = TestedPart(
-                test=tests[0].test,
-                lens=tests[0].lens,
-                estimate_name=tests[0].estimate_name,
-                estimate=float(np.average([test.estimate for test in tests], weights=weights)),
-                pvalue=combined,
-                adjusted=combined,
-                fold_pvalues=pvalues,
-            )
-            parts[name].append(part)
+            about = {key: getattr(tests[0], key) for key in ("test", "lens", "estimate_name")}
+            about["estimate"] = float(np.average([one.estimate for one in tests], weights=weights))
+            about["fold_pvalues"] = tuple(test.pvalue for test in tests)
+            p = fisher_pvalue(about["fold_pvalues"])
+            parts[name].append(TestedPart(**about, pvalue=p, adjusted=p))
     flat = [part for own in parts.values() for part in own]
     if not flat:
         return dict.fromkeys(parts, ())
@@ -366,9 +356,6 @@ def fisher_pvalue(pvalues: Sequence[float]) -> float:
     >>> round(fisher_pvalue([0.05, 0.05]), 4)
     0.0175
     """
-    values = np.asarray(pvalues, dtype=np.float64)
-    if values.size == 1:
-        return float(values[0])
-    tiny = np.finfo(np.float64).tiny
-    combined = gammaincc(values.size, -np.log(np.maximum(values, tiny)).sum())
-    return float(max(combined, tiny))
+    if len(pvalues) == 1:
+        return float(pvalues[0])
+    return max(fisher(np.asarray(pvalues))[1], float(np.finfo(np.float64).tiny))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -44,7 +45,9 @@ def compared_pairs(
     finite = {
         name: values[kept] for name, values in losses.items() if np.isfinite(values[kept]).all()
     }
-    flipped = _pvalues(finite, weight[kept], units, pairs, tests_of, seed)
+    draws: dict[str, Any] = {"n_resamples": tests_of.n_resamples, "seed": seed}
+    draws["n_jobs"] = tests_of.n_jobs
+    flipped = _pvalues(finite, weight[kept], units, pairs, draws)
     quantile = float(stdtrit(int(units.max()), (1.0 + confidence) / 2))
     compared = []
     for name, other in pairs:
@@ -52,36 +55,18 @@ def compared_pairs(
             differences = losses[name] - losses[other]
         mean, stderr = scores.mean_and_error(differences, weight, units)
         low, high = None, None
-        if stderr is not None and math.isfinite(mean):
-            low, high = mean - quantile * stderr, mean + quantile * stderr
         pvalue = flipped.get((name, other))
         if pvalue is not None:
-            sharp = redrawn_pvalue(
-                models[name],
-                models[other],
-                score,
-                differences,
-                n_resamples=tests_of.n_resamples,
-                seed=seed,
-                n_jobs=tests_of.n_jobs,
-            )
-            pvalue = max(pvalue, sharp)
-        if low is not None and high is not None:
+            both = models[name], models[other]
+            pvalue = max(pvalue, redrawn_pvalue(*both, score, differences, **draws))
+        if stderr is not None and math.isfinite(mean):
+            low, high = mean - quantile * stderr, mean + quantile * stderr
             if pvalue is not None and pvalue > 1.0 - confidence and not low <= 0.0 <= high:
                 # The test does not reject 0: the interval about the same middle reaches it.
                 low, high = (0.0, low + high) if low > 0.0 else (low + high, 0.0)
             low, high = scores.in_range(low, high, score, first.m)
-        compared.append(
-            ScoreDifference(
-                name=name,
-                other=other,
-                difference=mean,
-                stderr=stderr,
-                low=low,
-                high=high,
-                pvalue=pvalue,
-            )
-        )
+        found = {"stderr": stderr, "low": low, "high": high, "pvalue": pvalue}
+        compared.append(ScoreDifference(name=name, other=other, difference=mean, **found))
     notes = tuple(
         f"{name}: the score is infinite, so that no difference from it has an error or a p-value"
         for name in losses
@@ -101,8 +86,7 @@ def _pvalues(
     weight: Floats,
     units: Codes,
     pairs: Sequence[tuple[str, str]],
-    tests_of: CalibrationTests,
-    seed: int,
+    draws: Mapping[str, Any],
 ) -> dict[tuple[str, str], float]:
     r"""Return the p-value of each pair; all pairs share the signs, and so do rows of a cluster.
 
@@ -114,7 +98,7 @@ def _pvalues(
     table = np.column_stack(list(losses.values()))
     table = (table - table.mean(axis=1, keepdims=True)) * weight[:, None]
     table = scores.sums_of_units(table, units)
-    sums = flipped_sums(table, n_resamples=tests_of.n_resamples, seed=seed, n_jobs=tests_of.n_jobs)
+    sums = flipped_sums(table, **draws)
     place = {name: column for column, name in enumerate(losses)}
     found = {}
     for name, other in pairs:
@@ -123,7 +107,7 @@ def _pvalues(
             size = float(np.abs(table[:, a]).sum() + np.abs(table[:, b]).sum())
             observed = abs(float(table[:, a].sum() - table[:, b].sum()))
             extreme = np.abs(sums[:, a] - sums[:, b]) >= observed - TIES * size
-            found[name, other] = float(1 + np.count_nonzero(extreme)) / (1 + tests_of.n_resamples)
+            found[name, other] = float(1 + np.count_nonzero(extreme)) / (1 + len(sums))
     return found
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from caltest import checks
-from caltest.checks.arrays import as_array, as_numbers, listing
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import tables
 from caltest.types import Floats
@@ -156,7 +156,7 @@ def rank_methods(
         columns = [checks.as_numbers(frame.column(n), f"column {n!r}") for n in frame.names]
         scores = np.column_stack(columns)
     if checks.as_array(scores, "scores").ndim == 1:
-        ranks = as_numbers(scores, "scores").astype(np.float64)
+        ranks = checks.as_numbers(scores, "scores").astype(np.float64)
         k = ranks.size
         if k < 2 or not np.all((ranks >= 1) & (ranks <= k)):
             rule = "scores of one dimension must be average ranks, two or more from 1 to their "
@@ -170,7 +170,7 @@ def rank_methods(
         ties = 0.0
     else:
         checks.check_unused("where scores are given", n_datasets=n_datasets)
-        values = as_numbers(scores, "scores").astype(np.float64)
+        values = checks.as_numbers(scores, "scores").astype(np.float64)
         if values.ndim != 2 or min(values.shape) < 2:
             rule = "scores must have a row per data set and a column per method, two of each"
             raise invalid(rule, f"shape {values.shape}", "pass (N, k), or (k,) average ranks")
@@ -187,7 +187,6 @@ def rank_methods(
         ranks, ties = table.mean(axis=0), 1.0 - float(spread)
     called = check_names(range(1, k + 1) if names is None else names, k)
     chosen = None if control is None else called[check_control(control, called)]
-    chi2, chi2_pvalue, statistic, pvalue = _friedman(ranks, size, ties)
     return Ranking(
         names=called,
         ranks=ranks,
@@ -197,38 +196,34 @@ def rank_methods(
         level=level,
         procedure="Nemenyi" if chosen is None else "Bonferroni-Dunn",
         control=chosen,
-        statistic=statistic,
-        pvalue=pvalue,
         df=(k - 1, (k - 1) * (size - 1)),
-        chi2=chi2,
-        chi2_pvalue=chi2_pvalue,
+        **dict(zip(FRIEDMAN, _friedman(ranks, size, ties), strict=True)),
     )
+
+
+FRIEDMAN = "chi2", "chi2_pvalue", "statistic", "pvalue"
 
 
 def _friedman(ranks: Floats, size: int, ties: float) -> tuple[float, float, float, float]:
     """Return chi-squared and F, each with its upper tail."""
-    from scipy.special import chdtrc, fdtrc
-
     k, smallest = ranks.size, float(np.finfo(float).tiny)
     if ties > 1.0 - 1e-9:
         warnings.warn(ALL_TIED, DegenerateDataWarning, stacklevel=3)
         return 0.0, 1.0, 0.0, 1.0
     between = 12 * size / (k * (k + 1)) * float(np.square(ranks - (k + 1) / 2).sum())
     chi2, most = between / (1.0 - ties), float(size * (k - 1))
-    tail = max(float(chdtrc(k - 1, chi2)), smallest)
+    tail = max(float(scipy.special.chdtrc(k - 1, chi2)), smallest)
     if most - chi2 < 1e-9 * most:  # the same order in every data set
         return chi2, tail, math.inf, smallest
     F = (size - 1) * chi2 / (most - chi2)
-    pvalue = float(fdtrc(k - 1, (k - 1) * (size - 1), F))
+    pvalue = float(scipy.special.fdtrc(k - 1, (k - 1) * (size - 1), F))
     return chi2, tail, F, max(pvalue, smallest)
 
 
 def _quantile(k: int, level: float, *, with_control: bool) -> float:
     """Return q of Demsar's table 5: (a) Nemenyi, (b) Bonferroni-Dunn."""
-    from scipy.special import ndtri
-
     if with_control:
-        return -float(ndtri(level / (2 * (k - 1))))
+        return -float(scipy.special.ndtri(level / (2 * (k - 1))))
     from scipy.stats import studentized_range
 
     return float(studentized_range.isf(level, k, np.inf)) / math.sqrt(2)
@@ -236,7 +231,7 @@ def _quantile(k: int, level: float, *, with_control: bool) -> float:
 
 def check_names(names: object, size: int, name: str = "names") -> tuple[str, ...]:
     """Check names: one each, all different."""
-    values = [str(value) for value in as_array(names, name).ravel().tolist()]
+    values = [str(value) for value in checks.as_array(names, name).ravel().tolist()]
     distinct = len(set(values))
     if not len(values) == distinct == size:
         got = f"{distinct} distinct of {len(values)} for {size}"
@@ -248,5 +243,5 @@ def check_control(control: object, names: Sequence[str], name: str = "control") 
     """Check a control method and return its place among the names."""
     if str(control) in names:
         return list(names).index(str(control))
-    rule = f"{name} must be one of the methods {listing(names)}"
+    rule = f"{name} must be one of the methods {checks.listing(names)}"
     raise invalid(rule, shown(control), "pass its name")

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caltest import htests, measures
-from caltest.checks.arrays import listing
-from caltest.checks.options import check_choice
+from caltest import checks, htests, measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import Predictions
 from caltest.types import Codes, Floats
@@ -68,14 +66,8 @@ def _spherical(labels: Floats, probs: Floats) -> Floats:
 SCORES: Mapping[str, ProperScore] = {
     score.key: score
     for score in (
-        ProperScore("log-loss", "log loss", lambda labels, _: -np.log(labels), parts_up_to=2),
-        ProperScore(
-            "brier",
-            "Brier score",
-            _brier,
-            parts_up_to=MOST_CLASSES,
-            largest=lambda m: 1.0 if m == 2 else 2.0,
-        ),
+        ProperScore("log-loss", "log loss", lambda labels, _: -np.log(labels), 2),
+        ProperScore("brier", "Brier score", _brier, MOST_CLASSES, lambda m: 1.0 if m == 2 else 2.0),
         ProperScore("spherical", "1 - spherical score", _spherical, largest=lambda _m: 1.0),
     )
 }
@@ -87,14 +79,14 @@ def check_score(score: object) -> ProperScore:
     """Return the proper score of a key; calibration errors are refused with the reason."""
     word = str(score).lower().replace("_", "-")
     if word in {*measures.REGISTRY, *htests.REGISTRY, "accuracy"} - SCORES.keys():
-        rule = f"score must be a proper score, one of {listing(SCORES)}"
+        rule = f"score must be a proper score, one of {checks.listing(SCORES)}"
         remedy = (
             "pass one of these: ECE, KS, SKCE and their like are not proper, a constant or useless "
             "map can bring them to 0, and accuracy ignores probabilities; report them, but do not "
             "select by them"
         )
         raise invalid(rule, shown(score), remedy)
-    return SCORES[check_choice(score, SCORES, "score")]
+    return SCORES[checks.check_choice(score, SCORES, "score")]
 
 
 def row_scores(predictions: Predictions, score: ProperScore) -> dict[str, Floats]:

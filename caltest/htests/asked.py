@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from caltest.checks import group_values
 from caltest.errors import NotApplicable, rows_named
@@ -15,6 +16,7 @@ from caltest.nulls.adaptive import MOST
 from caltest.predictions import ModelData, Predictions, tables
 from caltest.sources.sources import Source, source_of
 
+Found = TypeVar("Found")
 Progress = Callable[[int, int], None]
 # Names of columns that make groups, and their values in a group by its name, where not the name.
 Keys = tuple[tuple[str, ...], Mapping[Any, tuple[Any, ...]]]
@@ -67,27 +69,16 @@ class Asked:
         return {"n_resamples": self.most_resamples, "seed": seed}
 
     @property
-    def source(self) -> Source | None:
-        """Where the rows lie, if they are in no array."""
-        return lies(self.given)
-
-    @property
     def columns(self) -> dict[str, Any]:
         """The columns that rows are counted or read by."""
-        given, by = self.given, as_columns(self.given.by)
-        return {
-            "label": given.label,
-            "probs": given.probs,
-            "classes": given.classes,
-            "by": by,
-            "weight": given.sample_weight,
-        }
+        given = self.given
+        shared = {name: getattr(given, name) for name in ("label", "probs", "classes")}
+        return {**shared, "by": as_columns(given.by), "weight": given.sample_weight}
 
     @property
     def bins(self) -> tuple[int, ...]:
         """Numbers of bins that cells must not cross."""
-        found = {count for _, measure in self.measures for count in measure.cell_bins}
-        return tuple(sorted(found))
+        return tuple(sorted({count for _, one in self.measures for count in one.cell_bins}))
 
     def check_arguments(self) -> None:
         """Raise NotApplicable where an argument needs the rows in memory."""
@@ -167,20 +158,27 @@ class Plan:
     may_count: bool = False  # rows in cells: no other test is to see the same labels
     among: int = 1  # how many groups or lenses are searched for what is wrong
 
-    def instead(self, note: str, **changes: Any) -> Plan:
-        """Return what takes its place, with a note on it after its own."""
-        return replace(self, note="; ".join(filter(None, (self.note, note))), **changes)
+    def first_defined(self, run: Callable[[Plan], Found], *, weighted: bool) -> tuple[Plan, Found]:
+        """Run the plan, or in a group that is too small for it the nearest one that is defined."""
+        try:
+            return self, run(self)
+        except NotApplicable as error:
+            for nearest in self._nearest(error.reason, weighted=weighted):
+                with suppress(NotApplicable):
+                    return nearest, run(nearest)
+            raise
 
-    def nearest(self, reason: str, *, weighted: bool) -> Iterator[Plan]:
+    def _nearest(self, reason: str, *, weighted: bool) -> Iterator[Plan]:
         """Yield what a group that is too small is tested by, with a note on why.
 
         The exact null, then the nearest measure that is defined.
         """
         if self.group is None or self.null not in self.measure.nulls:
             return
-        if "exact" in self.measure.nulls and self.null != "exact" and not weighted:
-            yield self.instead(f"tested by the exact null: {reason}", null="exact")
+        before = f"{self.note}; " * bool(self.note)
         variant = self.measure.few_rows(weighted=weighted)
+        if "exact" in self.measure.nulls and self.null != "exact" and not weighted:
+            yield replace(self, null="exact", note=f"{before}tested by the exact null: {reason}")
         if variant != self.measure:
-            note = f"tested by the {variant.description}: {reason}"
-            yield self.instead(note, measure=variant, null="exact")
+            note = f"{before}tested by the {variant.description}: {reason}"
+            yield replace(self, measure=variant, null="exact", note=note)

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import check_choice
+from caltest import checks
 from caltest.checks.suspicions import suspect_counted
-from caltest.errors import NotApplicable
-from caltest.htests.asked import Asked, Keys, Plan, as_columns
-from caltest.htests.groups import GroupsCall, in_one_pass
+from caltest.errors import NotApplicable, rows_named
+from caltest.htests.asked import Asked, Keys, Plan, as_columns, lies
+from caltest.htests.combine import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures import Measure
+from caltest.measures import REGISTRY, Measure
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.gap import gap_of_cells, gap_of_sums
 from caltest.measures.outcome import Outcome, Part, outcome_of
 from caltest.nulls.base import Draws, Replicates, resampling_pvalue
 from caltest.nulls.exact import bind_cells, exact_tests
 from caltest.numerics.labels import resample_keys
-from caltest.predictions import tables
+from caltest.predictions import ModelData, tables
 from caltest.results import GroupsTest, HTest, HTestTable
-from caltest.results.evidence import Counted
-from caltest.sources import Cells, count_rows
+from caltest.results.htest import Counted
+from caltest.segments import SegmentsTest
+from caltest.segments.run import Settings, run_given
+from caltest.sources import Cells, Counting, ManyCells, count_rows
 from caltest.sources.chunks import SHARE, Chunk, Survey
 from caltest.sources.columns import Columns
-from caltest.sources.query import Counting
 from caltest.sources.readings import Readings
 from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
 from caltest.types import Floats
@@ -158,21 +159,20 @@ class CountedRows(Answering):
 
     def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
         """Yield the answer to each plan, in their order, or why there is none."""
-        for _, members in groupby(plans, lambda plan: plan.seed):
-            some = list(members)
-            found: dict[int, Answer | NotApplicable] = {}
-            for cells in {id(plan.predictions): plan.predictions for plan in some}.values():
-                own = [k for k, plan in enumerate(some) if plan.predictions is cells]
-                found |= zip(own, _answers([some[k] for k in own], cells, asked), strict=True)
-            yield from (found[k] for k in range(len(some)))
+        of_cells: dict[int, list[Plan]] = {}
+        for plan in plans:
+            of_cells.setdefault(id(plan.predictions), []).append(plan)
+        ready = {cells: _answers(some, asked) for cells, some in of_cells.items()}
+        yield from (next(ready[id(plan.predictions)]) for plan in plans)
 
     def apart(self, plans: Sequence[Plan]) -> str:
         """Tell of several lenses, whose events are redrawn each by itself."""
         return SEVERAL_LENSES if len({str(plan.lens) for plan in plans}) > 1 else ""
 
 
-def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answer | NotApplicable]:
+def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
     """Yield the answers to the tests of the same cells: they see the same redrawn events."""
+    cells: Cells = plans[0].predictions
     bound = [_bound(plan, cells) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
     draws = asked.draws(plans[0].seed)
@@ -188,12 +188,10 @@ def _answers(plans: Sequence[Plan], cells: Cells, asked: Asked) -> Iterator[Answ
 
 def _bound(plan: Plan, cells: Cells) -> tuple[Plan, Any]:
     """Bind the measure of a plan, or in a group that is too small the nearest that is defined."""
+    weighted = cells.weights is not None
     try:
-        return plan, bind_cells(plan.measure, cells)
+        return plan.first_defined(lambda one: bind_cells(one.measure, cells), weighted=weighted)
     except NotApplicable as error:
-        for nearest in plan.nearest(error.reason, weighted=cells.weights is not None):
-            with suppress(NotApplicable):
-                return nearest, bind_cells(nearest.measure, cells)
         return plan, error
 
 
@@ -346,9 +344,9 @@ def choose(engine: str, asked: Asked) -> tuple[Source | None, Way | None]:
     NotApplicable
         If cells or chunks are asked for what has no rows to count, or for what needs them.
     """
-    check_choice(asked.on_error, ON_ERROR, "on_error")
-    check_choice(engine, ENGINES, "engine")
-    source, skips = asked.source, asked.on_error == "skip"
+    checks.check_choice(asked.on_error, ON_ERROR, "on_error")
+    checks.check_choice(engine, ENGINES, "engine")
+    source, skips = lies(asked.given), asked.on_error == "skip"
     if engine in WAYS:
         if source is None:
             reason = f"engine={engine!r} takes a data frame, a lazy one, paths or an iterator of "
@@ -388,3 +386,138 @@ def _columns(source: Source, asked: Asked) -> tuple[Reader, Columns]:
     """Return how the rows are read, and which columns there are."""
     reader = Reader(source, asked.columns, on_error=asked.on_error, progress=asked.progress)
     return reader, reader.columns()
+
+
+# ---- segments that overlap: margins of one table of cells ---------------------------------------
+
+TEST = "ks"
+ROWS_ONLY = "on segments of rows that are counted in cells; use engine='rows'"
+
+
+def run_segments(
+    engine: str,
+    given: ModelData,
+    lens: Any,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> SegmentsTest | GroupsTest:
+    """Test segments; where rows are counted in cells, as groups of margins of these.
+
+    Parameters
+    ----------
+    engine : {"auto", "rows", "cells", "chunks"}
+        As for `test_calibration`, as all that is not named here.
+    given : ModelData
+        Model and data, not read; its groups are the segments that were named.
+    lens : str, Lens or None
+        None for the usual one.
+    options : Mapping
+        Those of `test_segments`.
+    settings : Mapping
+        As for `test_calibration`: n_resamples, rng, n_jobs, level, on_error and progress.
+
+    Raises
+    ------
+    NotApplicable
+        If cells are asked for and segments are no columns of the data.
+    """
+    names, own = as_columns(given.by), dict(settings)
+    n_resamples, seed = own.pop("n_resamples"), checks.check_seed(own.pop("rng"))
+    asked = Asked(
+        given=replace(given, features=None, by=list(names)),
+        measures=[(TEST, REGISTRY[TEST]())],
+        lenses=[] if lens is None else [resolve_lens(lens)],
+        correction="holm",
+        n_resamples=1,  # nothing is redrawn
+        seed=seed,
+        **own,
+    )
+    checks.check_choice(engine, ENGINES, "engine")
+    if engine == "cells" and not names:
+        reason = "engine='cells' takes segments that are columns of the data, by name"
+        raise NotApplicable(reason, "use engine='rows'")
+    source, prepared = lies(asked.given), None
+    if engine != "cells" and (source is None or source.is_eager):
+        source = None
+    elif names:
+        source, prepared = choose("auto" if engine == "chunks" else engine, asked)
+    if isinstance(prepared, Prepared):
+        may_need_rows = engine == "auto" and not prepared.reader.source.is_stream
+        with suppress(*[NotApplicable] if may_need_rows else []):
+            return of_margins(prepared, asked, **options)
+    own.pop("on_error")
+    every = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **own, **options)
+    rows = given if source is None else replace(given, model=None, data=source.table())
+    with rows_named(None if source is None else source.place):
+        return run_given(replace(rows, by=None), given.by, every)
+
+
+def of_margins(
+    prepared: Prepared,
+    asked: Asked,
+    *,
+    depth: int | None = None,
+    bins: int = 10,
+    min_size: int = 20,
+    **others: object,
+) -> GroupsTest:
+    """Count rows by all columns of segments in one query, and test the margins of the table.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        How the rows are read, and what is counted: by the columns of the segments.
+    asked : Asked
+        What is asked for.
+    depth, bins, min_size : int
+        As for `test_segments`; numbers are not cut.
+    **others : object
+        Options that need the rows.
+
+    Raises
+    ------
+    NotApplicable
+        If a column has numbers that had to be cut, or no segment is left.
+    """
+    checks.check_unused(ROWS_ONLY, **others)
+    checks.check_optional_integer(depth, "depth")
+    for name, value in (("bins", bins), ("min_size", min_size)):
+        checks.check_integer(value, name, minimum=2)
+    counting = prepared.counting
+    table = prepared.reader.count(counting)
+    for k, name in enumerate(counting.columns.by):
+        values = table[f"g{k}"]
+        if values.dtype.is_numeric() and values.n_unique() > bins:
+            raise NotApplicable(
+                f"the column {name!r} has {values.n_unique()} numbers, more than {bins}, and cells "
+                "are counted by values",
+                "add a column of its parts to the data, pass bins=, or use engine='rows'",
+            )
+    deepest = min(2 if depth is None else depth, len(counting.columns.by))
+    reader, m = prepared.reader, len(counting.columns.classes)
+    notes = reader.left_out.notes()
+    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, notes)
+    result = call.overlapping(_margins(counting, table, deepest, min_size))
+    if len(result) == 1:
+        reason = f"no segment has at least {min_size} rows and leaves out some"
+        raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
+    return result
+
+
+def _margins(
+    counting: Counting, table: pl.DataFrame, depth: int, min_size: int
+) -> Iterator[ManyCells]:
+    """Yield all rows, then the segments of each combination of columns, each set of rows once."""
+    columns = counting.columns.by
+    sizes: dict[tuple[object, ...], int] = {}
+    for d in range(depth + 1):
+        for some in combinations(range(len(columns)), d):
+            many = counting.margin(table, some).among(columns)
+            sizes |= zip(many.values, many.n.tolist(), strict=True)
+            kept = []
+            for key in many.values:
+                places = [k for k, value in enumerate(key) if value is not None]
+                above = [sizes[(*key[:k], None, *key[k + 1 :])] for k in places]
+                kept.append(not above or min_size <= sizes[key] < min(above))
+            if any(kept):
+                yield many.some(np.array(kept))

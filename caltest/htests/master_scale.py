@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Unpack
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from caltest import checks
-from caltest.checks.arrays import as_array, as_numbers, read_only
-from caltest.checks.options import CORRECTIONS
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.htests.combine import adjusted_pvalues
-from caltest.htests.named import REGISTRY
+from caltest.htests.run import REGISTRY
 from caltest.measures import Measure
 from caltest.measures.base import keys_offering
 from caltest.measures.gap import gap_of_counts
 from caltest.predictions import tables
 from caltest.predictions.options import NoOptions, check_names
 from caltest.results import HTest, HTestTable
-from caltest.results.evidence import GradeCounts
+from caltest.results.htest import GradeCounts
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 TESTS = keys_offering("outcome_of_counts")
 PORTFOLIO = tuple(sorted(keys_offering("outcome_of_grades")))
-NAME = "master scale"
+TESTED: dict[str, Any] = {"data_name": "master scale", "m": 2, "lens": "strong"}
 LIGHT_BOUNDS = (0.05, 0.01, 0.001)  # confidence levels of 95, 99 and 99.9 %
 INDEPENDENT = "the tests of all groups assume independent defaults"
 
@@ -36,20 +34,19 @@ def check_default_rates(pd: object, name: str = "pd") -> Floats:
     values = _column(pd, name).astype(np.float64)
     fine = (values >= 0) & (values <= 1)
     remedy = "pass probabilities; divide per cent by 100"
-    return read_only(_all_fine(values, fine, f"{name} must lie in [0, 1]", remedy))
+    return checks.read_only(_all_fine(values, fine, f"{name} must lie in [0, 1]", remedy))
 
 
 def check_counts(counts: object, size: int, name: str, *, minimum: int) -> Codes:
     """Check whole numbers of obligors or of defaults, one for each grade."""
     values = _column(counts, name)
     if values.size != size:
-        rule = f"{name} must have one entry per grade"
-        got = f"{values.size} for {size} grades"
+        rule, got = f"{name} must have one entry per grade", f"{values.size} for {size} grades"
         raise invalid(rule, got, "take all columns from the same table")
     fine = (values >= minimum) & (values < 2**53) & (values == np.floor(values))
     remedy = "leave out a grade without obligors" if minimum else "pass counts"
     rule = f"{name} must be whole numbers of at least {minimum}"
-    return read_only(_all_fine(values, fine, rule, remedy).astype(np.int64))
+    return checks.read_only(_all_fine(values, fine, rule, remedy).astype(np.int64))
 
 
 def _all_fine(values: AnyArray, fine: Flags, rule: str, remedy: str) -> AnyArray:
@@ -64,7 +61,7 @@ def check_grades(grades: object, size: int, name: str = "grades") -> list[object
     """Check the names of grades: one each, all different; numbered from 1 by default."""
     if grades is None:
         return list(range(1, size + 1))
-    values: list[object] = as_array(grades, name).ravel().tolist()
+    values: list[object] = checks.as_array(grades, name).ravel().tolist()
     distinct = len(set(values))
     if not len(values) == distinct == size:
         got = f"{distinct} distinct of {len(values)} for {size} grades"
@@ -73,15 +70,14 @@ def check_grades(grades: object, size: int, name: str = "grades") -> list[object
 
 
 def _column(values: object, name: str) -> AnyArray:
-    array = as_numbers(values, name)
+    array = checks.as_numbers(values, name)
     if array.ndim != 1 or array.size == 0:
         rule = f"{name} must be a column with one entry per grade"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one grade")
     return array
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """A checked table of grades."""
 
     grades: list[object]
@@ -183,7 +179,9 @@ def test_master_scale(
     names = [checks.check_choice(one, TESTS, "test") for one in tests]
     asked = checks.check_strings(portfolio, "portfolio")
     together = [checks.check_choice(one, PORTFOLIO, "portfolio") for one in asked]
-    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+    checks.check_choice(
+        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
+    )
     level = None if level is None else checks.check_level(level)
     bounds = None if lights is None else checks.check_light_bounds(lights)
     options = {"alternative": alternative, "correlation": correlation}
@@ -218,9 +216,8 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
                 raise invalid(rule, shown(values), "pass data=, the data frame with that column")
     else:
         table = tables.table_of_frame(data)
-        pd, defaults, n, grades = (
-            tables.column_or_values(table, values, key) for key, values in given.items()
-        )
+        found = [tables.column_or_values(table, values, key) for key, values in given.items()]
+        pd, defaults, n, grades = found
     rates = check_default_rates(pd)
     counts = check_counts(n, rates.size, "n", minimum=1)
     events = check_counts(defaults, rates.size, "defaults", minimum=0)
@@ -234,7 +231,7 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
 
 
 def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> Iterator[HTest]:
-    columns = (column.tolist() for column in (scale.pd, scale.defaults, scale.n))
+    columns = (column.tolist() for column in scale[1:])
     for grade, pd, d, n in zip(scale.grades, *columns, strict=True):
         for name, measure in measures.items():
             outcome = measure.outcome_of_counts(d, n, pd)
@@ -249,14 +246,12 @@ def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> It
                 estimate_name=measure.estimate_symbol,
                 null=null,
                 n=n,
-                m=2,
-                lens="strong",
                 claim=f"each obligor of the grade defaults with probability {pd:.4g}",
-                data_name=NAME,
                 level=level,
                 group=grade,
                 counts=GradeCounts(measure, d, n),
                 size=gap_of_counts(pd, d, n, "default"),
+                **TESTED,
             )
 
 
@@ -283,11 +278,9 @@ def _portfolio(
                 estimate_name=outcome.statistic_name,
                 null="asymptotic",
                 n=int(scale.n.sum()),
-                m=2,
-                lens="strong",
                 claim="in every grade each obligor defaults with the probability of the grade",
-                data_name=NAME,
                 level=level,
+                **TESTED,
             )
             tests.append(test)
     return tuple(tests), tuple(notes)

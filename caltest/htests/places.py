@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -381,10 +382,9 @@ def find_places(
     enough = max(math.ceil(10.0 / own_level) - 1, WORK // size)
     n_resamples = min(n_resamples, max(999, math.ceil(1.0 / own_level)), enough)
     named = None if group is None else str(group)
-    try:
-        found = list(search.places(n_resamples=n_resamples, seed=seed, level=own_level))
-    except NotApplicable:  # too many clusters for their sums
-        return ()
+    found = list[Named]()
+    with suppress(NotApplicable):  # too many clusters for their sums
+        found += search.places(n_resamples=n_resamples, seed=seed, level=own_level)
     return tuple(
         replace(gap, pvalue=among * pvalue, where=replace(where, lens=lens, group=named))
         for gap, where, pvalue in found

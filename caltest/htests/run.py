@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Unpack
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, TypedDict, Unpack
 
 from caltest import checks
-from caltest.checks.options import CORRECTIONS
 from caltest.errors import invalid, shown
 from caltest.htests.asked import Asked, read
-from caltest.htests.cells import choose
-from caltest.htests.margins import run_segments
-from caltest.htests.named import REGISTRY, check_options
-from caltest.htests.options import CalibrationOptions
+from caltest.htests.cells import choose, run_segments
 from caltest.htests.runner import RowsInMemory
 from caltest.lenses import Lens, resolve_lens
+from caltest.measures import REGISTRY as MEASURES
 from caltest.measures import Measure
 from caltest.measures.own import measure_of
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, Reading, RowOptions, parted
+from caltest.predictions.options import ColumnOptions, Reading, RowOptions, did_you_mean, parted
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -30,6 +28,130 @@ Test = str | Measure | Callable[..., float]
 DEFAULT = "combined"  # where the caller names no test
 INSTEAD = "skce"  # where the caller asks for what the default has not, and this test has
 SEGMENT_OPTIONS = ("depth", "bins", "min_size", "statistic", "keep")
+
+
+# Of `test_calibration`, as far as an option of a test may be taken for one.
+ARGUMENTS = ("model", "data", "y", "by", "level", "n_resamples", "rng", "n_jobs")
+
+
+@dataclass(frozen=True)
+class NamedTest:
+    """A measure under a name of its own.
+
+    Attributes
+    ----------
+    key : str
+        Registry key, file name and name on the command line.
+    measure : type of Measure
+    fixed : Mapping
+        Options of the measure that the name stands for.
+
+    Examples
+    --------
+    >>> REGISTRY["skce-linear"].fixed["estimator"]
+    'linear'
+    """
+
+    key: str
+    measure: type[Measure]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """One line for lists of tests."""
+        return self.measure(**self.fixed).description
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """The nulls that have a meaning for this test; the first is the default."""
+        return self.measure(**self.fixed).nulls
+
+    @property
+    def default_null(self) -> str:
+        """The null where the caller names none; options may leave it another."""
+        return self.nulls[0]
+
+    @cached_property
+    def options(self) -> tuple[str, ...]:
+        """The options that a caller may give."""
+        return tuple(f.name for f in fields(self.measure) if f.name not in self.fixed)
+
+    def with_options(self, options: Mapping[str, object]) -> Measure:
+        """Make the measure from the options that it takes; the others are for other tests."""
+        own = {name: options[name] for name in self.options if name in options}
+        return self.measure(**self.fixed, **own)
+
+
+def check_options(tests: Mapping[str, NamedTest], options: Mapping[str, object]) -> None:
+    """Raise InvalidInput for an option that none of the tests takes."""
+    for name in options:
+        if not any(name in test.options for test in tests.values()):
+            known = sorted({name for test in tests.values() for name in test.options})
+            takes = next((key for key in REGISTRY if name in REGISTRY[key].options), "")
+            remedy = f"use {', '.join(known)}" if known else "give them to the measure itself"
+            also = f", or name a test that takes it, such as {takes!r}" if takes else ""
+            near = did_you_mean(name, [*known, *Reading.__annotations__, *ARGUMENTS])
+            if near and name not in Reading.__annotations__:
+                remedy = near
+            rule = f"options must be taken by a test named by its key ({', '.join(tests)})"
+            raise invalid(rule, repr(name), remedy + also)
+
+
+REGISTRY: dict[str, NamedTest] = {
+    key: NamedTest(key, measure, fixed)
+    for measure in MEASURES.values()
+    for key, fixed in measure.declared_tests().items()
+}
+
+
+# ---- options of `test_calibration` that go through `**`, for type checkers and editors -----------
+
+
+class MeasureOptions(TypedDict, total=False):
+    """Options of the measures in `REGISTRY`, of which each test takes its own; and of segments."""
+
+    alternative: Any
+    bandwidth: Any
+    binning: Any
+    bins: Any
+    block_size: Any
+    components: Any
+    correlation: Any
+    depth: Any
+    design: Any
+    digits: Any
+    distance: Any
+    eps: Any
+    estimator: Any
+    groups: Any
+    internal: Any
+    keep: Any
+    kernel: Any
+    locations: Any
+    max_bins: Any
+    max_degree: Any
+    method: Any
+    min_size: Any
+    p: Any
+    root: Any
+    scaled: Any
+    scales: Any
+    slopes: Any
+    span: Any
+    splits: Any
+    statistic: Any
+    threshold: Any
+    width: Any
+
+
+class CalibrationOptions(Reading, MeasureOptions, total=False):
+    """What `test_calibration` takes beside its own arguments: data options, and of measures."""
+
+    reference: Any
+    score: Any
+
+
+# ---- the function --------------------------------------------------------------------------------
 
 
 def test_calibration(
@@ -214,7 +336,9 @@ def test_calibration(
             return run_segments(engine, replace(given, by=segments), lens, options, settings)
     drawn = checks.check_resamples(n_resamples)
     level = None if level is None else checks.check_level(level)
-    checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+    checks.check_choice(
+        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
+    )
     bound = checks.check_tolerance(tolerance, equivalence=equivalence, null=null)
     if bound is not None:
         checks.check_fixed_resamples(n_resamples, "a tolerance")
@@ -223,7 +347,7 @@ def test_calibration(
     asked = Asked(
         given=given,
         measures=measures,
-        lenses=[resolve_lens(one) for one in _as_list("strong" if lens is None else lens, "lens")],
+        lenses=[resolve_lens(one) for one in as_list("strong" if lens is None else lens, "lens")],
         n_resamples=drawn,
         seed=seed,
         correction=correction,
@@ -262,7 +386,8 @@ def check_for_segments(lens: object, options: Mapping[str, object], **others: ob
         checks.check_choice(name, SEGMENT_OPTIONS, "options of segments")
 
 
-def _as_list(value: Any, name: str) -> list[Any]:
+def as_list(value: Any, name: str) -> list[Any]:
+    """Return a list of several, of which one may stand for itself."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return checks.check_not_empty(values, name)
 
@@ -274,7 +399,7 @@ def resolve_tests(
     asked = _beyond_default(options, null, tolerance) if test is None else ""
     note = f"tested by {INSTEAD!r}: the default test, {DEFAULT!r}, {asked}" if asked else ""
     default = INSTEAD if asked else DEFAULT
-    tests = [*map(measure_of, _as_list(default if test is None else test, "test"))]
+    tests = [*map(measure_of, as_list(default if test is None else test, "test"))]
     keys = [t for t in tests if not isinstance(t, Measure)]
     named = {t: REGISTRY[checks.check_choice(t, REGISTRY, "test")] for t in keys}
     check_options(named, options)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,14 @@ from caltest import checks
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests.asked import Asked, Keys, Plan
-from caltest.htests.combine import adjusted_rows, omnibus, pvalue_of_groups
+from caltest.htests.combine import (
+    GroupsCall,
+    adjusted_rows,
+    in_one_pass,
+    omnibus,
+    pvalue_of_groups,
+)
 from caltest.htests.difference import difference_of
-from caltest.htests.groups import GroupsCall, in_one_pass
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
@@ -30,7 +35,7 @@ from caltest.nulls.cluster import treated_as_independent
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording
-from caltest.results.evidence import Counted, Evidence
+from caltest.results.htest import Counted, Evidence
 from caltest.sources import Cells, ManyCells
 
 MOST = 9999  # resamples of the test of a difference, where their number is adaptive
@@ -213,21 +218,19 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         counted=answer.counted,
     )
     weight, name = getattr(plan.predictions, "sample_weight", None), asked.given.sample_weight
-    more = list(source.left_out)
+    notes = [*whole.notes, *source.left_out]
     if weight is not None:
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
         told = f" ({name})" if isinstance(name, str) else ""
-        more.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
-    if more:
-        whole = replace(whole, notes=(*whole.notes, *more))
-    parts = answer.outcome.parts
-    places: tuple[Gap, ...] = ()
+        notes.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
+    whole, parts = replace(whole, notes=tuple(notes)), answer.outcome.parts
     if not parts:
         return whole
+    places: tuple[Gap, ...] = ()
     if answer.searched is not None and whole.pvalue <= (asked.level or NAMED):
-        search: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "among": plan.among}
-        search |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "level": asked.level}
-        places = find_places(answer.searched, **search)
+        about: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "level": asked.level}
+        about |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "among": plan.among}
+        places = find_places(answer.searched, **about)
     loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
@@ -375,17 +378,8 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
         shown = plan.lens(plan.predictions).sample_weight
         if shown is not None and not shown.any():
             raise Weightless("all rows have the weight 0", "give some a positive weight")
-    B = asked.most_resamples
-    try:
-        seen, outcome = run_plan(plan, n_resamples=B)
-    except NotApplicable as error:
-        for nearest in plan.nearest(error.reason, weighted=weight is not None):
-            with suppress(NotApplicable):
-                seen, outcome = run_plan(nearest, n_resamples=B)
-                plan = nearest
-                break
-        else:
-            raise
+    run = partial(run_plan, n_resamples=asked.most_resamples)
+    plan, (seen, outcome) = plan.first_defined(run, weighted=weight is not None)
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
     about = ("event", str(seen.classes[-1]))
     if seen.m > 2 or plan.lens.is_confidence:
@@ -408,9 +402,8 @@ def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
     if seen.has_dependence:
         from caltest.intervals.cluster import cluster_tolerance_test
 
-        return seen, cluster_tolerance_test(
-            plan.measure, seen, tolerance=plan.tolerance, **settings
-        )
+        settings["tolerance"] = plan.tolerance
+        return seen, cluster_tolerance_test(plan.measure, seen, **settings)
     outcome = tolerance_null(plan.tolerance).test(plan.measure, seen, **settings)
     if not plan.tolerance.equivalence and tolerance_of(plan.measure).is_raised_to_exact(seen.n):
         exact = NULLS["exact"].test(plan.measure, seen, **settings).pvalue

@@ -9,32 +9,23 @@ from caltest.measures.cells import NO_WEIGHTS, BoundCells
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws
 
-GENERAL = (
-    convex.METHOD,
-    bootstrap.JACKKNIFE,
-    mean.UNSEEN_EVENTS,
-    mean.STUDENTIZED,
-    bootstrap.PLUG_IN,
-    bootstrap.BCA,
-    cluster.METHOD,
-)
+OF_MEANS = (mean.UNSEEN_EVENTS, mean.STUDENTIZED)
+RESAMPLED = (bootstrap.PLUG_IN, bootstrap.BCA)
+GENERAL = (convex.METHOD, bootstrap.JACKKNIFE, *OF_MEANS, *RESAMPLED, cluster.METHOD)
 REGISTRY: dict[str, Method] = {method.key: method for method in (*own_methods(), *GENERAL)}
 
 
 def choose(measure: Measure, key: str | None = None) -> Method:
     """Return the method of that key, or the default of the measure."""
     if measure.interval_instead is not None:
-        raise NotApplicable(
-            f"{measure.symbol} {measure.no_interval}", f"use {measure.interval_instead}"
-        )
+        reason = f"{measure.symbol} {measure.no_interval}"
+        raise NotApplicable(reason, f"use {measure.interval_instead}")
     if key is None:
         return REGISTRY[measure.intervals[0]]
     method = REGISTRY[checks.check_choice(key, REGISTRY, "method")]
     if method.key not in (*measure.intervals, cluster.METHOD.key):
-        raise NotApplicable(
-            f"method {key!r} has no meaning for {measure.description}",
-            f"use one of {checks.listing(measure.intervals)}",
-        )
+        reason = f"method {key!r} has no meaning for {measure.description}"
+        raise NotApplicable(reason, f"use one of {checks.listing(measure.intervals)}")
     return method
 
 
@@ -60,28 +51,22 @@ def cells_interval(
     if cells.weights is not None:
         raise NotApplicable(*NO_WEIGHTS)
     if cells.rows < FEWEST_ROWS:
-        raise NotApplicable(
-            f"an interval needs at least {FEWEST_ROWS} rows, and there are {cells.rows}",
-            "collect more, or report the p-value alone",
-        )
+        reason = f"an interval needs at least {FEWEST_ROWS} rows, and there are {cells.rows}"
+        raise NotApplicable(reason, "collect more, or report the p-value alone")
     default = measure.intervals[0]
     if method not in {None, default}:
-        raise NotApplicable(
-            f"method {method!r} needs the rows", f"use method={default!r}, or engine='rows'"
-        )
+        remedy = f"use method={default!r}, or engine='rows'"
+        raise NotApplicable(f"method {method!r} needs the rows", remedy)
     own = measure.cell_interval(cells, level=level)
     if own is not None:
         return own, False
-    norm = table = None
-    if bound.statistic is not None:
-        norm, table = bound.statistic.norm, bound.statistic.score_table
-    if norm is not None:
-        return convex.cells_interval(measure, bound, norm, level, draws), True
-    if table is not None:
-        return mean.cells_interval(measure, cells, table(), level, draws)
-    raise NotApplicable(
-        f"the interval of {measure.description} needs the rows", "use engine='rows'"
-    )
+    sums = bound.statistic
+    if sums is not None and sums.norm is not None:
+        return convex.cells_interval(measure, bound, sums.norm, level, draws), True
+    if sums is not None and sums.score_table is not None:
+        return mean.cells_interval(measure, cells, sums.score_table(), level, draws)
+    reason = f"the interval of {measure.description} needs the rows"
+    raise NotApplicable(reason, "use engine='rows'")
 
 
 __all__ = ["REGISTRY", "Ends", "Method", "cells_interval", "choose"]

@@ -39,13 +39,13 @@ class AnyMeasure:
         bound = self.measure.bind(self.predictions.subset(rows))
         return bound.estimate(bound.value())
 
-    def without(self, groups: Ints, seed: int) -> Floats:
-        """Return the values without the rows of each of some groups; see `rows_without`."""
-        return np.array([self(rows) for rows in rows_without(groups, seed)])
+    def without(self, seed: int, groups: Ints | None = None) -> Floats:
+        """Return the values without the rows of each of some groups, by default without each row.
 
-    def without_groups(self, seed: int) -> Floats:
-        """Return the values without each row, or where rows are many, without groups of them."""
-        return self.without(np.arange(self.predictions.n), seed)
+        See `rows_without`.
+        """
+        groups = np.arange(self.predictions.n) if groups is None else groups
+        return np.array([self(rows) for rows in rows_without(groups, seed)])
 
 
 class RowMean(AnyMeasure):
@@ -57,7 +57,9 @@ class RowMean(AnyMeasure):
     def __call__(self, rows: SmallInts) -> float:
         return total_of(rows, self.scores) / total_of(rows, self.weight)
 
-    def without_groups(self, seed: int) -> Floats:
+    def without(self, seed: int, groups: Ints | None = None) -> Floats:
+        if groups is not None:
+            return super().without(seed, groups)
         return np.asarray((self.scores.sum() - self.scores) / (self.weight.sum() - self.weight))
 
 
@@ -98,15 +100,12 @@ def bca_interval(measure: Measure, predictions: Predictions, level: float, draws
     estimate = function(np.arange(predictions.n, dtype=np.int32))
     values = base.resample(function, predictions.n, draws)
     if not (np.isfinite(estimate) and np.isfinite(values).all()):
-        raise NotApplicable(
-            f"the {measure.symbol} is infinite for these rows or for some of them",
-            "clip the probabilities, as the log loss does with eps=",
-        )
+        reason = f"the {measure.symbol} is infinite for these rows or for some of them"
+        raise NotApplicable(reason, "clip the probabilities, as the log loss does with eps=")
     if np.ptp(values) == 0:
-        raise NotApplicable(
-            f"the {measure.symbol} is the same for all resamples", "report the p-value alone"
-        )
-    skewed = acceleration(function.without_groups(draws.seed))
+        reason = f"the {measure.symbol} is the same for all resamples"
+        raise NotApplicable(reason, "report the p-value alone")
+    skewed = acceleration(function.without(draws.seed))
     ends, is_edge = bca_ends(values, estimate, skewed, level)
     return Ends(*ends, estimate, "BCa bootstrap", (EDGE_NOTE,) if is_edge else ())
 
@@ -180,10 +179,7 @@ def jackknife(
     """
     function, unit = row_function(measure, predictions), "row" if clusters is None else "cluster"
     estimate = function(np.arange(predictions.n, dtype=np.int32))
-    if clusters is None:
-        without = function.without_groups(seed)
-    else:
-        without = function.without(clusters, seed)
+    without = function.without(seed, clusters)
     if not (np.isfinite(estimate) and np.isfinite(without).all()):
         reason = f"the {measure.symbol} is infinite for these rows or without a {unit}"
         raise NotApplicable(reason, "report the p-value alone")
@@ -232,10 +228,8 @@ def plug_in_interval(
     values = base.resample(AnyMeasure(measure, predictions), predictions.n, draws)
     noise = base.calibrated_values(measure, predictions, draws)
     if not (np.isfinite(values).all() and np.isfinite(noise).all()) or np.ptp(values) == 0:
-        raise NotApplicable(
-            f"the {measure.symbol} is infinite, or the same, for all resamples",
-            "report the p-value alone",
-        )
+        reason = f"the {measure.symbol} is infinite, or the same, for all resamples"
+        raise NotApplicable(reason, "report the p-value alone")
     a = (1.0 - level) / 2.0
     spread = base.widest_tail(values, a)
     bias = max(float(values.mean()) - estimate, 0.0)

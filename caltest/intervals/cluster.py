@@ -75,7 +75,15 @@ def cluster_tolerance_test(
     if predictions.sample_weight is not None:
         raise NotApplicable(*NO_WEIGHTS)
     clusters = Clusters.of(predictions)
-    _check_events(predictions, clusters)
+    hits = predictions.labels == predictions.predicted
+    for kind in (hits, ~hits):
+        count = np.unique(clusters.codes[kind]).size
+        if count < FEWEST_WITH_EVENTS:
+            raise NotApplicable(
+                f"{count} {plural(clusters.unit)} hold events of one kind, and fewer than "
+                f"{FEWEST_WITH_EVENTS} do not show how much the error varies",
+                "collect more of them",
+            )
     # A root has no jackknife error where it is 0; its square has one.
     squares = tolerance.equivalence and known.tolerance_method == "limit"
     used = measure.unrooted if squares else measure
@@ -148,19 +156,6 @@ def effective_count(clusters: Clusters) -> float:
     """Return how many clusters of equal size vary as much in their squares (Kish)."""
     sizes = clusters.sizes.astype(float)
     return float(sizes.sum() ** 2 / np.square(sizes).sum())
-
-
-def _check_events(predictions: Predictions, clusters: Clusters) -> None:
-    """Raise NotApplicable where few clusters hold labels that tell how much they vary."""
-    top = predictions.probs.argmax(axis=1)
-    for kind in (predictions.labels == top, predictions.labels != top):
-        count = np.unique(clusters.codes[kind]).size
-        if count < FEWEST_WITH_EVENTS:
-            raise NotApplicable(
-                f"{count} {plural(clusters.unit)} hold events of one kind, and fewer than "
-                f"{FEWEST_WITH_EVENTS} do not show how much the error varies",
-                "collect more of them",
-            )
 
 
 def is_error(measure: Measure) -> bool:

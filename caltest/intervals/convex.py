@@ -94,10 +94,8 @@ def _ends(
     """Return the ends and the estimate, from norms of resampled gaps and of their deviations."""
     values, deviations = drawn.T
     if not deviations.any():
-        raise NotApplicable(
-            "the interval needs gaps that vary between rows, and these do not",
-            "report the p-value alone",
-        )
+        reason = "the interval needs gaps that vary between rows, and these do not"
+        raise NotApplicable(reason, "report the p-value alone")
     noises = np.quantile(deviations, 1.0 - a), np.quantile(noise ** (1.0 / power), 1.0 - a)
     low = max(estimate - float(max(noises)), 0.0)
     high = estimate + base.widest_tail(values, a)

@@ -127,10 +127,8 @@ class ScoredRows:
         skewness of the scores (Hall 1988, section 3), which the bootstrap takes them from.
         """
         if not np.isfinite(self.weighted).all():
-            raise NotApplicable(
-                f"the {measure.symbol} is infinite for these rows",
-                "clip the probabilities, as the log loss does with eps=",
-            )
+            reason = f"the {measure.symbol} is infinite for these rows"
+            raise NotApplicable(reason, "clip the probabilities, as the log loss does with eps=")
         mass = float(self.counts @ self.weight)
         variance = float(self.counts @ np.square(self.residual))
         error = math.sqrt(variance * self.n / (self.n - 1)) / mass
@@ -238,9 +236,8 @@ def studentized_interval(
     check_rows(predictions)
     scores = measure.row_scores(predictions)
     if scores is None:
-        raise NotApplicable(
-            f"{measure.description} is no mean over rows", f"use method={measure.intervals[0]!r}"
-        )
+        reason = f"{measure.description} is no mean over rows"
+        raise NotApplicable(reason, f"use method={measure.intervals[0]!r}")
     empty = np.empty((0, predictions.m))
     rows = ScoredRows.of_rows(predictions, empty, scores.weighted, scores.least)
     return rows.studentized(measure, level, draws)

@@ -21,8 +21,7 @@ from caltest.measures.gap import Gap
 from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
 from caltest.predictions import Predictions
-from caltest.results.codec import plain
-from caltest.results.printable import Result, Summary
+from caltest.results.base import Result, Summary, plain
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats
 

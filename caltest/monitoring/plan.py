@@ -12,7 +12,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.monitoring import sheets
 from caltest.monitoring.e_process import DEFAULT_LEVEL, Monitor
 from caltest.predictions.options import NoOptions, check_names
-from caltest.results.printable import Table
+from caltest.results.base import Table
 
 if TYPE_CHECKING:
     from caltest.render import Sheet

@@ -21,7 +21,7 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring.stream import broken
 from caltest.numerics.contents import content_hashes
 from caltest.predictions import Predictions
-from caltest.results.codec import plain
+from caltest.results.base import plain
 from caltest.types import Codes, Floats
 
 UNKNOWN = -1

@@ -9,8 +9,7 @@ from typing import Any, Unpack
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.htests.options import MeasureOptions
-from caltest.htests.run import resolve_tests
+from caltest.htests.run import MeasureOptions, resolve_tests
 from caltest.lenses import resolve_lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
@@ -30,16 +29,6 @@ class PlannedStudy(ColumnOptions, Truth, Procedure, MeasureOptions, total=False)
 
     reference: Any
     score: Any
-
-
-PROCEDURE: Procedure = {
-    "test": None,
-    "lens": "strong",
-    "null": None,
-    "tolerance": None,
-    "equivalence": False,
-    "level": 0.05,
-}
 
 
 def power(
@@ -166,11 +155,10 @@ def power(
         sizes = sorted(set(values.tolist()))
     simulated = {"n_datasets": n_datasets, "n_resamples": n_resamples}
     planned, setting = plan_study(model, data, y, study, **simulated, rng=rng, n_jobs=n_jobs)
-    total, done, rows = n_datasets * len(sizes), 0, list[list[PowerRow]]()
-    for size in sizes:
-        step = None if progress is None else _step(progress, done, total)
+    rows = list[list[PowerRow]]()
+    for before, size in enumerate(sizes):
+        step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
         rows.append(simulate(planned, size, range(n_datasets), progress=step))
-        done += n_datasets
     by_test = zip(*rows, strict=True)
     setting = with_pool_note(setting, planned, sizes[-1])
     every = tuple(row for test_rows in by_test for row in test_rows)
@@ -194,18 +182,18 @@ def plan_study(
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
     columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
-    given, asked = ModelData(model, data, y, **columns), {**PROCEDURE, **procedure}
-    null, equivalence = asked["null"], asked["equivalence"]
-    level = checks.check_level(asked["level"])
+    given, asked = ModelData(model, data, y, **columns), procedure
+    null, equivalence = asked.get("null"), asked.get("equivalence", False)
+    level = checks.check_level(asked.get("level", 0.05))
     n_resamples = checks.check_fixed_resamples(n_resamples, "simulations")
     checks.check_integer(n_datasets, "n_datasets")
     n_jobs = checks.check_jobs(n_jobs)
-    bound = checks.check_tolerance(asked["tolerance"], equivalence=equivalence, null=null)
+    bound = checks.check_tolerance(asked.get("tolerance"), equivalence=equivalence, null=null)
     tolerance = None if bound is None else Tolerance(bound, equivalence)
-    lens = resolve_lens(asked["lens"])
+    lens = resolve_lens(asked.get("lens", "strong"))
     checks.check_not_family(lens.is_family, lens)
     seed = checks.check_seed(rng)
-    measures, note = resolve_tests(asked["test"], own, null=null, tolerance=bound)
+    measures, note = resolve_tests(asked.get("test"), own, null=null, tolerance=bound)
     if null is not None:
         checks.check_choice(null, NULLS, "null")
     how = null if tolerance is None else "tolerance"
@@ -225,7 +213,15 @@ def plan_study(
         n_jobs=n_jobs,
     )
     resampled = [test.measure for test in tests if _resamples(test, tolerance)]
-    notes = tuple(filter(None, (note, _of_dependence(given), *_notes(study, resampled))))
+    notes = [note] if note else []
+    for source in (given.model, given.data):
+        if isinstance(source, Predictions) and source.has_dependence:
+            text = f"rows are drawn independently: what those of a {source.unit} share costs more"
+            notes.append(text)
+    claim = lens.claim
+    if tolerance is not None:
+        symbols = dict.fromkeys(test.measure.estimate_symbol for test in tests)
+        claim = "; ".join(tolerance.claim(symbol) for symbol in symbols)
     effect = effect_of(distribution, study.truth, study.rng(EFFECT))
     calibrated = effect.error < NO_ERROR
     setting = Setting(
@@ -236,21 +232,13 @@ def plan_study(
         calibrated=calibrated,
         kind="size" if calibrated and not equivalence else "power",
         lens=str(lens),
-        hypothesis=_claim(study),
+        hypothesis=claim,
         level=level,
         n_resamples=n_resamples if resampled else None,
         seed=seed,
-        notes=notes,
+        notes=(*notes, *_notes(study, resampled)),
     )
     return study, setting
-
-
-def _of_dependence(given: ModelData) -> str:
-    """Say that rows are drawn one by one, where the predictions have clusters."""
-    for source in (given.model, given.data):
-        if isinstance(source, Predictions) and source.has_dependence:
-            return f"rows are drawn independently: what those of a {source.unit} share costs more"
-    return ""
 
 
 def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
@@ -261,13 +249,6 @@ def _resamples(test: StudyTest, tolerance: Tolerance | None) -> bool:
     known = test.measure.tolerance
     draws = known is not None and known.tolerance_method == "bootstrap"
     return draws or not tolerance.equivalence
-
-
-def _claim(study: Study) -> str:
-    if study.tolerance is None:
-        return study.lens.claim
-    symbols = dict.fromkeys(test.measure.estimate_symbol for test in study.tests)
-    return "; ".join(study.tolerance.claim(symbol) for symbol in symbols)
 
 
 def _notes(study: Study, resampled: list[Measure]) -> list[str]:

@@ -18,7 +18,7 @@ from caltest.planning.simulation import EFFECT
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 from caltest.render.sheet import Sheet, number
-from caltest.results.printable import Table
+from caltest.results.base import Table
 from caltest.types import Floats
 
 DRAWS = 200_000
@@ -91,13 +91,7 @@ class PrecisionSize(Table[PrecisionRow]):
 
     def _sheet(self) -> Sheet:
         rows = (
-            (
-                row.measure,
-                number(row.value),
-                number(row.width),
-                number(row.standard_error),
-                str(row.n),
-            )
+            (row.measure, *map(number, (row.value, row.width, row.standard_error)), str(row.n))
             for row in self.rows
         )
         note = ("note", "the standard error of E/O is that of its logarithm")
@@ -260,10 +254,9 @@ def _recalibration(risks: Risks, width: float, z: float, *, slope: bool) -> Prec
     try:
         beta, covariance = recalibration_variance(X, offset, risks.q, risks.weights)
     except np.linalg.LinAlgError as error:
-        raise NotApplicable(
-            "the recalibration has no finite limit for these predictions and this truth",
-            "it needs predictions of several values, and events and non-events",
-        ) from error
+        reason = "the recalibration has no finite limit for these predictions and this truth"
+        remedy = "it needs predictions of several values, and events and non-events"
+        raise NotApplicable(reason, remedy) from error
     wanted = width / (2 * z)
     n = _rows_for(float(covariance[-1, -1]), wanted, width)
     name = "calibration slope" if slope else "calibration in the large"

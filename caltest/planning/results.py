@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 
 from caltest.checks import check_confidence
 from caltest.drawing import draw
-from caltest.planning.rates import clopper_pearson
 from caltest.planning.truths import Effect
 from caltest.render.sheet import Pairs, Sheet, number
-from caltest.results.codec import plain
-from caltest.results.printable import Frame, Table
+from caltest.results.base import Frame, Table, plain
 from caltest.types import Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CONFIDENCE = 0.95
+
+
+def clopper_pearson(k: int, n: int, level: float) -> tuple[float, float]:
+    """Return the exact equal-tailed confidence interval of a rate with k events in n.
+
+    Clopper, Pearson (1934), Biometrika 26(4).
+    """
+    tail = (1 - level) / 2
+    low = float(scipy.special.betaincinv(k, n - k + 1, tail)) if k else 0.0
+    high = 1.0 - float(scipy.special.betaincinv(n - k, k + 1, tail)) if k < n else 1.0
+    return low, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +90,11 @@ class PowerRow:
 
     def record(self) -> dict[str, Any]:
         """Return plain values for a data frame."""
+        values: dict[str, Any] = plain(self)
         low, high = self.interval()
-        return {
-            "test": self.test,
-            "null": self.null,
-            "n": self.n,
-            "power": self.power,
-            "low": low,
-            "high": high,
-            "rejections": self.rejections,
-            **{name: value for name, value in plain(self).items() if name != "reason"},
-        }
+        del values["reason"]
+        first = {name: values[name] for name in ("test", "null", "n")}
+        return first | {"power": self.power, "low": low, "high": high, "rejections": 0} | values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,19 +188,9 @@ class Power(Table[PowerRow]):
         return draw("power.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
-        kind = self.setting.kind
-        several = len({row.test for row in self.rows}) > 1
-        header, rows = _grid(self.rows, several=several, what=kind)
-        tests = "tests" if several else "a test"
-        return Sheet(
-            title=f"{kind.capitalize()} of {tests} of calibration, by simulation",
-            facts=_facts(self),
-            header=header,
-            rows=rows,
-            n_text=1 if several else 0,
-            closing=tuple(_notes(self)),
-            listing=True,
-        )
+        tests = "tests" if len({row.test for row in self.rows}) > 1 else "a test"
+        kind = self.setting.kind.capitalize()
+        return _sheet_of(self, f"{kind} of {tests} of calibration, by simulation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -250,64 +244,56 @@ class SampleSize(Frame):
         return draw("power.power_curve", self, ax=ax)
 
     def _sheet(self) -> Sheet:
-        header, rows = _grid(self.power.rows, several=False, what="power")
         least, largest = self.searched
         low = f"below {least}" if self.low is None else self.low
         high = f"above {largest}" if self.high is None else self.high
-        return Sheet(
-            title=f"Number of rows for a power of {self.target:g}, by simulation",
-            facts=(("n", f"{self.n}, {INTERVAL} [{low}, {high}]"), *_facts(self.power)),
-            header=header,
-            rows=rows,
-            n_text=0,
-            closing=tuple(_notes(self.power)),
-            listing=True,
-        )
+        title = f"Number of rows for a power of {self.target:g}, by simulation"
+        return _sheet_of(self.power, title, (("n", f"{self.n}, {INTERVAL} [{low}, {high}]"),))
 
 
 INTERVAL = "95 % interval"
 
 
-def _facts(power: Power) -> Pairs:
+def _sheet_of(power: Power, title: str, first: Pairs = ()) -> Sheet:
+    several = len({row.test for row in power.rows}) > 1
+    names = {row.estimate_name for row in power.rows}
+    has_mean = len(names) == 1  # a column of different errors invites a comparison
+    header = ("test",) * several + ("n", power.setting.kind, INTERVAL)
+    rows = []
+    for row in power.rows:
+        low, high = row.interval()
+        own = (str(row.n), f"{row.power:.3f}", f"[{low:.3f}, {high:.3f}]")
+        rows.append((row.test,) * several + own + (number(row.estimate),) * has_mean)
+    return Sheet(
+        title=title,
+        facts=(*first, *_facts(power)),
+        header=header + tuple(f"mean {name}" for name in names if has_mean),
+        rows=tuple(rows),
+        n_text=int(several),
+        closing=tuple(_notes(power)),
+        listing=True,
+    )
+
+
+def _facts(power: Power) -> Iterator[tuple[str, str]]:
     setting, first = power.setting, power.rows[0]
     tests = ", ".join(dict.fromkeys(row.test for row in power.rows))
     nulls = ", ".join(dict.fromkeys(row.null for row in power.rows))
     resamples = "" if setting.n_resamples is None else f", B = {setting.n_resamples}"
     each = " at each n" if len({row.n for row in power.rows}) > 1 else ""
-    effect, deviation = setting.effect, list[tuple[str, str]]()
+    effect = setting.effect
+    yield "predictions", f"{setting.predictions}, m = {setting.m}"
+    yield "truth", setting.truth
     if not setting.calibrated:
         names = ("mean risk", "event rate") if setting.m == 2 else ("mean confidence", "accuracy")
-        told = f"{number(effect.predicted)}, true {names[1]} {number(effect.true)}"
-        deviation += [("true error", f"{number(effect.error)} (total variation)")]
-        deviation += [("excess log loss", number(effect.excess)), (names[0], told)]
-    facts = [
-        ("predictions", f"{setting.predictions}, m = {setting.m}"),
-        ("truth", setting.truth),
-        *deviation,
-        ("test", f"{tests}, lens: {setting.lens}"),
-        ("null hypothesis", setting.hypothesis),
-        ("null", f"{nulls}{resamples}"),
-        ("level", number(setting.level)),
-        ("data sets", f"{first.n_datasets}{each}, seed = {setting.seed}"),
-    ]
-    return tuple(facts)
-
-
-def _grid(
-    rows: Sequence[PowerRow], *, several: bool, what: str
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    header = ("test",) * several + ("n", what, INTERVAL)
-    names = {row.estimate_name for row in rows}
-    cells = []
-    for row in rows:
-        low, high = row.interval()
-        own = (str(row.n), f"{row.power:.3f}", f"[{low:.3f}, {high:.3f}]")
-        cells.append((row.test,) * several + own)
-    if len(names) > 1:  # a column of different errors invites a comparison
-        return header, tuple(cells)
-    estimates = (number(row.estimate) for row in rows)
-    with_estimates = tuple((*own, e) for own, e in zip(cells, estimates, strict=True))
-    return (*header, f"mean {names.pop()}"), with_estimates
+        yield "true error", f"{number(effect.error)} (total variation)"
+        yield "excess log loss", number(effect.excess)
+        yield names[0], f"{number(effect.predicted)}, true {names[1]} {number(effect.true)}"
+    yield "test", f"{tests}, lens: {setting.lens}"
+    yield "null hypothesis", setting.hypothesis
+    yield "null", f"{nulls}{resamples}"
+    yield "level", number(setting.level)
+    yield "data sets", f"{first.n_datasets}{each}, seed = {setting.seed}"
 
 
 def _notes(power: Power) -> Iterator[tuple[str, str]]:

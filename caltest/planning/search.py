@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.planning.curve import PlannedStudy, plan_study, with_pool_note
-from caltest.planning.rates import crossing, probit_line
 from caltest.planning.results import Power, PowerRow, SampleSize
 from caltest.planning.simulation import SEARCH, Study, simulate
+from caltest.types import Floats
 
 ROUNDS = 6  # fits of the curve once a size with enough power is known
 SURE = 0.999  # coverage of the interval below which a power is certainly not reached
@@ -25,6 +26,9 @@ FIRST_DATASETS = 50  # data sets of a first look at a size
 LOCAL_FACTOR = 1.6  # sizes within this factor make up the local curve, if it has a slope there
 STEP = 2.0  # a step changes the size by no more than this factor
 SPREAD = 1.25  # looks are on both sides of the crossing, so that the curve has a slope
+MOST_STEPS = 100  # of the fit of a probit line
+ENOUGH = 1e-10  # relative change of its coefficients at the end
+FAR = 8.0  # linear predictors are kept within
 QUANTILE = 1.959963984540054  # of the normal distribution, for intervals of 95 %
 
 
@@ -127,17 +131,12 @@ def sample_size(
     setting = with_pool_note(setting, planned, n)
     if progress is not None:
         progress(search.done + 1, search.done + 1)
-    own: Any = {"setting": setting, "library": planned.distribution.template.library}
-    return SampleSize(
-        n=n,
-        low=low,
-        high=high,
-        searched=(search.n_min, n_max),
-        target=target,
-        power=Power(rows=tuple(rows), **own),
-        search=Power(rows=tuple(search.rows()), **own),
-        library=own["library"],
+    library = planned.distribution.template.library
+    at_n, tried = (
+        Power(rows=tuple(some), setting=setting, library=library) for some in (rows, search.rows())
     )
+    found: Any = {"n": n, "low": low, "high": high, "searched": (search.n_min, n_max)}
+    return SampleSize(**found, target=target, power=at_n, search=tried, library=library)
 
 
 class Crossing(NamedTuple):
@@ -187,11 +186,9 @@ class Search:
         root, low, high = self._cross(centre)
         if root > self.n_max:
             raise self._not_reached(max(self.seen), root)
-        return Crossing(
-            max(math.ceil(root), self.n_min),
-            math.floor(low) if low >= self.n_min else None,
-            math.ceil(high) if high <= self.n_max else None,
-        )
+        least = math.floor(low) if low >= self.n_min else None
+        most = math.ceil(high) if high <= self.n_max else None
+        return Crossing(max(math.ceil(root), self.n_min), least, most)
 
     def rows(self) -> list[PowerRow]:
         """Return the rows of all sizes, in ascending order."""
@@ -256,9 +253,8 @@ class Search:
         return local
 
     def _not_reached(self, n: int, root: float = math.inf) -> NotApplicable:
-        row = self.seen[n]
+        row, fitted = self.seen[n], ""
         low, high = row.interval()
-        fitted = ""
         if math.isfinite(root):
             fitted = f", and by the curve through all sizes it takes {math.ceil(root)}"
         return NotApplicable(
@@ -269,11 +265,9 @@ class Search:
 
 
 def _crossing_of(rows: list[PowerRow], target: float) -> tuple[float, float, float]:
-    from scipy.special import ndtri
-
     columns = zip(*((math.sqrt(r.n), r.rejections, r.n_datasets) for r in rows), strict=True)
     x, events, trials = (np.array(column, dtype=np.float64) for column in columns)
-    found = crossing(probit_line(x, events, trials), float(ndtri(target)), QUANTILE)
+    found = crossing(probit_line(x, events, trials), float(scipy.special.ndtri(target)), QUANTILE)
     root, low, high = (math.copysign(value * value, value) for value in found)
     return root, low, high
 
@@ -292,3 +286,65 @@ def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
         not_applicable=first.not_applicable + second.not_applicable,
         reason=first.reason or second.reason,
     )
+
+
+# ---- where a rate is reached: probit regression -------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A probit line: P(event at x) = Phi(a + b x), with the covariance of (a, b)."""
+
+    a: float
+    b: float
+    covariance: Floats
+
+
+def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
+    """Fit P(event at x) = Phi(a + b x) by Fisher scoring, at least two values of x.
+
+    Half an event and half a non-event are spread over the x, so that rates of 0 and 1 have a fit.
+    """
+    k, n = events + 0.5 / x.size, trials + 1.0 / x.size
+    centre, spread = float(np.average(x, weights=n)), float(np.ptp(x))
+    X = np.column_stack([np.ones(x.size), (x - centre) / spread])
+    beta = np.zeros(2)
+
+    def likelihood(b: Floats) -> float:
+        eta = X @ b
+        return float(k @ scipy.special.log_ndtr(eta) + (n - k) @ scipy.special.log_ndtr(-eta))
+
+    for _ in range(MOST_STEPS):
+        eta = np.clip(X @ beta, -FAR, FAR)
+        p, q = scipy.special.ndtr(eta), scipy.special.ndtr(-eta)
+        density = np.exp(-0.5 * eta * eta) / math.sqrt(2 * math.pi)
+        information = (X * (n * density**2 / (p * q))[:, None]).T @ X
+        step = np.linalg.solve(information, X.T @ ((k - n * p) * density / (p * q)))
+        length, now = 1.0, likelihood(beta)
+        while length > 1e-6 and likelihood(beta + length * step) < now - 1e-12 * abs(now):
+            length /= 2  # until the likelihood does not fall
+        beta = beta + length * step
+        if np.abs(length * step).max() <= ENOUGH * (1 + np.abs(beta).max()):
+            break
+    back = np.array([[1.0, -centre / spread], [0.0, 1.0 / spread]])
+    a, b = back @ beta
+    return Line(float(a), float(b), back @ np.linalg.inv(information) @ back.T)
+
+
+def crossing(line: Line, z: float, quantile: float) -> tuple[float, float, float]:
+    """Return x with a + b x = z and Fieller's confidence interval of it.
+
+    The interval holds the x with (a + b x - z)^2 <= quantile^2 var(a + b x); an end is infinite
+    where the slope is not clearly positive. Fieller (1954), JRSS B 16(2).
+    """
+    a, b, V = line.a - z, line.b, line.covariance
+    if b <= 0:
+        return math.inf, -math.inf, math.inf
+    c2 = quantile**2
+    A = b * b - c2 * V[1, 1]
+    B = a * b - c2 * V[0, 1]
+    C = a * a - c2 * V[0, 0]
+    root = -a / b
+    if A <= 0:
+        return root, -math.inf, math.inf
+    half = math.sqrt(max(B * B - A * C, 0.0))
+    return root, float((-B - half) / A), float((-B + half) / A)

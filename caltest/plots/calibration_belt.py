@@ -15,7 +15,7 @@ from caltest.measures.recalibration.belt import calibration_belt_curve as belt_o
 from caltest.plots import base
 from caltest.plots.scales import FINEST, Scale, check_scale, scale_for
 from caltest.results import HTest
-from caltest.results.evidence import required
+from caltest.results.htest import required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

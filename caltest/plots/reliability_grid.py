@@ -21,7 +21,7 @@ from caltest.plots.seen import RowsEvent, seen
 from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest, HTestTable
-from caltest.results.evidence import required
+from caltest.results.htest import required
 from caltest.types import AnyArray, Floats
 from caltest.units.units import check_one_dimension
 

@@ -27,7 +27,7 @@ from caltest.plots.base import name_text, pvalue_text
 from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest
-from caltest.results.evidence import required
+from caltest.results.htest import required
 from caltest.results.wording import rows_of_slope
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of

@@ -36,7 +36,7 @@ from caltest.reporting.recalibrated import HeldOut, compare
 from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
 from caltest.reporting.tested import answer_of, describe_data, plan_of, plan_of_cells
 from caltest.reporting.where import find_segments, find_where
-from caltest.results.codec import plain
+from caltest.results.base import plain
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
 

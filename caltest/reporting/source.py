@@ -32,7 +32,7 @@ from caltest.reporting.reading import sentence
 from caltest.reporting.tested import TestPlan, measure_of, table_of
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
-from caltest.results.codec import plain
+from caltest.results.base import plain
 from caltest.sources import Cells, Counting
 from caltest.sources.sources import ENGINES, ROWS, Reader, source_of
 from caltest.sources.sources import Source as Table

@@ -5,7 +5,7 @@ A result holds what was computed and nothing else. Every printed form comes from
 computes nor draws anything.
 """
 
-from caltest.results.codec import Parameters
+from caltest.results.base import Parameters, Printable, Result, Summary
 from caltest.results.comparison import (
     CalibratorComparison,
     ComparedCalibrator,
@@ -15,10 +15,7 @@ from caltest.results.comparison import (
     ScoreDifference,
     TestedPart,
 )
-from caltest.results.evidence import Evidence
-from caltest.results.htest import HTest
-from caltest.results.interval import Interval
-from caltest.results.printable import Printable, Result, Summary
+from caltest.results.htest import Evidence, HTest, Interval
 from caltest.results.table import GroupsTest, HTestTable
 from caltest.results.verdict import Verdict
 from caltest.results.witness import Region, Witness

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
-from caltest.results import compared_sheets
-from caltest.results.codec import NEVER, settle
+from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
+from caltest.results.base import NEVER, Summary, Table, settle
 from caltest.results.htest import HTest
-from caltest.results.printable import Summary, Table
+from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of
 from caltest.results.table import HTestTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.render import Sheet
+    from caltest.comparison import OutOfFold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,12 +265,26 @@ class CalibratorComparison(Comparison):
 
     def summary(self) -> Summary:
         """Return the print of all scores and calibration errors."""
-        return Summary(compared_sheets.sheet_of_calibrators(self, long=True))
+        return Summary(self._sheet(long=True))
 
-    def _sheet(self) -> Sheet:
+    def _sheet(self, *, long: bool = False) -> Sheet:
         from caltest.measures.base import keys_offering
 
-        return compared_sheets.sheet_of_calibrators(self, proper=keys_offering("is_proper_score"))
+        proper = keys_offering("is_proper_score")
+        tests = () if long else (test for row in self.rows for test in row.tests)
+        errors = [test.estimate_name for test in tests if test.test not in proper]
+        folds = f"{self.n_folds}-fold cross-validation" if self.n_folds > 1 else "a held-out part"
+        # What is selected with all rows, and what was in the training rows of the folds.
+        counts = Counter(next((row.chosen for row in self.rows if row.chosen), ())).most_common()
+        text = ", ".join(f"{name} {count}" for name, count in counts)
+        in_folds = f" (in the training rows of the folds: {text})" if counts else ""
+        return sheet_of_maps(
+            self,
+            f"Calibrators compared by {folds}",
+            kinds=_kinds(self, "optimised", errors),
+            selected=f"{self.selected}{in_folds}; best is fitted to all rows",
+            long=long,
+        )
 
 
 # ---- The result of `compare_models` -------------------------------------------------------------
@@ -391,7 +406,7 @@ class ModelComparison(Comparison):
 
     def summary(self) -> Summary:
         """Return the print of all scores, their parts, and the calibration errors."""
-        return Summary(compared_sheets.sheet_of_models(self, long=True))
+        return Summary(self._sheet(long=True))
 
     @classmethod
     @checks_values
@@ -402,5 +417,212 @@ class ModelComparison(Comparison):
             show()  # the names of models, tests and parts must fit together
         return comparison
 
-    def _sheet(self) -> Sheet:
-        return compared_sheets.sheet_of_models(self)
+    def _sheet(self, *, long: bool = False) -> Sheet:
+        rows = self.rows
+        text = f"{len(rows)} models on the same rows (n = {self.n}, m = {self.m})"
+        facts, closing = [("data", text), *_kinds(self, "compared by")], notes_of(self.notes)
+        columns = {"model": tuple(row.name for row in rows)}
+        if long:
+            columns |= _all_scores(rows)
+            for name, symbol in PARTS.items():
+                if any(name in row.parts for row in rows):
+                    columns[symbol] = cells_of(row.parts.get(name) for row in rows)
+        else:
+            pvalues = self._pvalues()
+            differences = [row.difference for row in rows]
+            columns[self.score] = cells_of(row.scores.get(self.score) for row in rows)
+            for name in ("difference", "low", "high"):
+                columns[name] = cells_of(getattr(one, name, None) for one in differences)
+            columns |= {name: _coded(own) for name, own in pvalues.items()}
+            facts += self._facts(list(pvalues)[1:])
+            closing = (*_verdicts(pvalues, self.level), *closing)
+        if long and self.decomposed:  # with the uncertainty, which all models share
+            shared = f"UNC = {number(rows[0].parts['uncertainty'])}"
+            text = f"{self.decomposed} = MCB - DSC + UNC (CORP), {shared}"
+            facts.append(("decomposition", text))
+        return Sheet(
+            title="Models compared on the same rows",
+            facts=tuple(facts),
+            header=tuple(columns),
+            rows=tuple(zip(*columns.values(), strict=True)),
+            legend="" if long else LEGEND,
+            closing=closing,
+        )
+
+    def _pvalues(self) -> PValues:
+        """The adjusted p-values of the differences, and of each test that every model has."""
+        kinds = [(test.test, test.lens) for test, _ in self.tests_of(self.rows[0].name)]
+        own = {
+            row.name: dict(zip(kinds, (p for _, p in self.tests_of(row.name)), strict=True))
+            for row in self.rows
+        }
+        differences = {row.name: getattr(row.difference, "adjusted", None) for row in self.rows}
+        return {"p (score)": differences, **_by_test(own)}
+
+    def _facts(self, names: Sequence[str]) -> Pairs:
+        """How differences and p-values were found, with the hypothesis of each."""
+        origin = f"{self.reference}{' (the best)' if self.reference == self.best else ''}"
+        percent = f"{100 * self.confidence:g} percent"
+        sampling = f"B = {self.n_resamples}, seed = {self.seed}"
+        text = f"sign flips and of labels redrawn between both models, {sampling}"
+        facts = [
+            ("difference", f"from {origin}, mean over rows, with its {percent} interval"),
+            ("p (score)", f"H0: the expected scores are equal; the larger p-value of {text}"),
+        ]
+        for name, (test, _) in zip(names, self.tests_of(self.rows[0].name), strict=True):
+            text = f"B = {test.n_resamples}, seed = {test.seed}"
+            text = test.null_text if test.n_resamples is None else text
+            facts.append((name, f"{test.method}, lens: {test.lens}, {text}"))
+        pairs = sum(pair.pvalue is not None for pair in self.pairs)
+        count = f"{pairs} difference{'s' * (pairs != 1)}; {len(self.tests)} tests of calibration"
+        return (*facts, *_adjustment(self.correction, count))
+
+
+# ---- what is printed of both ---------------------------------------------------------------------
+
+PValues = dict[str, dict[str, float | None]]  # by column, then by row
+COMBINED = (
+    "held-out parts whose maps agree (as those of identity) tested together, others each by "
+    "itself, p-values combined by Fisher's method"
+)
+HYPOTHESIS = "the maps that are fitted to the training rows are calibrated"
+PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
+
+
+def sheet_of_maps(
+    found: CalibratorComparison | OutOfFold,
+    title: str,
+    *,
+    kinds: Pairs = (),
+    selected: str = "",
+    long: bool = False,
+) -> Sheet:
+    """The print of maps by cross-validation; the long one has all scores and calibration errors."""
+    rows, pvalues = found.rows, PValues()
+    columns = {"calibrator": tuple(row.name for row in rows)}
+    facts = [("data", f"{found.data_name} (n = {found.n}, m = {found.m})"), *kinds]
+    closing = [("selected", selected)] if selected else []
+    if long:
+        columns |= _all_scores(rows)
+    else:
+        own = {row.name: {(one.test, one.lens): one.adjusted for one in row.tests} for row in rows}
+        pvalues = _by_test(own)
+        columns |= _columns_of_maps(found, pvalues)
+        facts += _facts_of_maps(found, is_selection=bool(selected))
+    if len(pvalues) > 1:  # one test has a column of its verdicts
+        closing += _verdicts(pvalues, found.level)
+    closing += [("note", f"{row.name}: {row.reason}") for row in rows if row.reason]
+    return Sheet(
+        title=title,
+        facts=tuple(facts),
+        header=tuple(columns),
+        rows=tuple(zip(*columns.values(), strict=True)),
+        legend=LEGEND if pvalues else "",
+        closing=(*closing, *notes_of(found.notes)),
+    )
+
+
+def _columns_of_maps(found: CalibratorComparison | OutOfFold, pvalues: PValues) -> Columns:
+    rows, level = found.rows, found.level
+    columns = {found.score: cells_of(row.scores.get(found.score) for row in rows)}
+    columns["difference"] = cells_of(row.difference for row in rows)
+    columns["s.e."] = cells_of(row.stderr for row in rows)
+    if len(pvalues) != 1:
+        return columns | {name: _coded(own) for name, own in pvalues.items()}
+    # The one test has its estimate and its p-values; a verdict takes the room of one.
+    tests, adjusted = [next(iter(row.tests), None) for row in rows], found.correction is not None
+    symbol = next(test.estimate_name for test in tests if test is not None)
+    columns[symbol] = cells_of(test and test.estimate for test in tests)
+    if adjusted and level is None:
+        columns["p-value"] = cells_of((test and test.pvalue for test in tests), pvalue)
+    columns["adjusted" if adjusted else "p-value"] = _coded(*pvalues.values())
+    if level is not None:
+        rejected = (test and test.adjusted <= level for test in tests)
+        columns[f"at level {number(level)}"] = cells_of(rejected, verdict)
+    return columns
+
+
+def _facts_of_maps(
+    found: CalibratorComparison | OutOfFold, *, is_selection: bool
+) -> Iterator[tuple[str, str]]:
+    """Say how differences, selection and p-values were found.
+
+    Yields
+    ------
+    (str, str)
+        A name and its text.
+    """
+    yield "difference", "from identity, mean over the held-out rows, with its standard error"
+    if is_selection:
+        rule = f"least {found.score} of an inner cross-validation in the training rows"
+        yield "selected", rule
+    if found.n_fit is not None:  # JSON of earlier versions does not have it
+        fitted = f"a map fitted to {found.n_fit}"
+        yield "rows", f"{found.n_held_out} tested, each predicted by {fitted} others"
+    tested = next((row.tests for row in found.rows if row.tests), ())
+    if tested:
+        lenses = ", ".join(dict.fromkeys(test.lens for test in tested))
+        text = f"{found.method}, lens: {lenses}, B = {found.n_resamples}, seed = {found.seed}"
+        yield "null hypothesis", HYPOTHESIS
+        yield "test", f"{text}; {COMBINED}" if found.n_folds > 1 else text
+        count = sum(len(row.tests) for row in found.rows)
+        yield from _adjustment(found.correction, f"{count} tests")
+
+
+def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> Pairs:
+    """Say which columns are scores that may be optimised, and which errors are reported only."""
+    rows, score, lens = comparison.rows, comparison.score, comparison.lens_of_measures
+    others = [key for key in dict.fromkeys(k for row in rows for k in row.scores) if key != score]
+    measures = list(dict.fromkeys((*estimates, *(key for row in rows for key in row.measures))))
+    optimised = (name, f"{score} (proper, like {_joined(others)})" if others else score)
+    reported = f"{_joined(measures)} (not proper; lens of ECE: {lens})"
+    return (optimised, *([("reported only", reported)] if measures else ()))
+
+
+def _by_test(rows: Mapping[str, Mapping[tuple[str, str], float]]) -> PValues:
+    """P-values of rows by test and lens, under the key, with its lens where it has several."""
+    kinds = list(dict.fromkeys(kind for own in rows.values() for kind in own))
+    lenses = Counter(test for test, _ in kinds)
+    named = {kind: f"p ({', '.join(kind) if lenses[kind[0]] > 1 else kind[0]})" for kind in kinds}
+    return {
+        column: {name: own.get(kind) for name, own in rows.items()}
+        for kind, column in named.items()
+    }
+
+
+def _verdicts(found: PValues, level: float | None) -> list[tuple[str, str]]:
+    """For each hypothesis, the rows for which it is rejected, if a level was given."""
+    if level is None:
+        return []
+    lines = []
+    for hypothesis, values in found.items():
+        names = [name for name, p in values.items() if p is not None and p <= level]
+        words = f"{verdict(bool(names))}{' for ' * bool(names)}{_joined(names)}"
+        lines.append((f"at level {number(level)}, {hypothesis}", words))
+    return lines
+
+
+def _all_scores(rows: Sequence[ComparedRow]) -> Columns:
+    """Every score and calibration error, a column each."""
+    own = [{**row.scores, **row.measures} for row in rows]
+    names = dict.fromkeys(
+        name for kind in ("scores", "measures") for row in rows for name in getattr(row, kind)
+    )
+    return {name: cells_of(values.get(name) for values in own) for name in names}
+
+
+def _adjustment(correction: str | None, count: str) -> list[tuple[str, str]]:
+    if correction is None:
+        return []
+    return [("adjusted", f"{CORRECTIONS.get(correction, correction)}, {count}")]
+
+
+def _coded(found: Mapping[str, float | None]) -> tuple[str, ...]:
+    """P-values with their codes, which take the places of the longest so that numbers align."""
+    places = max((len(stars(value)) for value in found.values() if value is not None), default=0)
+    gap = " " if places else ""
+    return cells_of(found.values(), lambda value: f"{pvalue(value)}{gap}{stars(value):{places}}")
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from caltest import render
-from caltest.checks import check_jobs
+from caltest import checks, render
 from caltest.drawing import above, draw
+from caltest.errors import NotApplicable
 from caltest.numerics.loops import threads
+from caltest.render.sheet import Sheet, number
 from caltest.results import sheets
-from caltest.results.codec import IF_ASKED, IF_GIVEN, NEVER, Parameters, plain
-from caltest.results.printable import Result, Summary, given
+from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Result, Summary, given, plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.intervals.base import Exact
+    from caltest.lenses import Lens
+    from caltest.measures import Measure
     from caltest.measures.gap import Gap
-    from caltest.measures.outcome import Outcome
-    from caltest.nulls.base import Replicates
-    from caltest.render import Sheet
-    from caltest.results.evidence import Counted, Evidence, GradeCounts
-    from caltest.results.interval import Interval
+    from caltest.measures.outcome import Ends, Outcome
+    from caltest.nulls.base import Draws, Replicates
+    from caltest.predictions import Predictions
     from caltest.results.table import HTestTable
     from caltest.results.verdict import Verdict
     from caltest.results.witness import Witness
+    from caltest.sources import Cells
 
 # Not written to JSON as they are.
 EVALUE = "e-value"  # the name of a statistic that is one
@@ -136,7 +141,7 @@ class HTest(Result):
     lens: str
     claim: str
     data_name: str
-    parameters: Mapping[str, object] = field(default_factory=Parameters, hash=False)
+    parameters: Mapping[str, object] = field(default_factory=dict, hash=False)
     n_resamples: int | None = None
     seed: int | None = None
     stopping: str | None = None
@@ -299,11 +304,39 @@ class HTest(Result):
         >>> interval.low < result.estimate < interval.high
         True
         """
-        from caltest.results.interval import interval_of
+        from caltest.nulls.base import Draws
 
-        how: dict[str, Any] = {"method": method, "n_resamples": n_resamples, "rng": rng}
-        with threads(check_jobs(n_jobs)):
-            return interval_of(self, confidence, **how)
+        level = checks.check_confidence(confidence)
+        checks.check_integer(n_resamples, "n_resamples", minimum=99)
+        held: Any = self.counts or self.counted or required(self.evidence, "a confidence interval")
+        measure, least, largest, resamples = held.measure, -math.inf, math.inf, False
+        draws_none = rng is None or self.counts is not None
+        seed: int = getattr(held, "seed", 0) if draws_none else checks.check_seed(rng)
+        draws = Draws(n_resamples, seed)
+        asked: Any = {"level": level, "method": method, "draws": draws}
+        with threads(checks.check_jobs(n_jobs)):
+            if self.counts is not None:
+                ends = _ends_of_grade(self.counts, level, method)
+            elif self.counted is not None:
+                ends, resamples = _ends_of_cells(self, self.counted, **asked)
+                least, largest = measure.support(2)
+            else:
+                seen = held.seen
+                ends, resamples = _ends_of_rows(self, held, seen, **asked)
+                least, largest = measure.support(seen.m)
+        return Interval(  # to cut off what cannot be the value leaves the coverage as it is
+            low=min(max(ends.low, least), largest),
+            high=max(min(ends.high, largest), least),
+            estimate=ends.estimate,
+            level=level,
+            method=ends.method_text,
+            measure=measure.title,
+            name=measure.estimate_symbol,
+            data=sheets.data_line(self),
+            n_resamples=n_resamples if resamples else None,
+            seed=seed if resamples else None,
+            notes=ends.notes,
+        )
 
     def verdict(self, *, n_jobs: int | None = None) -> Verdict:
         """Return what a person can act on: answer, direction and size, where, what helps.
@@ -330,9 +363,8 @@ class HTest(Result):
         >>> ct.test_calibration(data, rng=1).verdict().answer
         'no evidence'
         """
-        with threads(check_jobs(n_jobs)):
-            verdict: Verdict = above("verdicts.verdict_of", ("whole", self))
-            return verdict
+        with threads(checks.check_jobs(n_jobs)):
+            return cast("Verdict", above("verdicts.verdict_of", ("whole", self)))
 
     def witness(self, *, n_jobs: int | None = None) -> Witness:
         """Return the function that shows where the predictions are not calibrated.
@@ -363,10 +395,21 @@ class HTest(Result):
         >>> worst.name, worst.direction
         (0, 'under-predicted')
         """
-        from caltest.results.witness import witness_of
+        from caltest.measures.base import keys_offering
+        from caltest.measures.kernel.witness import Embedding
+        from caltest.results.witness import Witness
 
-        with threads(check_jobs(n_jobs)):
-            return witness_of(self)
+        evidence = required(self.evidence, "a witness")
+        measure = evidence.measure
+        if measure.witness_kernel is None:
+            tests = ", ".join(map(repr, keys_offering("witness_kernel")))
+            reason = f"{measure.description} has no witness"
+            raise NotApplicable(reason, f"use one of the tests {tests}")
+        with threads(checks.check_jobs(n_jobs)):
+            embedding = Embedding(evidence.seen, measure.witness_kernel)
+        parameters = embedding.kernel.parameters
+        kernel = f"{parameters['kernel']}, bandwidth = {number(parameters['bandwidth'])}"
+        return Witness(embedding, data=sheets.data_line(self), kernel=kernel)
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw what was tested.
@@ -422,3 +465,232 @@ def record(row: HTest, adjusted: float | None = None) -> dict[str, Any]:
     if adjusted is not None:
         values["adjusted"] = adjusted
     return values | {"n_resamples": row.n_resamples, "seed": row.seed}
+
+
+# ---- confidence intervals ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Interval(Result):
+    """A confidence interval for a calibration error or score.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends.
+    estimate : float
+        The value between them; the unbiased one where the interval corrects a bias.
+    level : float
+        The confidence level, such as 0.95.
+    method : str
+        How the ends were found, in words.
+    measure, name, data : str
+        What is estimated, its symbol and from what, as they print.
+    n_resamples, seed : int or None
+        How to repeat the resampling; None where nothing is resampled.
+    notes : tuple of str
+        What a reader of the interval should see.
+    """
+
+    schema: ClassVar[str] = "caltest/interval/1"
+
+    low: float
+    high: float
+    estimate: float
+    level: float
+    method: str
+    measure: str
+    name: str
+    data: str
+    n_resamples: int | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def _sheet(self) -> Sheet:
+        text = self.method
+        if self.n_resamples is not None:
+            text += f", B = {self.n_resamples}, seed = {self.seed}"
+        ends = f"[{number(self.low)}, {number(self.high)}]"
+        return Sheet(
+            title=f"{100 * self.level:g} percent confidence interval: {self.measure}",
+            facts=(("data", self.data), ("method", text)),
+            numbers=((self.name, number(self.estimate)), ("interval", ends)),
+            closing=sheets.notes_of(self.notes),
+        )
+
+
+def _ends_of_rows(
+    test: HTest,
+    evidence: Evidence,
+    seen: Predictions,
+    *,
+    level: float,
+    method: str | None,
+    draws: Draws,
+) -> tuple[Ends, bool]:
+    """Return the interval of a test of rows, and whether resamples were drawn for it.
+
+    It is compared with the p-value that was printed, or where that is another, with its: another
+    null, and too few resamples for the level, leave the exact p-value to be computed.
+    """
+    from caltest.intervals import base, choose
+
+    measure, clustered = evidence.measure, seen.has_dependence
+    chosen = choose(measure, "cluster" if clustered and method is None else method)
+    ends = chosen.compute(measure, seen, level, draws)
+    if chosen.key == "cluster":  # it agrees with its own null
+        return ends, chosen.resamples
+    own = draws._replace(seed=evidence.seed)
+    exact = _printed(test, level) if test.null == measure.nulls[0] else None
+    exact = exact or base.exact_test(measure, seen, own)
+    if exact is not None:
+        value = measure.calibrated_value(seen)
+        noise = partial(base.calibrated_values, measure, seen, own)
+        ends = base.agreeing(ends, measure, exact, value, noise, level=level)
+    if clustered:
+        note = (
+            f"rows of the same {seen.unit} are treated as independent: where they are alike, the "
+            "interval is too short; method='cluster' is for them"
+        )
+        ends = replace(ends, notes=(note, *ends.notes))
+    return ends, chosen.resamples
+
+
+def _ends_of_cells(
+    test: HTest, counted: Counted, *, level: float, method: str | None, draws: Draws
+) -> tuple[Ends, bool]:
+    """Return the interval of a test by cells, and whether resamples were drawn for it."""
+    from caltest.intervals import base, cells_interval
+    from caltest.nulls.base import redrawn_values
+    from caltest.nulls.exact import bind_cells, exact_tests
+
+    measure = counted.measure
+    bound = bind_cells(measure, counted.cells)
+    ends, resamples = cells_interval(measure, bound, level, method, draws)
+    exact = _printed(test, level)
+    if exact is None:
+        (again,) = exact_tests([(measure, bound)], draws)
+        exact = base.Exact(again.pvalue, again.statistic, again.distribution)
+    noise = partial(redrawn_values, bound, draws)
+    return base.agreeing(ends, measure, exact, bound.calibrated, noise, level=level), resamples
+
+
+def _printed(test: HTest, level: float) -> Exact | None:
+    """Return what a test found, unless its resamples are too few for the level of an interval."""
+    from caltest.intervals.base import Exact
+
+    if test.least_pvalue is not None and test.least_pvalue > 1.0 - level:
+        return None
+    return Exact(test.pvalue, test.statistic, test.null_distribution)
+
+
+def _ends_of_grade(grade: GradeCounts, level: float, method: str | None) -> Ends:
+    """Return the interval of a grade from its numbers of defaults and obligors."""
+    from caltest.intervals import choose
+
+    chosen, own = choose(grade.measure, method).key, grade.measure.own_intervals
+    if chosen not in own:
+        raise NotApplicable(
+            f"method {chosen!r} needs the rows of the grade, and test_master_scale has their "
+            "numbers only",
+            f"use {' or '.join(map(repr, own))}",
+        )
+    return grade.measure.grade_interval(grade.defaults, grade.n, level=level)
+
+
+# ---- What a result keeps so that later questions can be answered: how large, how sure, where -----
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The measure, the lens and the predictions behind a result.
+
+    It refers to arrays that exist anyway: the rows of a table share one `Predictions`, and the lens
+    is applied again where it is asked for.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure with its options.
+    lens : Lens
+        The member of a family, not the family.
+    predictions : Predictions
+        As they were before the lens.
+    seed : int
+        The seed of the test.
+    """
+
+    measure: Measure
+    lens: Lens
+    predictions: Predictions
+    seed: int
+
+    @property
+    def seen(self) -> Predictions:
+        """The predictions as the lens shows them."""
+        return self.lens(self.predictions)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        try:
+            pickle.dumps((self.measure, self.lens))
+        except (pickle.PicklingError, AttributeError, TypeError):
+            # A lambda in a lens or a kernel: the numbers of the result travel without it.
+            return _none, ()
+        return Evidence, (self.measure, self.lens, self.predictions, self.seed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """The measure, the lens and the cells behind a result of very many rows.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure with its options.
+    lens : Lens
+        The member of a family, not the family.
+    cells : Cells
+        As the lens shows the rows; the tests of one call share them.
+    seed : int
+        The seed of the test.
+    """
+
+    measure: Measure
+    lens: Lens
+    cells: Cells
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradeCounts:
+    """What `test_master_scale` knows of a grade, which has no rows.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure with its options.
+    defaults, n : int
+        Numbers of defaults and of obligors.
+    """
+
+    measure: Measure
+    defaults: int
+    n: int
+
+
+def _none() -> None:
+    """Stand for evidence that could not be pickled."""
+
+
+def required(evidence: Evidence | None, question: str) -> Evidence:
+    """Raise NotApplicable where a result has no evidence."""
+    if evidence is None:
+        raise NotApplicable(
+            f"{question} needs the predictions, and a result that was counted in cells, read from "
+            "JSON, or pickled with a lambda in its lens or kernel, holds numbers only",
+            "run test_calibration again, with engine='rows', and ask its result",
+        )
+    return evidence

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest.render import sheet
-from caltest.render.sheet import Sheet, number
 from caltest.results import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from caltest.measures.gap import Gap
-    from caltest.results import HTest, HTestTable, Interval, Region, Witness
+    from caltest.results import HTest, HTestTable
 
 Columns = dict[str, tuple[str, ...]]
 
@@ -193,12 +190,9 @@ def notes_of(notes: Sequence[str]) -> sheet.Pairs:
 
 def _name_columns(rows: Sequence[HTest]) -> Columns:
     """What tells the rows apart; the lens where nothing does."""
+    names = {"data": "data_name"} | {name: name for name in ("group", "test", "lens", "null")}
     columns = {
-        "data": tuple(row.data_name for row in rows),
-        "group": tuple("" if row.group is None else str(row.group) for row in rows),
-        "test": tuple(row.test for row in rows),
-        "lens": tuple(row.lens for row in rows),
-        "null": tuple(row.null for row in rows),
+        name: cells_of((getattr(row, own) for row in rows), str) for name, own in names.items()
     }
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
     return differing or {"lens": columns["lens"]}
@@ -210,9 +204,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     if long or len({row.n for row in rows}) > 1:
         columns["n"] = tuple(str(row.n) for row in rows)
     if long and len({row.n_resamples for row in rows} - {None}) > 1:
-        columns["B"] = tuple(
-            "" if row.n_resamples is None else str(row.n_resamples) for row in rows
-        )
+        columns["B"] = cells_of(row.n_resamples for row in rows)
     if sizes := sizes_of(rows):
         columns["predicted"] = tuple(f"{100 * one.predicted:.1f}" for one in sizes)
         columns["observed"] = tuple(f"{100 * one.observed:.1f}" for one in sizes)
@@ -222,7 +214,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
     names = dict.fromkeys(name for row in rows for name in row.parameters)
     for name in (name for name in names if long or name in table.columns):
         values = [row.parameters.get(name) for row in rows]
-        cells = tuple("" if value is None else sheet.number(value) for value in values)
+        cells = cells_of(values)
         if len(set(cells)) > 1 and not any(isinstance(value, str) for value in values):
             columns[name] = cells
     name = _shared(row.estimate_name for row in rows) or "estimate"
@@ -369,6 +361,11 @@ def _table_notes(table: HTestTable) -> sheet.Pairs:
     ) + notes_of(table.notes)
 
 
+def cells_of(values: Iterable[Any], shown: Callable[[Any], str] = sheet.number) -> tuple[str, ...]:
+    """The cells of a column; an empty one where there is no value."""
+    return tuple("" if value is None else shown(value) for value in values)
+
+
 def _shared(values: Iterable[str]) -> str:
     """The one value that all have in common, or nothing."""
     distinct = set(values)
@@ -385,46 +382,3 @@ LONGEST = 18  # names of groups that the grid has room for
 
 
 SHOWN, LONG = 20, 100  # groups of a print, and of the longer one
-
-
-# ---- What is printed of the answers to later questions: how sure, and where ---------------------
-
-COLUMNS = ("class", "predicted", "region", "n", "mean", "observed", "gap", "SKCE")
-
-
-def sheet_of_interval(interval: Interval) -> Sheet:
-    """The print of a confidence interval."""
-    text = interval.method
-    if interval.n_resamples is not None:
-        text += f", B = {interval.n_resamples}, seed = {interval.seed}"
-    ends = f"[{number(interval.low)}, {number(interval.high)}]"
-    return Sheet(
-        title=f"{100 * interval.level:g} percent confidence interval: {interval.measure}",
-        facts=(("data", interval.data), ("method", text)),
-        numbers=((interval.name, number(interval.estimate)), ("interval", ends)),
-        closing=notes_of(interval.notes),
-    )
-
-
-def sheet_of_witness(witness: Witness, regions: Sequence[Region], n_regions: int) -> Sheet:
-    """The print of a witness: the classes and regions that contribute most."""
-    rows = tuple(
-        (
-            str(region.name),
-            "too high" if region.gap < 0 else "too low",
-            f"{'[' if region.low == 0 else '('}{number(region.low)}, {number(region.high)}]",
-            str(region.n),
-            *map(number, (region.mean, region.observed, region.gap, region.contribution)),
-        )
-        for region in regions
-    )
-    left = n_regions - len(regions)
-    return Sheet(
-        title="Where the error lies: squared kernel calibration error",
-        facts=(("data", witness.data), ("kernel", witness.kernel)),
-        numbers=(("SKCE", number(witness.skce)), ("KCE (biased)", number(witness.kce))),
-        header=COLUMNS,
-        rows=rows,
-        n_text=3,
-        closing=(("note", f"{left} more regions in to_frame()"),) if left else (),
-    )

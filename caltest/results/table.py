@@ -14,9 +14,8 @@ from caltest.checks.schemas import parse_json
 from caltest.drawing import above, draw
 from caltest.errors import invalid
 from caltest.results import sheets, wording
-from caltest.results.codec import IF_GIVEN, plain, settle
+from caltest.results.base import IF_GIVEN, Summary, Table, given, plain, settle
 from caltest.results.htest import HTest, record
-from caltest.results.printable import Summary, Table, given
 from caltest.types import Flags, Floats, Ints
 
 if TYPE_CHECKING:
@@ -200,8 +199,7 @@ class HTestTable(Table[HTest]):
         Verdict
             Its print begins with the first line of the print of the table.
         """
-        verdict: Verdict = above("verdicts.verdict_of", ("whole", self))
-        return verdict
+        return cast("Verdict", above("verdicts.verdict_of", ("whole", self)))
 
     def plot(self, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the table; see `caltest.plots`.
@@ -265,17 +263,8 @@ def _in_order(by: Sequence[str], key: Iterable[Any], values: dict[str, Any]) -> 
 
 # ---- The result of a test of very many groups: arrays, not a test object for each ---------------
 
-ARRAYS = (
-    "sizes",
-    "events",
-    "predicted",
-    "low",
-    "high",
-    "deviation",
-    "statistics",
-    "pvalues",
-    "adjusted",
-)
+MEASURED = ("sizes", "events", "predicted", "low", "high", "deviation")
+ARRAYS = (*MEASURED, "statistics", "pvalues", "adjusted")
 
 
 class GroupRows(Sequence[HTest]):

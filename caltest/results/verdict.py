@@ -13,17 +13,16 @@ from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
+from caltest.render.sheet import Sheet
 from caltest.results import wording
-from caltest.results.codec import NEVER
-from caltest.results.evidence import required
-from caltest.results.printable import Result, given
+from caltest.results.base import NEVER, Result, given
+from caltest.results.htest import required
 from caltest.types import Floats, Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from caltest.measures.gap import Gap
-    from caltest.render import Sheet
     from caltest.results.htest import HTest
     from caltest.results.table import HTestTable
     from caltest.results.wording import Claim
@@ -33,6 +32,7 @@ SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no lev
 MOST_PLACES = 3
 MOST_TOLD = 6  # places of a part that are told
 # The lines of the card, one of each at most; sentences of other kinds are details.
+NAMES = {"where": "worst", "helps": "what helps", "detectable": "power", "whole": "all rows"}
 CARD = ("answer", "size", "where", "helps", "detectable")
 
 
@@ -127,16 +127,13 @@ class Verdict(Result):
         'observed frequency of 1'
         """
         if self.shown is None:
-            raise NotApplicable(
-                "a verdict on segments alone, or one read from JSON, holds no rows to draw",
-                "call caltest.verdict, or plot the result of the test",
-            )
+            reason = "a verdict on segments alone, or one read from JSON, holds no rows to draw"
+            raise NotApplicable(reason, "call caltest.verdict, or plot the result of the test")
         options = {"numbers": False, "ax": ax, **options}
         return draw("htests.plot_test", self.shown, "reliability", options)
 
     def _repr_html_(self) -> str:
-        html: str = above("reporting.html.with_diagram", self)
-        return html
+        return str(above("reporting.html.with_diagram", self))
 
     @property
     def card(self) -> tuple[tuple[str, str], ...]:
@@ -144,7 +141,12 @@ class Verdict(Result):
         return tuple(pair for pair in self.sentences if pair[0] in CARD)
 
     def _sheet(self) -> Sheet:
-        return wording.sheet_of_verdict(self)
+        first = [text for kind, text in self.sentences if kind in {"answer", "size"}]
+        pairs = [(NAMES.get(kind, kind), text) for kind, text in self.sentences[len(first) :]]
+        place = len(self.card) - len(first)
+        data = ("data", f"{self.data_name} (n = {self.n}, m = {self.m})")
+        closing = (*pairs[:place], data, *pairs[place:])
+        return Sheet(title="", headline=" ".join(first), closing=closing)
 
 
 def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
@@ -197,9 +199,8 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
 def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> Verdict:
     """Return the verdict on segments; `pvalue` may be adjusted for other questions."""
     p = test.pvalue if pvalue is None else pvalue
-    bound = (
-        SPEAKS if test.level is None else test.level
-    )  # the worst that is rejected, then clear ones
+    bound = SPEAKS if test.level is None else test.level
+    # The worst that is rejected, then clear ones.
     rejected = [test.place(row) for row in test.rows if max(row.adjusted, p) <= bound]
     places = rejected[:1] + [one for one in rejected[1:] if one.is_clear][: MOST_PLACES - 1]
     told = wording.told_of_segments(test, p)
@@ -225,26 +226,20 @@ def _verdict(
     sentences: Sequence[tuple[str, str]],
     places: Sequence[Gap],
     *,
-    headline: str,
     few: bool = False,
-    size: Gap | None = None,
-    shown: HTest | None = None,
-    **rows: Any,
+    **about: Any,
 ) -> Verdict:
     """Return the verdict of a result."""
-    rows = rows or {name: getattr(found, name) for name in ("n", "m", "data_name")}
-    notes = () if shown is None else shown.notes
+    rows: dict[str, Any] = {name: getattr(found, name, None) for name in ("n", "m", "data_name")}
+    notes = about["shown"].notes if about.get("shown") else ()
     weights = [("note", note) for note in notes if note.startswith(wording.WEIGHTED)]
     return Verdict(
         answer=wording.answer(pvalue, found.level, claim, few=few),
-        headline=headline,
         pvalue=pvalue,
         level=found.level,
-        size=size,
-        shown=shown,
         places=tuple(places),
         sentences=(*sentences, *weights),
-        **rows,
+        **rows | {"size": None} | about,
     )
 
 
@@ -375,10 +370,8 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
 
     evidence = required(test.evidence, "what the rows could have shown")
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
-        raise NotApplicable(
-            "what the rows could have shown is known of tests with redrawn labels of all rows",
-            "use null='exact', or caltest.power",
-        )
+        reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
+        raise NotApplicable(reason, "use null='exact', or caltest.power")
     seen = evidence.seen
     bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest import render
 from caltest.checks import check_confidence, check_integer
 from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
-from caltest.results import sheets
-from caltest.results.codec import plain
-from caltest.results.evidence import required
-from caltest.results.printable import Printable
+from caltest.render.sheet import Sheet, number
+from caltest.results.base import Printable, plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -25,10 +22,9 @@ if TYPE_CHECKING:
 
     from caltest.measures.kernel.witness import Embedding, GapCurve
     from caltest.predictions import Predictions
-    from caltest.render import Sheet
-    from caltest.results.htest import HTest
 
 
+COLUMNS = ("class", "predicted", "region", "n", "mean", "observed", "gap", "SKCE")
 SHOWN = 10
 BINS = 5
 
@@ -108,7 +104,26 @@ class Witness(Printable):
         self.classes = embedding.predictions.classes
         regions = self.regions()
         # Printing computes nothing.
-        self._print = sheets.sheet_of_witness(self, regions[:SHOWN], len(regions))
+        rows = (
+            (
+                str(one.name),
+                "too high" if one.gap < 0 else "too low",
+                f"{'[' if one.low == 0 else '('}{number(one.low)}, {number(one.high)}]",
+                str(one.n),
+                *map(number, (one.mean, one.observed, one.gap, one.contribution)),
+            )
+            for one in regions[:SHOWN]
+        )
+        left = len(regions) - SHOWN
+        self._print = Sheet(
+            title="Where the error lies: squared kernel calibration error",
+            facts=(("data", data), ("kernel", kernel)),
+            numbers=(("SKCE", number(self.skce)), ("KCE (biased)", number(self.kce))),
+            header=COLUMNS,
+            rows=tuple(rows),
+            n_text=3,
+            closing=(("note", f"{left} more regions in to_frame()"),) if left > 0 else (),
+        )
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the function, or a map of the regions; see `caltest.plots.witness`.
@@ -214,10 +229,8 @@ class Witness(Printable):
 
         check_integer(points, "points", minimum=2)
         if len(self.classes) != 2:
-            raise NotApplicable(
-                f"a curve needs two classes, and the lens shows {len(self.classes)}",
-                "test under a one-dimensional lens such as 'classwise'",
-            )
+            reason = f"a curve needs two classes, and the lens shows {len(self.classes)}"
+            raise NotApplicable(reason, "test under a one-dimensional lens such as 'classwise'")
         return gap_curve(self._embedding, points, check_confidence(confidence))
 
     def regions(self, bins: int = BINS) -> tuple[Region, ...]:
@@ -273,24 +286,6 @@ class Witness(Printable):
 
     def _sheet(self) -> Sheet:
         return self._print
-
-
-def witness_of(test: HTest) -> Witness:
-    """Compute the witness of a result; see `HTest.witness`."""
-    from caltest.measures.base import keys_offering
-    from caltest.measures.kernel.witness import Embedding
-
-    evidence = required(test.evidence, "a witness")
-    measure = evidence.measure
-    if measure.witness_kernel is None:
-        raise NotApplicable(
-            f"{measure.description} has no witness",
-            f"use one of the tests {', '.join(map(repr, keys_offering('witness_kernel')))}",
-        )
-    embedding = Embedding(evidence.seen, measure.witness_kernel)
-    parameters = embedding.kernel.parameters
-    kernel = f"{parameters['kernel']}, bandwidth = {render.number(parameters['bandwidth'])}"
-    return Witness(embedding, data=sheets.data_line(test), kernel=kernel)
 
 
 def _regions_of(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render.sheet import Sheet, number
+from caltest.render.sheet import number
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap, Choice
     from caltest.measures.gap import Gap
     from caltest.measures.outcome import Ends
-    from caltest.results import HTest, HTestTable
-    from caltest.results.interval import Interval
-    from caltest.results.verdict import Detectable, Verdict
+    from caltest.results import GroupsTest, HTest, HTestTable, Interval
+    from caltest.results.verdict import Detectable
     from caltest.segments import SegmentsTest
 
 EVIDENCE = ((0.01, "strong"), (0.05, "some"), (0.1, "weak"))  # largest p-values of these words
@@ -60,8 +61,8 @@ class Claim:
     is_good: bool = False
 
 
-KEYS = "not calibrated", "not rejected"
-CALIBRATION = Claim("against calibration", "Not calibrated", "Calibration is not rejected", KEYS)
+KEPT = "Calibration is not rejected", ("not calibrated", "not rejected")
+CALIBRATION = Claim("against calibration", "Not calibrated", *KEPT)
 COMMON = "common curve"  # the null of the test that groups do not differ
 UNLIKE = "No difference between groups is shown", ("different", "not rejected")
 DIFFERENCE = Claim("that groups differ", "Groups differ", *UNLIKE)
@@ -335,19 +336,15 @@ def places_of(table: HTestTable, numbers: Iterable[int]) -> Iterator[Gap]:
 
 def worst_first(table: HTestTable) -> list[int]:
     """The rows by adjusted p-value; of several with the same the one that is farthest out."""
-    sign, rows, adjusted = (
-        -1.0 if claim_of(table.rows[0]).is_good else 1.0,
-        table.rows,
-        table.adjusted,
-    )
+    sign = -1.0 if claim_of(table.rows[0]).is_good else 1.0
 
     def key(i: int) -> tuple[float, float, float]:
-        size, distance = rows[i].size, 0.0
+        size, pvalue, far = table.rows[i].size, table.rows[i].pvalue, 0.0
         if size is not None and size.deviation:
-            distance = round(abs(size.gap) / size.deviation, 6)
-        return sign * float(adjusted[i]), sign * rows[i].pvalue, -distance
+            far = round(abs(size.gap) / size.deviation, 6)
+        return sign * float(table.adjusted[i]), sign * pvalue, -far
 
-    return sorted(range(len(rows)), key=key)
+    return sorted(range(len(table.rows)), key=key)
 
 
 def rows_of(table: HTestTable) -> int:
@@ -407,19 +404,6 @@ def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[s
 
 
 # ---- the verdict --------------------------------------------------------------------------------
-
-
-NAMES = {"where": "worst", "helps": "what helps", "detectable": "power", "whole": "all rows"}
-
-
-def sheet_of_verdict(verdict: Verdict) -> Sheet:
-    """The print of a verdict: answer and size, the other lines of its card, then the details."""
-    first = [text for kind, text in verdict.sentences if kind in {"answer", "size"}]
-    pairs = [(NAMES.get(kind, kind), text) for kind, text in verdict.sentences[len(first) :]]
-    place = len(verdict.card) - len(first)
-    data = ("data", f"{verdict.data_name} (n = {verdict.n}, m = {verdict.m})")
-    closing = (*pairs[:place], data, *pairs[place:])
-    return Sheet(title="", headline=" ".join(first), closing=closing)
 
 
 def slope_in_words(size: Gap, slope: Interval, *, weighted: bool = False) -> str:
@@ -486,9 +470,9 @@ def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
     low, high = sorted((-best.low, -best.high))
     width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not told as 0
     digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
-    told = (f"{value:z.{digits}f}" for value in (best.after, -best.difference, low, high))
-    after_it, gained, low_end, high_end = told
-    return f"held-out {best.score} {after_it} ({gained} better, {low_end} to {high_end}{more})"
+    values = best.after, -best.difference, low, high
+    after, gained, least, most = (f"{value:z.{digits}f}" for value in values)
+    return f"held-out {best.score} {after} ({gained} better, {least} to {most}{more})"
 
 
 def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> str:
@@ -504,3 +488,66 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"
         told.append(words[one.kind])
     return f"These {n:,} rows would have shown {' or '.join(told)} {often}."
+
+
+# ---- the answer as a badge: an SVG, or the JSON of an endpoint of shields.io ---------------------
+
+# White is read on each of them; the names are those of shields.io.
+COLORS = {"green": "#2e7d32", "yellow": "#7a6100", "red": "#b3261e", "lightgrey": "#5f6368"}
+AGAINST = {"no": "green", "weak": "yellow"}
+LETTER = 6.6  # of a letter of 11 px, on average
+SVG = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{all}" height="20" role="img" aria-label="{text}">
+<title>{text}</title><rect width="{all}" height="20" rx="3" fill="{fill}"/>
+<path d="M3 0h{cut}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#444"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="5" y="14" textLength="{left}">{label}</text>
+<text x="{start}" y="14" textLength="{right}">{message}</text></g></svg>
+"""
+
+
+class Badge(NamedTuple):
+    """What a badge says: to the left, to the right, and in which color."""
+
+    label: str
+    message: str
+    color: str
+
+    def to_json(self) -> str:
+        """Return the JSON that https://shields.io/badges/endpoint-badge reads."""
+        return json.dumps({"schemaVersion": 1, **self._asdict()}) + "\n"
+
+    def to_svg(self) -> str:
+        """Return the picture, 20 pixels high."""
+        left, right = (round(LETTER * len(text)) for text in self[:2])
+        label, message = escape(self.label), escape(self.message)
+        sizes: dict[str, object] = {"left": left, "right": right, "all": left + right + 20}
+        sizes |= {"cut": left + 7, "start": left + 15, "fill": COLORS[self.color]}
+        return SVG.format(text=f"{label}: {message}", label=label, message=message, **sizes)
+
+
+def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
+    """Return the badge of a result.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> from caltest.results.wording import badge
+    >>> result = ct.test_calibration(ct.datasets.generative_model("M1", n=200, m=3, rng=1), rng=1)
+    >>> badge(result).message
+    'no evidence against (p = 0.73)'
+    """
+    rows = result.tests
+    p = result.pvalue
+    claim = claim_of(rows[0]) if rows else CALIBRATION
+    few = bool(rows) and all(is_too_small(row.size) for row in rows)
+    key = answer(p, result.level, claim, few=few)
+    found = speaks(p, result.level)
+    color = AGAINST.get(key.removesuffix(" evidence"), "red" if found else "green")
+    if claim.is_good:
+        size = f"{rows[0].estimate_name} below {number(rows[0].parameters['tolerance'])}"
+        key, color = (size, "green") if found else (f"{size} not shown", "lightgrey")
+    elif key.endswith("evidence"):
+        key += " against"
+    color = "lightgrey" if key == "too few rows" else color
+    return Badge("calibration", f"{key} (p {short(p)})", color)

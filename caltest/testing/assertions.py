@@ -15,7 +15,7 @@ import numpy as np
 from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.htests import test_calibration
-from caltest.htests.options import CalibrationOptions
+from caltest.htests.run import CalibrationOptions
 from caltest.measures.own import name_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import RowOptions, parted

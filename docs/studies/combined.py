@@ -27,7 +27,7 @@ import numpy as np
 
 import caltest as ct
 from caltest.errors import NotApplicable
-from caltest.htests.named import REGISTRY
+from caltest.htests.run import REGISTRY
 from caltest.lenses import resolve_lens
 
 LEVEL, B, PREDICTIONS, LABELS = 0.05, 199, 4, 25

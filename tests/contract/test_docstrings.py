@@ -10,7 +10,7 @@ import typing
 from typing import Unpack
 
 import caltest
-from caltest.htests.options import CalibrationOptions
+from caltest.htests.run import CalibrationOptions
 from caltest.predictions.options import ColumnOptions, Reading
 
 OF_MEASURES = CalibrationOptions.__annotations__.keys() - Reading.__annotations__.keys()

@@ -8,8 +8,7 @@ import pytest
 import caltest
 from caltest import InvalidInput
 from caltest.htests import REGISTRY
-from caltest.htests.options import CalibrationOptions
-from caltest.htests.run import SEGMENT_OPTIONS
+from caltest.htests.run import SEGMENT_OPTIONS, CalibrationOptions
 from caltest.predictions.options import Reading
 
 MOST = {

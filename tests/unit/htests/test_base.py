@@ -3,7 +3,7 @@
 import pytest
 
 from caltest import InvalidInput
-from caltest.htests.named import NamedTest, check_options
+from caltest.htests.run import NamedTest, check_options
 from caltest.measures import SKCE
 
 TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.intervals.agreement import REACHES, REJECTED, Exact, agreeing
+from caltest.intervals.base import REACHES, REJECTED, Exact, agreeing
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration.cox import CalibrationSlope

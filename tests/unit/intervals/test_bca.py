@@ -48,15 +48,15 @@ def test_mean_of_row_scores_is_the_measure_of_the_rows(measure, data):
     assert isinstance(fast, RowMean)
     rows = np.random.default_rng(0).integers(data.n, size=data.n)
     assert fast(rows) == pytest.approx(slow(rows), rel=1e-12)
-    np.testing.assert_allclose(fast.without_groups(0), slow.without_groups(0), rtol=1e-12)
+    np.testing.assert_allclose(fast.without(0), slow.without(0), rtol=1e-12)
 
 
 def test_acceleration_of_groups_is_that_of_rows():
     """The skewness of a mean shows in groups of rows too."""
     data = generative_model("M2", n=600, m=2, alpha=1.0, rng=3)
-    rows = bootstrap.acceleration(row_function(LogLoss(), data).without_groups(0))
+    rows = bootstrap.acceleration(row_function(LogLoss(), data).without(0))
     function = AnyMeasure(LogLoss(), data)
-    groups = [bootstrap.acceleration(function.without_groups(seed)) for seed in range(20)]
+    groups = [bootstrap.acceleration(function.without(seed)) for seed in range(20)]
     assert np.mean(groups) == pytest.approx(rows, rel=0.3)
 
 

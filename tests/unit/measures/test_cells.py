@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caltest import NotApplicable, kernels, measures
-from caltest.htests.named import REGISTRY
+from caltest.htests.run import REGISTRY
 from caltest.measures.base import keys_by_cells
 from caltest.measures.smooth.ici import E50, E90, Emax
 from caltest.nulls.base import Draws, redrawn_values, resampled_outcome
