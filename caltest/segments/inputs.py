@@ -15,7 +15,7 @@ from caltest.checks.suspicions import suspect_index
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.numerics.bins import quantile_cuts
 from caltest.predictions import ModelData, tables
-from caltest.types import AnyArray, Codes, Flags, Floats
+from caltest.types import AnyArray, Flags, Floats
 
 Named = dict[str, AnyArray]
 
@@ -187,7 +187,7 @@ class Column:
     """
 
     name: str
-    codes: Codes
+    codes: AnyArray
     conditions: tuple[str, ...]
     cuts: tuple[str, ...] = ()
     ends: tuple[int, ...] = ()

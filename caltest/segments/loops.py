@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from caltest.numerics.loops import njit
-from caltest.types import AnyArray, Events, Flags, Floats, Ints, Labels, Singles, SmallInts
+from caltest.types import AnyArray, Events, Floats, Ints, Labels, Singles, SmallInts
 
 SERIES_BELOW = 1e-3  # where the deviance would be a difference of nearly equal numbers
 
@@ -62,18 +62,6 @@ def list_pairs(
                 rows[count] = i
                 cells[count] = cell
                 count += 1
-    return count
-
-
-@njit()
-def list_members(members: Flags, first: int, stop: int, rows: SmallInts, cells: SmallInts) -> int:
-    """List the same of segments (S, n) that are given by their members, segment by segment."""
-    count = 0
-    for s in range(members.shape[0]):
-        for i in range(first, stop):
-            rows[count] = i - first
-            cells[count] = s
-            count += members[s, i]
     return count
 
 

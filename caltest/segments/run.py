@@ -17,7 +17,7 @@ from caltest.lenses.base import induced
 from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
-from caltest.segments.cells import AllRows, Chunk, TableChunk, Tables, UnionChunk, matrix_chunks
+from caltest.segments.cells import Chunk, Crossing, Tables, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
 from caltest.segments.null import Family, Joint, Rows, families_of, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
@@ -307,18 +307,18 @@ def _chunks(
     """Return all rows and the segments, and the names of columns that give none."""
     least = settings.min_size
     kept, sided, without = _columns(source, rows.n, bins=settings.bins, min_size=least)
-    chunks: list[Chunk] = []
+    tables, whole = Tables(kept, rows.order, least), Tables(sided, rows.order, least)
+    chunks = list(Chunk.of([Crossing(tables, (), np.zeros(1, np.int64))]))  # all rows
     if source.members is not None:
         chunks += matrix_chunks(source.members, rows.order, source.names, least)
-    tables, whole = Tables(kept, rows.order, least), Tables(sided, rows.order, least)
     for d in range(1, min(depth, len(kept)) + 1):
-        chunks += TableChunk.of(tables.crossed(d))
+        chunks += Chunk.of(tables.crossed(d))
         if source.scan and "mean" in settings.statistics:
-            chunks += UnionChunk.of(whole.united(d))
-    if not chunks:
+            chunks += Chunk.of(whole.crossed(d, united=True))
+    if len(chunks) == 1:
         reason = f"no segment has at least {least} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
-    return [AllRows(rows.n), *chunks], without
+    return chunks, without
 
 
 # ---- from numbers to a result -------------------------------------------------------------------

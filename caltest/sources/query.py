@@ -86,10 +86,10 @@ class Counting:
     @property
     def numbers(self) -> dict[str, str]:
         """The other columns: sums over rows, and the least and the most of what rows have."""
-        sums, ends = SUMS, {"least": "min", "most": "max"}
+        numbers = {**dict.fromkeys(SUMS, "sum"), "least": "min", "most": "max"}
         if self.is_weighted:
-            sums, ends = (*SUMS, *weights.SUMS), ends | {"light": "min", "heavy": "max"}
-        return dict.fromkeys(sums, "sum") | ends
+            numbers |= {**dict.fromkeys(weights.SUMS, "sum"), "light": "min", "heavy": "max"}
+        return numbers
 
     def table(self, frame: Any) -> pl.DataFrame:
         """Return the table of cells of a lazy frame of narwhals.
