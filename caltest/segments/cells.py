@@ -203,7 +203,8 @@ class Chunk:
 
         Rows are counted from `first`; those of a cell are in ascending order.
         """
-        rows = np.empty((stop - first) * self.width, dtype=np.int32)
+        # One place more than there may be pairs: the loop writes before it knows.
+        rows = np.empty((stop - first) * self.width + 1, dtype=np.int32)
         cells = np.empty_like(rows)
         own = (self._numbers, self._sizes, self._starts, self._places)
         count = list_pairs(self._tables.codes, *own, first, stop, rows, cells)

@@ -51,17 +51,16 @@ def list_pairs(
 
     `tables` (T, d) has the columns of each table and `sizes` (T, d) their numbers of values; the
     cell with number k of table t is `place[starts[t] + k]`, or negative where it is none. Rows are
-    counted from `first`. Returns how many pairs there are.
+    counted from `first`. Returns how many pairs there are; what is behind them is written, too.
     """
     numbers, count = np.empty(stop - first, np.int32), 0
     for t in range(tables.shape[0]):
         _join(codes, tables[t], sizes[t], first, numbers)
         for i in range(numbers.size):
             cell = place[starts[t] + numbers[i]]
-            if cell >= 0:
-                rows[count] = i
-                cells[count] = cell
-                count += 1
+            rows[count] = i
+            cells[count] = cell
+            count += cell >= 0
     return count
 
 
