@@ -104,23 +104,20 @@ def add_in_order(
     expected: Singles,
     step: SmallInts,
     last: SmallInts,
-    rise: Singles,
-    fall: Singles,
-    up: Singles,
-    down: Singles,
+    walk: Singles,
 ) -> None:
     """Follow the sums of w y - w p over all intervals of rows, in their order, in each cell.
 
     Rows with the same `step` are one step. `last` (S,) is the step at which each cell stands;
-    `rise` and `fall` (S, L) are the largest and the negative of the smallest sum over intervals
-    that end there, the empty one among them until the step ends, and `up` and `down` those over
-    all intervals so far.
+    `walk` (4, S, L) has the largest and the negative of the smallest sum over intervals that end
+    there, the empty one among them until the step ends, and those over all intervals so far.
     """
+    rise, fall = walk[0], walk[1]
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
         if step[i] != last[cell]:
             last[cell] = step[i]
-            end_step(cell, rise, fall, up, down)
+            end_step(cell, walk)
         w, wp = weight[i], expected[i]
         for lane in range(events.shape[1]):
             gap = w * np.float32(events[i, lane]) - wp
@@ -129,8 +126,9 @@ def add_in_order(
 
 
 @njit()
-def end_step(cell: int, rise: Singles, fall: Singles, up: Singles, down: Singles) -> None:
+def end_step(cell: int, walk: Singles) -> None:
     """Take the intervals that end here among the largest, and let new ones begin."""
+    rise, fall, up, down = walk[0], walk[1], walk[2], walk[3]
     for lane in range(rise.shape[1]):
         up[cell, lane] = max(up[cell, lane], rise[cell, lane])
         down[cell, lane] = max(down[cell, lane], fall[cell, lane])

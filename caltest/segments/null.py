@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, count, takewhile
 
 import numpy as np
 
@@ -82,13 +84,8 @@ class Rows:
         return np.ones(self.n) if self.weight is None else self.weight
 
     @cached_property
-    def steps(self) -> SmallInts:
-        """The number of each row's prediction among the distinct ones."""
-        return np.cumsum(np.diff(self.event, prepend=np.nan) != 0).astype(np.int32)
-
-    @cached_property
     def moments(self) -> Floats:
-        """What is summed over a segment, (n, 8): see `Moments`."""
+        """What is summed over a segment, (n, 8): see `Family`."""
         w, p = self.weights, self.event
         variance = w * w * p * (1.0 - p)
         skewed = w * (1.0 - 2.0 * p) * variance
@@ -97,10 +94,11 @@ class Rows:
         return np.ascontiguousarray(np.column_stack(columns))
 
     @cached_property
-    def singles(self) -> tuple[Singles, Singles]:
-        """The weights, and the weighted predictions, in single precision."""
+    def columns(self) -> tuple[Singles, Singles, SmallInts]:
+        """Weights and weighted predictions in single precision, and numbers of equal ones."""
+        steps = np.cumsum(np.diff(self.event, prepend=np.nan) != 0).astype(np.int32)
         weighted = self.weights * self.event
-        return self.weights.astype(np.float32), weighted.astype(np.float32)
+        return self.weights.astype(np.float32), weighted.astype(np.float32), steps
 
     def observed(self, first: int, stop: int) -> Events:
         """The observed events of some rows, as of a single resample."""
@@ -117,19 +115,26 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Of the weighted number of events in each segment of a chunk, under the null hypothesis.
+class Family:
+    """The segments of a chunk as they are scored, and moments under the null hypothesis.
 
     Attributes
     ----------
+    chunk : Chunk
+        The segments.
     n, mass, squares : (S,) array
         Number of rows, sum of weights and of their squares.
     expected, deviation, skewness : (S,) array
         Mean, standard deviation and skewness of the sum of w y.
     crossed, spread : (S,) array
         Sums of w^2 r and w^2 r^2 over the observed residuals r = y - p.
+    mean, cumulative : bool
+        Which differences are scored.
+    share : float
+        What is taken off the scores, so that each depth has its share of the level.
     """
 
+    chunk: Chunk
     n: Floats
     mass: Floats
     squares: Floats
@@ -138,9 +143,12 @@ class Moments:
     skewness: Floats
     crossed: Floats
     spread: Floats
+    mean: bool = False
+    cumulative: bool = False
+    share: float = 0.0
 
     @classmethod
-    def of(cls, chunk: Chunk, rows: Rows) -> Moments:
+    def of(cls, chunk: Chunk, rows: Rows) -> Family:
         """Sum over the rows of each segment."""
         sums = np.zeros((chunk.cells, rows.moments.shape[1]))
         for first, stop in chunk.blocks():
@@ -149,30 +157,7 @@ class Moments:
         deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             skewness = np.where(variance > 0, third / (variance * deviation), 0.0)
-        return cls(n, mass, squares, expected, deviation, skewness, *observed)
-
-
-@dataclass(frozen=True)
-class Family:
-    """The segments of a chunk as they are scored.
-
-    Attributes
-    ----------
-    chunk : Chunk
-        The segments.
-    moments : Moments
-        Of their sums.
-    mean, cumulative : bool
-        Which differences are scored.
-    share : float
-        What is taken off the scores, so that each depth has its share of the level.
-    """
-
-    chunk: Chunk
-    moments: Moments
-    mean: bool
-    cumulative: bool
-    share: float = 0.0
+        return cls(chunk, n, mass, squares, expected, deviation, skewness, *observed)
 
 
 class Sums:
@@ -197,11 +182,8 @@ class Sums:
     def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
         self.total: AnyArray = np.zeros((size, lanes), np.float64 if weighted else np.int32)
         self.cumulative = cumulative
-        shape = (size, lanes) if cumulative else (0, 0)
-        self._rise: Singles = np.zeros(shape, np.float32)
-        self._fall: Singles = np.zeros(shape, np.float32)
-        self.up: Singles = np.zeros(shape, np.float32)
-        self.down: Singles = np.zeros(shape, np.float32)
+        self._walk: Singles = np.zeros((4, size, lanes) if cumulative else (4, 0, 0), np.float32)
+        self.up, self.down = self._walk[2:]
         self._last: SmallInts = np.zeros(size, dtype=np.int32)
 
     def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
@@ -211,24 +193,14 @@ class Sums:
         else:
             loops.add_weighted(*pairs, events, rows.weight[block], self.total)
         if self.cumulative:
-            weight, expected = rows.singles
+            weight, expected, steps = rows.columns
             loops.add_in_order(
-                *pairs,
-                events,
-                weight[block],
-                expected[block],
-                rows.steps[block],
-                self._last,
-                self._rise,
-                self._fall,
-                self.up,
-                self.down,
+                *pairs, events, weight[block], expected[block], steps[block], self._last, self._walk
             )
 
     def close(self) -> None:
         """End the last step of each segment."""
-        np.maximum(self.up, self._rise, out=self.up)
-        np.maximum(self.down, self._fall, out=self.down)
+        np.maximum(self._walk[2:], self._walk[:2], out=self._walk[2:])
 
 
 def score(
@@ -239,17 +211,16 @@ def score(
     A score is -log p of a standardised difference, p being that of a normal distribution after a
     correction for skewness, less the share of its depth.
     """
-    chunk, moments = family.chunk, family.moments
-    weighted = rows.weight is not None
+    chunk, weighted = family.chunk, rows.weight is not None
     sums = Sums(chunk.cells, lanes, weighted=weighted, cumulative=family.cumulative)
     for first, stop in chunk.blocks():
         sums.add(rows, slice(first, stop), chunk.pairs(first, stop), events_of(first, stop))
         tick()
     sums.total = chunk.combine(sums.total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
-    standard = (moments.deviation, moments.skewness)
+    standard = (family.deviation, family.skewness)
     if family.mean:
-        loops.score_sums(sums.total, moments.expected, *standard, family.share, scores)
+        loops.score_sums(sums.total, family.expected, *standard, family.share, scores)
     if family.cumulative:
         sums.close()
         loops.raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
@@ -283,23 +254,23 @@ def families_of(
     chunks: Sequence[Chunk], rows: Rows, statistics: Sequence[str], n_resamples: int
 ) -> tuple[Family, ...]:
     """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
-    found = [(chunk, Moments.of(chunk, rows)) for chunk in chunks]
-    costs: dict[int, float] = {}
-    for chunk, moments in found:
-        if chunk.in_order:
-            costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
-    total, deepest = 0.0, 0
-    for depth in sorted(costs):
-        total += costs[depth] * n_resamples
-        if total > AFFORDABLE and depth > 0:
-            break
-        deepest = depth
-    only = "mean" not in statistics
-    families = []
-    for chunk, moments in found:
-        cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
-        families.append(Family(chunk, moments, not only, cumulative and chunk.in_order))
-    return tuple(families)
+    found = [Family.of(chunk, rows) for chunk in chunks]
+    costs = Counter[int]()
+    for one in found:
+        costs[one.chunk.depth] += int(one.n.sum()) if one.chunk.in_order else 0
+    totals = zip(sorted(costs), accumulate(costs[depth] for depth in sorted(costs)), strict=True)
+    paid = takewhile(lambda one: one[0] == 0 or one[1] * n_resamples <= AFFORDABLE, totals)
+    deepest, only = max(depth for depth, _ in paid), "mean" not in statistics
+    return tuple(
+        replace(
+            one,
+            mean=not only,
+            cumulative="cumulative" in statistics
+            and (only or one.chunk.depth <= deepest)
+            and one.chunk.in_order,
+        )
+        for one in found
+    )
 
 
 def test_jointly(
@@ -316,11 +287,13 @@ def test_jointly(
     used, apart = keys[:n_resamples], keys[n_resamples:]
     blocks = [len(family.chunk.blocks()) for family in families]
     passes = (task for some in (apart, used) for task in _tasks(families, some.size, n_jobs))
-    tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
+    tick = ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
     families = _shared(families, _redrawn(families, rows, apart, n_jobs, tick))
     observed = [score(family, rows, rows.observed, 1, tick) for family in families]
     scores = np.concatenate([own[:, 0] for own, _ in observed]).astype(np.float64)
-    kept = _largest(scores, SCORES // (n_resamples + 1))
+    # those with the largest scores, without what is left out
+    within = min(max(SCORES // (n_resamples + 1), 1), np.count_nonzero(scores > -np.inf))
+    kept = np.argsort(-scores, kind="stable")[:within]
     starts = np.cumsum([0, *(family.chunk.size for family in families)])
     if not kept.size:
         reason = "every probability is 0 or 1 and every outcome the one with 1"
@@ -380,33 +353,22 @@ def _redrawn(
 def _shared(
     families: Sequence[Family], redrawn: Iterable[tuple[int, slice, Singles]]
 ) -> tuple[Family, ...]:
-    """Share the level between the depths, by the largest scores of labels drawn for this alone."""
+    """Share the level between the depths, by the largest scores of labels drawn for this alone.
+
+    A share is the log of how many independent segments would have so large scores, by depth + 1:
+    -log of the smallest of S independent p-values has the mean log S + 0.577.
+    """
     depths = [family.chunk.depth for family in families]
     largest = {depth: np.full(SHARING, -np.inf) for depth in depths}
     for number, some, values in redrawn:
         so_far = largest[depths[number]][some]
         np.maximum(so_far, values.max(axis=0, initial=-np.inf), out=so_far)
-    return tuple(
-        replace(family, share=_share(largest[depth], depth))
-        for family, depth in zip(families, depths, strict=True)
-    )
-
-
-def _share(largest: Floats, depth: int) -> float:
-    """Return the log of how many independent segments would have so large scores, by depth + 1.
-
-    -log of the smallest of S independent p-values has the mean log S + 0.577.
-    """
-    finite = largest[np.isfinite(largest)]
-    number = float(finite.mean()) - np.euler_gamma if finite.size else 0.0
-    return number - math.log(1 + depth)
-
-
-def _largest(scores: Floats, count: int) -> Ints:
-    """Return the segments with the largest scores, without those that are left out."""
-    order = np.argsort(-scores, kind="stable")
-    within = np.count_nonzero(scores > -np.inf)
-    return order[: min(max(count, 1), within)]
+    shares = {}
+    for depth, scores in largest.items():
+        finite = scores[np.isfinite(scores)]
+        number_of = float(finite.mean()) - np.euler_gamma if finite.size else 0.0
+        shares[depth] = number_of - math.log(1 + depth)
+    return tuple(replace(family, share=shares[family.chunk.depth]) for family in families)
 
 
 def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
@@ -433,24 +395,13 @@ def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
     return adjusted
 
 
-class Ticker:
-    """Counts blocks that are done, in whatever thread, and tells the caller.
+def ticker(progress: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
+    """Return a function that counts blocks that are done, in any thread, and tells the caller."""
+    done, lock = count(1), threading.Lock()
 
-    Parameters
-    ----------
-    progress : callable or None
-        Called with (blocks done, blocks in all).
-    total : int
-        Blocks in all.
-    """
+    def tick() -> None:
+        if progress is not None:
+            with lock:
+                progress(next(done), total)
 
-    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-        self._lock = threading.Lock()
-
-    def __call__(self) -> None:
-        if self._progress is None:
-            return
-        with self._lock:
-            self._done += 1
-            self._progress(self._done, self._total)
+    return tick

@@ -282,23 +282,20 @@ def _columns(
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
     parts, finer = (max(2, min(count, n // min_size)) for count in (bins, FINER * bins))
-    cut = [column_of(values, n, name, parts) for name, values in source.columns.items()]
-    kept = {one.name: common for one in cut if (common := without_rare(one, min_size))}
-    whole = tuple(
-        _sides(source, one, parts, finer) if source.scan and one.cuts else kept[one.name]
-        for one in cut
-        if one.name in kept
-    )
-    without = tuple(one.name for one in cut if one.name not in kept)
-    return tuple(kept.values()), whole, without
-
-
-def _sides(source: Given, cut: Column, bins: int, parts: int) -> Column:
-    """Cut a number more finely, for the sides of the cuts."""
-    values = source.columns[cut.name]
-    finer = column_of(values, cut.codes.size, cut.name, bins, parts=parts)
-    counts = np.bincount(cut.codes)
-    return replace(finer, ends=(int(counts[0]), int(counts[len(cut.cuts)])))
+    kept, sided, without = [], [], []
+    for name, values in source.columns.items():
+        cut = column_of(values, n, name, parts)
+        common = without_rare(cut, min_size)
+        if common is None:
+            without.append(name)
+            continue
+        kept.append(common)
+        if source.scan and cut.cuts:  # more finely, for the sides of the cuts
+            counts = np.bincount(cut.codes)
+            ends = (int(counts[0]), int(counts[len(cut.cuts)]))
+            common = replace(column_of(values, n, name, parts, parts=finer), ends=ends)
+        sided.append(common)
+    return tuple(kept), tuple(sided), tuple(without)
 
 
 def _chunks(
@@ -330,15 +327,15 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
     ends = np.cumsum([family.chunk.size for family in joint.families])
     for place in order[joint.scores[order] > -np.inf].tolist():
         number = int(np.searchsorted(ends, place, side="right"))
-        chunk, moments = joint.families[number].chunk, joint.families[number].moments
-        sums, s = joint.sums[number], place - int(ends[number]) + chunk.size
-        mass, total = float(moments.mass[s]), float(sums.total[s, 0])
-        expected, deviation = float(moments.expected[s]), float(moments.deviation[s])
+        family, sums = joint.families[number], joint.sums[number]
+        chunk, s = family.chunk, place - int(ends[number]) + family.chunk.size
+        mass, total = float(family.mass[s]), float(sums.total[s, 0])
+        expected, deviation = float(family.expected[s]), float(family.deviation[s])
         difference = total - expected
-        gap, squares = difference / mass, float(moments.squares[s])
-        crossed, spread = float(moments.crossed[s]), float(moments.spread[s])
+        gap, squares = difference / mass, float(family.squares[s])
+        crossed, spread = float(family.crossed[s]), float(family.spread[s])
         spread = spread - 2.0 * gap * crossed + gap * gap * squares
-        name, n, shares = chunk.definition(s), int(moments.n[s]), (expected / mass, total / mass)
+        name, n, shares = chunk.definition(s), int(family.n[s]), (expected / mass, total / mass)
         weights = (mass, squares)
         found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, weights)
         z, cumulative = math.copysign(math.inf, difference), math.inf  # where all is certain
@@ -386,7 +383,7 @@ def _notes(
     if without:
         some = ", ".join(map(repr, without))
         yield f"no value of {some} has at least {min_size} rows and leaves out some"
-    certain = sum(int(np.count_nonzero(family.moments.deviation == 0)) for family in families)
+    certain = sum(int(np.count_nonzero(family.deviation == 0)) for family in families)
     if certain:
         what = "all predictions are 0 or 1: left out, unless a label is impossible"
         note = f"in {certain} segments {what}"

@@ -450,18 +450,14 @@ def _in_classes(rows: Any) -> Any:
     of eighths in 8 e + 8 (x - 1). What the engine takes for the logarithm is corrected, so that the
     class does not depend on it, and sums are whole numbers.
     """
-    w, x, y, rest = nw.col("w"), nw.col("x"), nw.col("y"), nw.col("least")
+    w, x, y, rest, e = (nw.col(name) for name in ("w", "x", "y", "least", "e"))
     rows = rows.with_columns(w.log(2.0).floor().alias("e"))
-    rows = rows.with_columns((w / nw.lit(2.0) ** nw.col("e")).alias("x"))
-    e, above, below = nw.col("e"), x >= 2.0, x < 1.0
-    half, double = nw.when(above).then(x * 0.5), nw.when(below).then(x * 2.0)
-    more, less = nw.when(above).then(e + 1.0), nw.when(below).then(e - 1.0)
-    rows = rows.with_columns(
-        half.otherwise(double.otherwise(x)).alias("x"), more.otherwise(less.otherwise(e)).alias("e")
-    )
+    first = w / nw.lit(2.0) ** e
+    rows = rows.with_columns((e + _one(first >= 2.0) - _one(first < 1.0)).alias("e"))
+    rows = rows.with_columns((w / nw.lit(2.0) ** e).alias("x"))
     count = float(weights.CLASSES)
     rows = rows.with_columns(
-        (nw.col("e") * count + ((x - 1.0) * count).floor()).cast(nw.Int64()).alias("u"),
+        (e * count + ((x - 1.0) * count).floor()).cast(nw.Int64()).alias("u"),
         (_whole(x) / float(UNIT)).alias("x"),
     )
     return rows.with_columns(
