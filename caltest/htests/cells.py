@@ -206,7 +206,7 @@ def counted_rows(prepared: Prepared, cells: pl.DataFrame, *, grouped: bool) -> C
     columns, name = counting.columns, prepared.reader.source.name
     if len(columns.probs) == 1 and columns.kind == "text":
         name = f"{name}, event: {columns.classes[1]}"
-    events = [counting.many(cells, number) for number in range(counting.events)]
+    events = [counting.many(cells, number) for number in range(len(counting.lenses))]
     values = {name: key for one in events for name, key in zip(one.names, one.values, strict=True)}
     return CountedRows(
         name=name,

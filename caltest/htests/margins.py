@@ -19,7 +19,8 @@ from caltest.lenses import resolve_lens
 from caltest.measures import REGISTRY
 from caltest.predictions import ModelData
 from caltest.segments import SegmentsTest
-from caltest.segments.run import Settings, run_given
+from caltest.segments.null import Settings
+from caltest.segments.run import run_given
 from caltest.sources import Counting, ManyCells
 from caltest.sources.sources import ENGINES
 

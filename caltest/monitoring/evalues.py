@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -325,12 +326,12 @@ def exponents_left(
     b, value = np.append(exponents, 1.0)[order], np.append(log_wealth, 0.0)[order]
     bound = log_numerator + math.log(level)
     ends: list[float] = []
-    for i in range(-1, b.size):  # the part of each range in which the lines are above the bound
-        low = float(b[i]) if i >= 0 else 0.0
-        high = float(b[i + 1]) if i + 1 < b.size else math.inf
-        lines = [(i - 1, i)] if i >= 1 else []
-        lines += [(i + 2, i + 1)] if i + 2 < b.size else []
-        for far, near in lines:
+    # the part of each range in which the lines are above the bound
+    for i, range_ in enumerate(pairwise([0.0, *b.tolist(), math.inf]), start=-1):
+        low, high = range_
+        for far, near in ((i - 1, i), (i + 2, i + 1)):
+            if not 0 <= far < b.size:
+                continue
             place, height = float(b[near]), float(value[near])
             slope = float((value[far] - value[near]) / (b[far] - b[near]))
             if slope > 0:
@@ -399,20 +400,7 @@ def temperatures_of(stream: Stream, level: float) -> tuple[float, float]:
     return (1.0 / high if high > 0 else math.inf), (1.0 / low if low > 0 else math.inf)
 
 
-def findings_of(
-    stream: Stream, level: float, classes: Sequence[object]
-) -> list[tuple[str, float, int, str]]:
-    """Return the parts whose e-value is 1 / level: name, log e-value, since row, in words."""
-    logs, since = stream.log_parts.tolist(), stream.state["low_row"].tolist()
-    found = [
-        (part, log, row, _in_words(stream, part, classes))
-        for part, log, row in zip(stream.bets.parts, logs, since, strict=True)
-        if log >= -math.log(level)
-    ]
-    return sorted(found, key=lambda one: -one[1])
-
-
-def _in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
+def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
     """Say what the bets of a part have won with."""
     bets, place = stream.bets, stream.bets.parts.index(part)
     start = int(np.sum(bets.sizes[:place]))

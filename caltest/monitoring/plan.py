@@ -147,12 +147,10 @@ class MonitoringPlan(Table[DriftDelay]):
         return cls.from_dict(values)
 
     def _sheet(self) -> Sheet:
-        rows = f"{self.rows_per_day:,.0f} a day for each of {self.models:,} models"
-        if self.models == 1:
-            rows = f"{self.rows_per_day:,.0f} a day"
+        models = f" for each of {self.models:,} models" if self.models > 1 else ""
         facts = [
             ("false alarms", f"{self.false_alarms_per_year:g} a year on average, at most"),
-            ("rows", rows),
+            ("rows", f"{self.rows_per_day:,.0f} a day{models}"),
             ("monitor", f"ct.monitor(restart=True, level={self.monitor_level:.2g})"),
         ]
         if self.check_level is not None:

@@ -192,18 +192,14 @@ def score_sums(
 
 @njit()
 def raise_by_intervals(
-    up: Singles,
-    down: Singles,
-    deviation: Floats,
-    skewness: Floats,
-    share: float,
-    scores: Singles,
+    walk: Singles, deviation: Floats, skewness: Floats, share: float, scores: Singles
 ) -> None:
-    """Raise `scores` to those of the largest sum over an interval, `up` or `down`.
+    """Raise `scores` to those of the largest sum over an interval, of either sign, (2, S, L).
 
     It is the range of the partial sums, and that of Brownian motion on [0, 1] exceeds r with a
     probability of about 4 P(|Z| > r).
     """
+    up, down = walk[0], walk[1]
     for s in range(up.shape[0]):
         if deviation[s] <= 0.0:
             continue

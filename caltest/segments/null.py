@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, count, takewhile
+from itertools import count, groupby
 
 import numpy as np
 
+from caltest import checks
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.numerics.joint import stepped_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.segments import loops
-from caltest.segments.cells import Chunk, Pairs
+from caltest.segments.cells import Chunk
 from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Singles, SmallInts
 
 EventsOf = Callable[[int, int], Events]
+
+STATISTICS = ("mean", "cumulative")
 
 LANES = 128  # resamples side by side
 FEW_LANES = 32  # where segments are many: whole vectors of the processor
@@ -31,6 +34,40 @@ SCORES = 1 << 25  # of segments and resamples that are kept for the step-down
 AFFORDABLE = 1 << 36  # rows times resamples, over all segments, of cumulative differences
 SHARING = 40  # vectors of labels that are drawn to share the level between depths
 TIES = 1e-5  # scores have single precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How segments are made and tested: the arguments of `test_segments` that are not data."""
+
+    seed: int
+    depth: int | None = None
+    bins: int = 10
+    min_size: int = 20
+    lens: str | Lens | None = None
+    statistic: str | Sequence[str] = STATISTICS
+    keep: int = 100
+    n_resamples: int = 999
+    n_jobs: int | None = None
+    level: float | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("bins", 2), ("min_size", 2), ("keep", 1)):
+            checks.check_integer(getattr(self, name), name, minimum=least)
+        checks.check_optional_integer(self.depth, "depth")
+        checks.check_fixed_resamples(self.n_resamples, "segments")
+        checks.check_not_empty(self.statistics, "statistic")
+        for statistic in self.statistics:
+            checks.check_choice(statistic, STATISTICS, "statistic")
+        if self.level is not None:
+            checks.check_level(self.level)
+        checks.check_jobs(self.n_jobs)
+
+    @property
+    def statistics(self) -> list[str]:
+        """The statistics as a list."""
+        return checks.check_strings(self.statistic, "statistic")
 
 
 @dataclass(frozen=True)
@@ -64,14 +101,9 @@ class Rows:
         redrawing = seen.redrawing.taken(order)
         if isinstance(redrawing, Inversion):
             redrawing = redrawing.events(np.ones(order.size, dtype=np.int64), 2)
-        weight = seen.sample_weight
-        return cls(
-            order,
-            seen.probs[order, 1],
-            seen.labels[order].astype(np.uint8),
-            None if weight is None else weight[order],
-            redrawing,
-        )
+        happens, weight = seen.labels[order].astype(np.uint8), seen.sample_weight
+        weights = None if weight is None else weight[order]
+        return cls(order, seen.probs[order, 1], happens, weights, redrawing)
 
     @property
     def n(self) -> int:
@@ -160,71 +192,39 @@ class Family:
         return cls(chunk, n, mass, squares, expected, deviation, skewness, *observed)
 
 
-class Sums:
-    """Sums over the segments of a chunk for L resamples, to which blocks of rows are added.
-
-    Parameters
-    ----------
-    size, lanes : int
-        Numbers of segments and of resamples.
-    weighted, cumulative : bool
-        Whether rows have weights, and whether partial sums are followed.
-
-    Attributes
-    ----------
-    total : (S, L) array
-        The sums of w y.
-    up, down : (S, L) array
-        The largest sum of w y - w p over an interval of predictions, and that of w p - w y; empty
-        where they are not followed.
-    """
-
-    def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
-        self.total: AnyArray = np.zeros((size, lanes), np.float64 if weighted else np.int32)
-        self.cumulative = cumulative
-        self._walk: Singles = np.zeros((4, size, lanes) if cumulative else (4, 0, 0), np.float32)
-        self.up, self.down = self._walk[2:]
-        self._last: SmallInts = np.zeros(size, dtype=np.int32)
-
-    def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
-        """Add the rows of a block, in the order of the predictions."""
-        if rows.weight is None:
-            loops.add_events(*pairs, events, self.total)
-        else:
-            loops.add_weighted(*pairs, events, rows.weight[block], self.total)
-        if self.cumulative:
-            weight, expected, steps = rows.columns
-            loops.add_in_order(
-                *pairs, events, weight[block], expected[block], steps[block], self._last, self._walk
-            )
-
-    def close(self) -> None:
-        """End the last step of each segment."""
-        np.maximum(self._walk[2:], self._walk[:2], out=self._walk[2:])
-
-
 def score(
     family: Family, rows: Rows, events_of: EventsOf, lanes: int, tick: Callable[[], None]
-) -> tuple[Singles, Sums]:
+) -> tuple[Singles, AnyArray, Singles]:
     """Return scores (S, L) for the labels of some resamples, and the sums that they are made of.
 
     A score is -log p of a standardised difference, p being that of a normal distribution after a
-    correction for skewness, less the share of its depth.
+    correction for skewness, less the share of its depth. The sums are those of w y, (S, L), and the
+    largest of w y - w p and of w p - w y over an interval of predictions, (2, S, L), which are
+    empty where partial sums are not followed.
     """
-    chunk, weighted = family.chunk, rows.weight is not None
-    sums = Sums(chunk.cells, lanes, weighted=weighted, cumulative=family.cumulative)
+    chunk, weight = family.chunk, rows.weight
+    total = np.zeros((chunk.cells, lanes), np.int32 if weight is None else np.float64)
+    walk = np.zeros((4, chunk.cells, lanes) if family.cumulative else (4, 0, 0), np.float32)
+    last = np.zeros(chunk.cells, dtype=np.int32)
     for first, stop in chunk.blocks():
-        sums.add(rows, slice(first, stop), chunk.pairs(first, stop), events_of(first, stop))
+        block, pairs, events = slice(first, stop), chunk.pairs(first, stop), events_of(first, stop)
+        if weight is None:
+            loops.add_events(*pairs, events, total)
+        else:
+            loops.add_weighted(*pairs, events, weight[block], total)
+        if family.cumulative:
+            w, wp, steps = rows.columns
+            loops.add_in_order(*pairs, events, w[block], wp[block], steps[block], last, walk)
         tick()
-    sums.total = chunk.combine(sums.total)
+    total = chunk.combine(total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
-    standard = (family.deviation, family.skewness)
+    standard = (family.deviation, family.skewness, family.share, scores)
     if family.mean:
-        loops.score_sums(sums.total, family.expected, *standard, family.share, scores)
+        loops.score_sums(total, family.expected, *standard)
+    np.maximum(walk[2:], walk[:2], out=walk[2:])  # the last steps end
     if family.cumulative:
-        sums.close()
-        loops.raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
-    return scores, sums
+        loops.raise_by_intervals(walk[2:], *standard)
+    return scores, total, walk[2:]
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ class Joint:
     ----------
     families : tuple of Family
         The segments.
-    sums : tuple of Sums
-        Of each family, for the observed labels.
+    sums : tuple of (array, array)
+        Of each family those that `score` returns, for the observed labels.
     scores, adjusted : (S,) array
         For the observed labels; those of segments that are left out are -inf and NaN.
     largest : (B,) array
@@ -244,53 +244,38 @@ class Joint:
     """
 
     families: tuple[Family, ...]
-    sums: tuple[Sums, ...]
+    sums: tuple[tuple[AnyArray, Singles], ...]
     scores: Floats
     adjusted: Floats
     largest: Floats
 
 
-def families_of(
-    chunks: Sequence[Chunk], rows: Rows, statistics: Sequence[str], n_resamples: int
-) -> tuple[Family, ...]:
+def families_of(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> tuple[Family, ...]:
     """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
-    found = [Family.of(chunk, rows) for chunk in chunks]
-    costs = Counter[int]()
-    for one in found:
-        costs[one.chunk.depth] += int(one.n.sum()) if one.chunk.in_order else 0
-    totals = zip(sorted(costs), accumulate(costs[depth] for depth in sorted(costs)), strict=True)
-    paid = takewhile(lambda one: one[0] == 0 or one[1] * n_resamples <= AFFORDABLE, totals)
-    deepest, only = max(depth for depth, _ in paid), "mean" not in statistics
-    return tuple(
-        replace(
-            one,
-            mean=not only,
-            cumulative="cumulative" in statistics
-            and (only or one.chunk.depth <= deepest)
-            and one.chunk.in_order,
-        )
-        for one in found
-    )
+    total, families, statistics = 0.0, list[Family](), settings.statistics
+    only = "mean" not in statistics
+    for depth, some in groupby(chunks, key=lambda chunk: chunk.depth):
+        found = [Family.of(chunk, rows) for chunk in some]
+        sizes = (float(one.n.sum()) for one in found if one.chunk.in_order)
+        total += sum(sizes) * settings.n_resamples
+        pays = "cumulative" in statistics and (only or depth == 0 or total <= AFFORDABLE)
+        for one in found:
+            families.append(replace(one, mean=not only, cumulative=pays and one.chunk.in_order))
+    return tuple(families)
 
 
-def test_jointly(
-    families: Sequence[Family],
-    rows: Rows,
-    *,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int | None,
-    progress: Callable[[int, int], None] | None,
-) -> Joint:
+def test_jointly(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> Joint:
     """Compare the segments with redrawn labels, each with the largest over those not louder."""
-    keys = resample_keys(seed, n_resamples + SHARING)
+    n_resamples, n_jobs = settings.n_resamples, settings.n_jobs
+    families = families_of(chunks, rows, settings)
+    keys = resample_keys(settings.seed, n_resamples + SHARING)
     used, apart = keys[:n_resamples], keys[n_resamples:]
     blocks = [len(family.chunk.blocks()) for family in families]
     passes = (task for some in (apart, used) for task in _tasks(families, some.size, n_jobs))
-    tick = ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
+    tick = ticker(settings.progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
     families = _shared(families, _redrawn(families, rows, apart, n_jobs, tick))
     observed = [score(family, rows, rows.observed, 1, tick) for family in families]
-    scores = np.concatenate([own[:, 0] for own, _ in observed]).astype(np.float64)
+    scores = np.concatenate([own[:, 0] for own, *_ in observed]).astype(np.float64)
     # those with the largest scores, without what is left out
     within = min(max(SCORES // (n_resamples + 1), 1), np.count_nonzero(scores > -np.inf))
     kept = np.argsort(-scores, kind="stable")[:within]
@@ -310,8 +295,8 @@ def test_jointly(
         others = values[at < 0].max(axis=0, initial=-np.inf)
         np.maximum(rest[some], others, out=rest[some])
     adjusted = _adjusted(scores, kept, table)
-    sums = tuple(own for _, own in observed)
-    return Joint(tuple(families), sums, scores, adjusted, table.max(axis=0))
+    sums = tuple(own[1:] for own in observed)
+    return Joint(families, sums, scores, adjusted, table.max(axis=0))
 
 
 def _tasks(
@@ -344,7 +329,7 @@ def _redrawn(
 
     def scored(number: int, first: int, stop: int) -> tuple[int, slice, Singles]:
         draw = rows.redrawn(keys[first:stop])
-        scores, _ = score(families[number], rows, draw, stop - first, tick)
+        scores = score(families[number], rows, draw, stop - first, tick)[0]
         return number, slice(first, stop), scores
 
     yield from map_threads(scored, _tasks(families, keys.size, n_jobs), n_jobs)

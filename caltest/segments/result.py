@@ -216,8 +216,7 @@ class SegmentsTest(Table[Segment]):
         longest = max(len(row.definition) for row in rows)
         numbered = longest > (LONGEST - 16 if long else LONGEST)
         names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
-        by_depth = list(enumerate(self.n_segments))[1:]
-        sizes = ", ".join(f"{count} of depth {depth}" for depth, count in by_depth if count)
+        sizes = ", ".join(f"{k} of depth {d}" for d, k in enumerate(self.n_segments) if d and k)
         made_of = f"all rows, {sizes}, each of at least {self.min_size} rows"
         sampling = f"B = {self.n_resamples}, seed = {self.seed}"
         gap = "gap = observed - predicted, each interval by itself"

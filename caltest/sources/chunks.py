@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -32,7 +32,6 @@ KNOWN = 1 << 25  # rows up to which those that are equal are found
 MOST = 1 << 31  # rows whose sums fit into 64 bits
 SHARE = 1 << 30  # sums of confidences are whole numbers of these
 ROUNDING = 4 * np.finfo(np.float64).eps  # per class: a sum that is 1, as where rows are read
-SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 ALL_BITS = (1 << 64) - 1
 
 
@@ -191,7 +190,7 @@ class Survey:
         out = {}
         for unit, hashes in sorted(self.hashes.items()):
             ordered = np.sort(hashes)
-            first, after = (np.searchsorted(ordered, tied, side) for side in SIDES)
+            first, after = np.searchsorted(ordered, tied), np.searchsorted(ordered, tied, "right")
             count = (after - first).astype(np.int64)
             own = count > 0
             out[unit] = Numbers(unit, tied[own], seen[own])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import islice, repeat
 from operator import add, or_
 from queue import Queue
@@ -286,12 +286,7 @@ class Counting:
 
     def split(self, table: pl.DataFrame) -> list[dict[Any, Cells]]:
         """Return the cells of each event by group, sorted; without groups, by None."""
-        return [dict(many.each()) for many in map(partial(self.many, table), range(self.events))]
-
-    @property
-    def events(self) -> int:
-        """How many events are counted."""
-        return len(self.lenses)
+        return [dict(self.many(table, k).each()) for k in range(len(self.lenses))]
 
     def many(self, table: pl.DataFrame, number: int) -> ManyCells:
         """Return the cells of all groups of an event."""

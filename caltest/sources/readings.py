@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial, reduce
 from operator import add
 from threading import Event, Thread
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import narwhals as nw
@@ -29,7 +29,7 @@ SUM = partial(reduce, add)  # of what workers give
 Rows = Callable[[], Any]  # returns a lazy frame of narwhals: p0, p1, ..., code and status
 
 
-class Readings:
+class Readings(ExitStack):
     """Reads the rows of a source twice; those of an iterator are kept in a file in between.
 
     Parameters
@@ -45,16 +45,10 @@ class Readings:
     def __init__(
         self, reader: Reader, counting: Counting, progress: Progress | None = None
     ) -> None:
+        super().__init__()
         self.reader, self.counting, self.progress = reader, counting, progress
         self.m = len(counting.columns.classes)
         self._readable: list[tuple[int, Part, Rows]] = []
-        self._files = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._files.close()
 
     def survey(self) -> Survey:
         """Read all rows for the first time.
@@ -75,8 +69,7 @@ class Readings:
                 self._readable.append((number, part, rows))
                 surveys.append(found)
         if not surveys:
-            rule = "data must have a part that can be read"
-            raise invalid(rule, "none", "pass files or chunks with rows")
+            raise self.reader.nothing()
         survey = surveys[0].plus(surveys[1:])
         self.reader.left_out.rows = _named(survey)
         self.reader.check_rows(survey.n)
@@ -126,7 +119,7 @@ class Readings:
         # Rows of chunks one after the other, in a file without a name: it goes with the process.
         file = None
         if self.reader.source.is_stream:
-            file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it does
+            file = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it does
         for part in self.reader.fitting():
             if file is None:
                 yield part, partial(self._rows, part)
@@ -267,10 +260,9 @@ def _over_dask(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
 
     topic = f"caltest-{uuid4().hex}"
     of_partition = delayed(partial(_of_pandas, m, work, topic if told.total else None), pure=False)
-    units = [(part, i) for i in range(frame.npartitions)]
     waiting = [
-        of_partition(unit, one, dask_key_name=f"{topic}-{unit[1]}")
-        for unit, one in zip(units, frame.to_delayed(), strict=True)
+        of_partition((part, i), one, dask_key_name=f"{topic}-{i}")
+        for i, one in enumerate(frame.to_delayed())
     ]
     plus = delayed(SUM, pure=False)
     while len(waiting) > 1:

@@ -40,9 +40,8 @@ class Tally:
         edges = np.unique(np.concatenate([[], *own.values()]))
         starts = np.arange(GRID + 2) / GRID
         self._before = np.searchsorted(edges, starts).astype(np.int32)  # edges below each place
-        self._steps = int(np.diff(self._before).max())
-        self._own, self._inner = own, edges
-        self._edges = np.append(edges, np.inf)
+        self._own, self._edges = own, np.append(edges, np.inf)
+        self._cuts = self._edges, self._before, int(np.diff(self._before).max())
         cells = GRID + 2 + edges.size
         self._sums = np.zeros((cells, 4), np.int64)
         # One cache line has two cells, with sums packed by twos and the bits of both ends. What is
@@ -67,8 +66,7 @@ class Tally:
             if self._rows + rows > MOST:
                 self._unpack()
             self._rows += rows
-            cuts = self._edges, self._before, self._steps
-            _count(probs[some], happened[some], cuts, self._waiting)
+            _count(probs[some], happened[some], self._cuts, self._waiting)
 
     def _unpack(self) -> None:
         """Add the packed sums to those of 64 bits each."""
@@ -89,9 +87,7 @@ class Tally:
         below = np.append(0, np.arange(place.size) - place)[some]  # edges below each cell
         place = np.append(NEVER, place)
         bins = {
-            f"b{count}": np.searchsorted(own, self._inner[below - 1], side="right") * (below > 0)
-            if own.size
-            else np.zeros(below.size, np.int64)
+            f"b{count}": np.searchsorted(own, self._edges[below - 1], side="right") * (below > 0)
             for count, own in self._own.items()
         }
         n, y, first, second = self._sums[some].T.astype(np.float64)
