@@ -29,7 +29,8 @@ from caltest.predictions import ModelData, tables
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.htest import Counted
 from caltest.segments import SegmentsTest
-from caltest.segments.run import Settings, run_given
+from caltest.segments.null import Settings
+from caltest.segments.run import run_given
 from caltest.sources import Cells, Counting, ManyCells, count_rows
 from caltest.sources.chunks import SHARE, Chunk, Survey
 from caltest.sources.columns import Columns
@@ -204,7 +205,7 @@ def counted_rows(prepared: Prepared, cells: pl.DataFrame, *, grouped: bool) -> C
     columns, name = counting.columns, prepared.reader.source.name
     if len(columns.probs) == 1 and columns.kind == "text":
         name = f"{name}, event: {columns.classes[1]}"
-    events = [counting.many(cells, number) for number in range(counting.events)]
+    events = [counting.many(cells, number) for number in range(len(counting.lenses))]
     values = {name: key for one in events for name, key in zip(one.names, one.values, strict=True)}
     return CountedRows(
         name=name,

@@ -214,9 +214,8 @@ class Monitor(Result):
         count = next((i for i, row in enumerate(rows) if row[2] == waiting.UNKNOWN), len(rows))
         if count:
             known, self._waiting.rows = rows[:count], rows[count:]
-            labels = np.array([row[2] for row in known], dtype=np.int64)
-            codes = np.array([row[3] for row in known], dtype=np.int64)
-            self._advance(np.array([row[1] for row in known]), labels, codes)
+            _, *columns = zip(*known, strict=True)
+            self._advance(*map(np.array, columns))
 
     def _begin(
         self, classes: tuple[object, ...], states: Sequence[object] = (), *, earlier: bool = False
@@ -436,7 +435,14 @@ class Monitor(Result):
         """
         if not self._streams:
             return []
-        return evalues.findings_of(self._streams[WHOLE], self.level, self.classes or ())
+        stream, names = self._streams[WHOLE], self.classes or ()
+        since, reached = stream.state["low_row"].tolist(), -math.log(self.level)
+        found = [
+            (part, log, row, evalues.in_words(stream, part, names))
+            for (part, log), row in zip(self.log_parts.items(), since, strict=True)
+            if log >= reached
+        ]
+        return sorted(found, key=lambda one: -one[1])
 
     def _refuse_restart(self, what: str) -> None:
         if self.restart:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from caltest.checks import as_numbers, check_choice, check_weights
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring.stream import SLOPES, Stream
-from caltest.types import Floats
+from caltest.types import Floats, Ints
 
 EValues = ArrayLike | Sequence[object]
 
@@ -102,23 +103,21 @@ def adjust_evalues(evalues: EValues) -> Floats:
     >>> adjust_evalues([30.0, 0.5, 0.2])
     array([10.23333333,  0.35      ,  0.2       ])
     """
-    values = _check_evalues(evalues)
-    adjusted = np.empty(values.size)
-    order = np.argsort(values, kind="stable")
-    for rank, i in enumerate(order):
-        sums = values[i] + np.concatenate([[0.0], np.cumsum(values[order[:rank]])])
-        adjusted[i] = (sums / np.arange(1, rank + 2)).min()
-    return adjusted
+    return _closed(_check_evalues(evalues), np.add, np.divide)
 
 
 def adjust_log_evalues(logs: Floats) -> Floats:
     """Adjust e-values as `adjust_evalues`, by their logarithms, which may be too large for them."""
-    adjusted = np.empty(logs.size)
-    order = np.argsort(logs, kind="stable")
-    sums = np.concatenate([[-np.inf], np.logaddexp.accumulate(logs[order])])
+    return _closed(logs, np.logaddexp, lambda total, count: total - np.log(count))
+
+
+def _closed(values: Floats, plus: np.ufunc, mean: Callable[[Floats, Ints], Floats]) -> Floats:
+    """Return for each value the least mean of it and the least others, however they are added."""
+    adjusted = np.empty(values.size)
+    order = np.argsort(values, kind="stable")
+    sums = np.concatenate([[plus.identity], plus.accumulate(values[order])])
     for rank, i in enumerate(order):
-        means = np.logaddexp(logs[i], sums[: rank + 1]) - np.log(np.arange(1, rank + 2))
-        adjusted[i] = means.min()
+        adjusted[i] = mean(plus(values[i], sums[: rank + 1]), np.arange(1, rank + 2)).min()
     return adjusted
 
 
@@ -327,12 +326,12 @@ def exponents_left(
     b, value = np.append(exponents, 1.0)[order], np.append(log_wealth, 0.0)[order]
     bound = log_numerator + math.log(level)
     ends: list[float] = []
-    for i in range(-1, b.size):  # the part of each range in which the lines are above the bound
-        low = float(b[i]) if i >= 0 else 0.0
-        high = float(b[i + 1]) if i + 1 < b.size else math.inf
-        lines = [(i - 1, i)] if i >= 1 else []
-        lines += [(i + 2, i + 1)] if i + 2 < b.size else []
-        for far, near in lines:
+    # the part of each range in which the lines are above the bound
+    for i, range_ in enumerate(pairwise([0.0, *b.tolist(), math.inf]), start=-1):
+        low, high = range_
+        for far, near in ((i - 1, i), (i + 2, i + 1)):
+            if not 0 <= far < b.size:
+                continue
             place, height = float(b[near]), float(value[near])
             slope = float((value[far] - value[near]) / (b[far] - b[near]))
             if slope > 0:
@@ -356,17 +355,15 @@ SHAPES = {
 def row_of_class(which: object, classes: Sequence[object]) -> int:
     """Return the place of a class among the gaps of a stream; None is the last class."""
     names = list(classes)
-    if which is None:
-        return 1 if len(names) == 2 else len(names)
-    if which not in names:
+    if which is not None and which not in names:
         raise invalid("which must be a class", shown(which), f"pass one of {names}")
-    if len(names) == 2:
-        if names.index(which) == 0:
-            rule = "which must be the second of two classes"
-            remedy = f"pass {names[1]!r}: the gap of the other is its negative"
-            raise invalid(rule, shown(which), remedy)
-        return 1
-    return 1 + names.index(which)
+    place = len(names) - 1 if which is None else names.index(which)
+    if len(names) > 2:
+        return 1 + place
+    if place == 0:
+        remedy = f"pass {names[1]!r}: the gap of the other is its negative"
+        raise invalid("which must be the second of two classes", shown(which), remedy)
+    return 1
 
 
 def gap_of(stream: Stream, row: int, level: float, classes: Sequence[object]) -> Gap:
@@ -403,20 +400,7 @@ def temperatures_of(stream: Stream, level: float) -> tuple[float, float]:
     return (1.0 / high if high > 0 else math.inf), (1.0 / low if low > 0 else math.inf)
 
 
-def findings_of(
-    stream: Stream, level: float, classes: Sequence[object]
-) -> list[tuple[str, float, int, str]]:
-    """Return the parts whose e-value is 1 / level: name, log e-value, since row, in words."""
-    logs, since = stream.log_parts.tolist(), stream.state["low_row"].tolist()
-    found = [
-        (part, log, row, _in_words(stream, part, classes))
-        for part, log, row in zip(stream.bets.parts, logs, since, strict=True)
-        if log >= -math.log(level)
-    ]
-    return sorted(found, key=lambda one: -one[1])
-
-
-def _in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
+def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
     """Say what the bets of a part have won with."""
     bets, place = stream.bets, stream.bets.parts.index(part)
     start = int(np.sum(bets.sizes[:place]))
@@ -428,7 +412,7 @@ def _in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
         return f"{side}: temperature {temperature:.2f} fixes it"
     if part == "class-frequencies":
         best = int(np.argmax(own))
-        name, offset = classes[int(bets.offset_class[best])], float(bets.offset[best])
+        name, offset = classes[int(bets.game.offset_class[best])], float(bets.game.offset[best])
         word, factor = "rarely" if offset > 0 else "often", f"{math.exp(offset):.2g}"
         return f"class {name} predicted too {word}: its odds times {factor} mend it"
     if part == "recalibration":

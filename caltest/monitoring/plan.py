@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self, Unpack
+from typing import ClassVar, Self, Unpack
 
 from caltest.errors import NotApplicable, invalid
-from caltest.monitoring import sheets
 from caltest.monitoring.e_process import DEFAULT_LEVEL, Monitor
 from caltest.predictions.options import NoOptions, check_names
+from caltest.render.sheet import Sheet, number
 from caltest.results.base import Table
-
-if TYPE_CHECKING:
-    from caltest.render import Sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,33 @@ class MonitoringPlan(Table[DriftDelay]):
         return cls.from_dict(values)
 
     def _sheet(self) -> Sheet:
-        return sheets.sheet_of_monitoring_plan(self)
+        models = f" for each of {self.models:,} models" if self.models > 1 else ""
+        facts = [
+            ("false alarms", f"{self.false_alarms_per_year:g} a year on average, at most"),
+            ("rows", f"{self.rows_per_day:,.0f} a day{models}"),
+            ("monitor", f"ct.monitor(restart=True, level={self.monitor_level:.2g})"),
+        ]
+        if self.check_level is not None:
+            checks = f"{self.checks_per_day:g} a day at level {self.check_level:.2g}"
+            facts.append(("checks", checks))
+        facts.append(("predictions", self.predictions))
+        grid = []
+        for row in self.rows:
+            cells = [(f"{count:,.0f}", count) for count in (row.rows, row.rows_90)]
+            cells += [(number(float(f"{day:.2g}")), day) for day in (row.days, row.days_90)]
+            told = (text if math.isfinite(value) else "more" for text, value in cells)
+            grid.append((row.drift, f"{100 * row.error:.1f}", *told))
+        return Sheet(
+            title="Plan of monitoring, by simulation",
+            facts=tuple(facts),
+            header=("after the change", "points", "rows", "90 %", "days", "90 %"),
+            rows=tuple(grid),
+            closing=(
+                ("points", "mean error of a probability, in percentage points"),
+                ("rows, days", f"to the alarm, median and 90 % of {self.n_streams} streams"),
+            ),
+            listing=True,
+        )
 
 
 # ---- `monitor`: watch a model row by row, with error rates that hold at all times ---------------

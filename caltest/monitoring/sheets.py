@@ -12,7 +12,7 @@ from caltest.results.wording import short, size_in_words
 
 if TYPE_CHECKING:
     from caltest.measures.gap import Gap
-    from caltest.monitoring import Monitor, MonitoringPlan
+    from caltest.monitoring import Monitor
 
 MOST_FINDINGS = 3
 LEAST_IN_PERCENT = 1e-4
@@ -129,36 +129,3 @@ def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
     else:
         ends = f"{low:.2f} to {high:.2f}" if math.isfinite(high) else f"{low:.2f} or more"
         yield "temperature", f"{ends}, {percent}"
-
-
-def sheet_of_monitoring_plan(plan: MonitoringPlan) -> Sheet:
-    """The print of a plan: the levels, then each drift with its delay."""
-    rows = f"{plan.rows_per_day:,.0f} a day for each of {plan.models:,} models"
-    if plan.models == 1:
-        rows = f"{plan.rows_per_day:,.0f} a day"
-    facts = [
-        ("false alarms", f"{plan.false_alarms_per_year:g} a year on average, at most"),
-        ("rows", rows),
-        ("monitor", f"ct.monitor(restart=True, level={plan.monitor_level:.2g})"),
-    ]
-    if plan.check_level is not None:
-        checks = f"{plan.checks_per_day:g} a day at level {plan.check_level:.2g}"
-        facts.append(("checks", checks))
-    facts.append(("predictions", plan.predictions))
-    grid = []
-    for row in plan.rows:
-        cells = [(f"{count:,.0f}", count) for count in (row.rows, row.rows_90)]
-        cells += [(number(float(f"{day:.2g}")), day) for day in (row.days, row.days_90)]
-        told = (text if math.isfinite(value) else "more" for text, value in cells)
-        grid.append((row.drift, f"{100 * row.error:.1f}", *told))
-    return Sheet(
-        title="Plan of monitoring, by simulation",
-        facts=tuple(facts),
-        header=("after the change", "points", "rows", "90 %", "days", "90 %"),
-        rows=tuple(grid),
-        closing=(
-            ("points", "mean error of a probability, in percentage points"),
-            ("rows, days", f"to the alarm, median and 90 % of {plan.n_streams} streams"),
-        ),
-        listing=True,
-    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import math
+import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.monitoring import bet_loops, loops
+from caltest.monitoring import loops
 from caltest.numerics.loops import plain
 from caltest.types import AnyArray, Codes, Floats, Ints
 
@@ -65,32 +65,14 @@ class Bets:
         Names of the parts.
     sizes : (len(parts),) int array
         How many bets each part has.
-    offset_class, offset : arrays
-        Of the bets on class frequencies the class, and the change of its log odds.
-    features, phases : (FEATURES, m) and (FEATURES,) arrays
-        Of the kernel, for several classes: cosines of random projections.
-    kernel : (WITNESS_CELLS, WITNESS_CELLS) array
-        Of two classes the kernel itself, between cells of the probability.
+    game : Game
+        The bets themselves.
     """
 
     m: int
     parts: tuple[str, ...]
     sizes: Ints
-    offset_class: Ints
-    offset: Floats
-    features: Floats
-    phases: Floats
-    kernel: Floats
-
-    @property
-    def part_of(self) -> Ints:
-        """The part of each bet."""
-        return np.repeat(np.arange(len(self.parts)), self.sizes)
-
-    @property
-    def weights(self) -> Floats:
-        """The share of each bet in the e-process: equal parts, and equal bets within each."""
-        return np.repeat(1.0 / (self.sizes * len(self.parts)), self.sizes)
+    game: loops.Game
 
 
 def bets_for(m: int) -> Bets:
@@ -105,16 +87,17 @@ def bets_for(m: int) -> Bets:
     sizes = [SLOPES.size, offset.size, 1, 1, 1]
     if m > MOST_RECALIBRATED:
         del parts[2], sizes[2]
-    return Bets(
-        m=m,
-        parts=tuple(parts),
-        sizes=np.array(sizes),
+    game = loops.Game(
+        slopes=SLOPES,
         offset_class=of,
         offset=offset,
         features=rng.normal(size=(FEATURES, m)) / BANDWIDTH if m > 2 else np.zeros((0, 0)),
         phases=rng.uniform(0.0, 2.0 * np.pi, FEATURES),
         kernel=np.exp(-np.abs(np.subtract.outer(centres, centres)) / BANDWIDTH),
+        part_of=np.repeat(np.arange(len(parts)), sizes),
+        weights=np.repeat(1.0 / (np.array(sizes) * len(parts)), sizes),
     )
+    return Bets(m, tuple(parts), np.array(sizes), game)
 
 
 LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6)
@@ -150,10 +133,7 @@ class Stream:
         whole: bool = True,
     ) -> None:
         self.bets, self.levels, self.restart, self.memory = bets, levels, restart, memory
-        self.game = loops.Game(
-            SLOPES,
-            *(bets.offset_class, bets.offset, bets.features, bets.phases, bets.kernel),
-            *(bets.part_of, bets.weights),
+        self.game = bets.game._replace(
             log_one=0.0 if restart else -math.inf,
             memory=float(memory),
             log_thresholds=-np.log(levels),
@@ -187,7 +167,7 @@ class Stream:
         all rows of the stream are `traced`.
         """
         trace = np.empty(len(labels) + 1 if traced else 1)
-        trace[0] = self.state["levels"][bet_loops.LAST]
+        trace[0] = self.state["levels"][loops.LAST]
         state = loops.State(**self.state)
         rows, codes = np.ascontiguousarray(probs).view(), labels.view()
         # The loop is compiled once, for arrays that cannot be written to.
@@ -211,12 +191,12 @@ class Stream:
     @property
     def n(self) -> int:
         """Rows so far."""
-        return int(self.state["counts"][bet_loops.ROWS])
+        return int(self.state["counts"][loops.ROWS])
 
     @property
     def impossible_row(self) -> int | None:
         """The first row, from 0, whose outcome had probability 0."""
-        row = int(self.state["counts"][bet_loops.IMPOSSIBLE])
+        row = int(self.state["counts"][loops.IMPOSSIBLE])
         return None if row < 0 else row - 1
 
     @property
@@ -249,13 +229,13 @@ class Stream:
         """The logarithm of the largest e-value so far."""
         if self.impossible_row is not None:
             return math.inf
-        best, offset = self.state["levels"][[bet_loops.BEST, bet_loops.OFFSET]].tolist()
+        best, offset = self.state["levels"][[loops.BEST, loops.OFFSET]].tolist()
         return math.log(best) + offset if best > 0 else -math.inf
 
     @property
     def path(self) -> Floats:
         """Rows so far, log e-value, and that of each part, at up to 1024 times."""
-        return self.state["path"][: self.state["counts"][bet_loops.POINTS]]
+        return self.state["path"][: self.state["counts"][loops.POINTS]]
 
     def draw_mean(self, before: int, logs: Floats) -> None:
         """Put the mean of this e-process and others in its place on the path, after each row."""
@@ -279,68 +259,43 @@ class Stream:
         if not isinstance(values, Mapping) or set(values) != set(self.state):
             raise broken(values)
         for name, array in self.state.items():
-            unpack = zlib.decompressobj()
             try:
                 raw = base64.b64decode(values[name], validate=True)
                 if not earlier:  # no more than the array can have, and all of it
+                    unpack = zlib.decompressobj()
                     raw = unpack.decompress(raw, array.nbytes + 1)
+                    if not unpack.eof:
+                        raise broken(name)
                 new = np.frombuffer(raw, dtype=array.dtype)
-            except (TypeError, ValueError, binascii.Error, zlib.error) as error:
+                own = self.path if name == "path" else array  # counts come before it
+                if name == "inverse" and not earlier:
+                    rows, columns = np.tril_indices_from(array)
+                    array[rows, columns] = array[columns, rows] = new.reshape(rows.shape)
+                elif name != "gaps" or array.size or not earlier:  # version 1 had unused ones
+                    own[...] = new.reshape(own.shape)
+            except (TypeError, ValueError, zlib.error) as error:
                 raise broken(name) from error
-            if not earlier and not unpack.eof:
-                raise broken(name)
-            if name == "gaps" and earlier and not array.size:
-                continue  # version 1 had them for groups, and did not use them
-            if not self._take(name, array, new, earlier=earlier):
-                raise broken(name)
         self._check_values()
 
     def _check_values(self) -> None:
         """Check that rows can have led to the values: counts that fit together, no NaN."""
-        state, n = self.state, self.n
-        counts, levels = state["counts"], state["levels"]
-        own, last = levels[: bet_loops.LAST], levels[bet_loops.LAST]
-        impossible = counts[bet_loops.IMPOSSIBLE]
-        whole = {
-            "counts": n >= 0
-            and counts[bet_loops.IN_BLOCK] == n % loops.BLOCK
-            and counts[[bet_loops.REFIT_AT, bet_loops.STRIDE]].min() >= 1
-            and (impossible == -1 or 1 <= impossible <= n),
-            "levels": np.isfinite(own).all()
-            and not np.isnan(last)
-            and levels[[bet_loops.BEST, bet_loops.REACH]].min() >= 0
-            and 0 <= levels[bet_loops.BET] <= bet_loops.MOST_BET
-            and levels[bet_loops.CURVATURE] >= 1,
-            "product": ((state["product"] > 0) & (state["product"] < np.inf)).all(),
+        n, top, inf = self.n, sys.float_info.max, math.inf
+        place, points = n % loops.BLOCK, len(self.state["path"])
+        ends: dict[str, tuple[Any, Any]] = {
+            "counts": ([0, place, 1, -1, 1, 0], [n, place, inf, n, inf, points]),
+            "levels": ([0, -top, 0, 1, 0, -inf], [top, top, loops.MOST_BET, top, top, inf]),
+            "product": (np.nextafter(0.0, 1.0), top),
+            "gaps": ([n, 0, 0, 0, 0], [n, top, top, top, top]),
+            **dict.fromkeys(("crossed", "low_row"), (0, n)),
+            **dict.fromkeys(("log_wealth", "low", "path"), (-inf, top)),  # a bet may lose all
+            **dict.fromkeys(("restarted", "cells"), (0, top)),
+            **dict.fromkeys(("theta", "inverse", "shift", "witness", "sums"), (-top, top)),
         }
-        rows, logs = ("crossed", "low_row"), ("log_wealth", "low", "path")
-        sums, learned = ("restarted", "cells", "gaps"), ("theta", "inverse", "shift", "witness")
-        whole |= {name: state[name].min() >= 0 and state[name].max() <= n for name in rows}
-        whole |= {name: (state[name] < np.inf).all() for name in logs}  # a bet may lose all
-        whole |= {name: ((state[name] >= 0) & (state[name] < np.inf)).all() for name in sums}
-        whole |= {name: np.isfinite(state[name]).all() for name in (*learned, "sums")}
-        whole["gaps"] &= (state["gaps"][:, 0] == n).all()
-        for name, is_whole in whole.items():
-            if not is_whole:
+        for name, (low, high) in ends.items():
+            if not ((low <= self.state[name]) & (self.state[name] <= high)).all():
                 raise broken(name)
-
-    def _take(self, name: str, array: AnyArray, new: AnyArray, *, earlier: bool) -> bool:
-        """Take the values of an array over; tell whether they are as many as they must be."""
-        if name == "path":  # counts come before it
-            points = int(self.state["counts"][bet_loops.POINTS])
-            if not 0 <= points <= array.shape[0] or new.size != points * array.shape[1]:
-                return False
-            array[:points] = new.reshape(points, array.shape[1])
-        elif name == "inverse" and not earlier:
-            rows, columns = np.tril_indices_from(array)
-            if new.size != rows.size:
-                return False
-            array[rows, columns] = array[columns, rows] = new
-        elif new.size != array.size:
-            return False
-        else:
-            array[...] = new.reshape(array.shape)
-        return True
+        if self.state["counts"][loops.IMPOSSIBLE] == 0:  # rows are counted from 1
+            raise broken("counts")
 
 
 def broken(part: object) -> InvalidInput:

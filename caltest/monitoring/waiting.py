@@ -119,11 +119,10 @@ def check_number(value: object, name: str) -> float:
     """Check a number of a state; infinities are text."""
     if value in ("inf", "-inf"):
         return float(str(value))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and abs(value) <= sys.float_info.max):  # type: ignore[arg-type]
         raise invalid(f"{name} must be a number", shown(value), "go on from an earlier state")
-    if not abs(value) <= sys.float_info.max:
-        raise invalid(f"{name} must be a number", shown(value), "go on from an earlier state")
-    return float(value)
+    return float(value)  # type: ignore[arg-type]
 
 
 def check_classes_named(classes: Sequence[object]) -> tuple[object, ...]:

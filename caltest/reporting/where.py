@@ -33,7 +33,7 @@ from caltest.results.verdict import SPEAKS, worst_range
 from caltest.results.wording import FIRST_EVIDENCE
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
-from caltest.segments.run import Settings as SegmentSettings
+from caltest.segments.null import Settings as SegmentSettings
 from caltest.segments.run import test_source
 from caltest.types import Floats
 

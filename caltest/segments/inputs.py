@@ -12,10 +12,10 @@ import numpy as np
 from caltest.checks import check_choice, check_not_label, check_unused
 from caltest.checks.arrays import as_array, check_column, is_missing
 from caltest.checks.suspicions import suspect_index
-from caltest.errors import InvalidInput, invalid, shown
+from caltest.errors import invalid, shown
 from caltest.numerics.bins import quantile_cuts
 from caltest.predictions import ModelData, tables
-from caltest.types import AnyArray, Codes, Flags, Floats
+from caltest.types import AnyArray, Flags, Floats
 
 Named = dict[str, AnyArray]
 
@@ -106,17 +106,17 @@ def _check_any(columns: Named, name: str = "segments") -> Named:
     return columns
 
 
-def _named(names: Sequence[str], given: ModelData) -> Named:
+def _named(names: Sequence[str], given: ModelData, what: str = "segments") -> Named:
     frame = frame_of(given)
     if frame is None:
-        rule = "segments must be values where there is no data frame that columns could be of"
+        rule = f"{what} must be values where there is no data frame that columns could be of"
         raise invalid(rule, shown(list(names)), "pass a dict of columns, {'age': age}")
     known = tables.table_of_frame(frame).names
     for name in names:
-        check_choice(name, known, "segments")
-        check_not_label(name, given.label, "segments")
+        check_choice(name, known, what)
+        check_not_label(name, given.label, what)
     if len(set(names)) < len(names):
-        raise invalid("segments must name each column once", shown(list(names)), "drop the copy")
+        raise invalid(f"{what} must name each column once", shown(list(names)), "drop the copy")
     return _columns_of(frame, names)
 
 
@@ -133,11 +133,7 @@ def frame_of(given: ModelData) -> object:
 def _features(features: object, given: ModelData) -> Named:
     names = names_of(features)
     if names is not None:
-        try:
-            return _named(names, given)
-        except InvalidInput as error:
-            rule = error.rule.replace("segments", "features")
-            raise InvalidInput(rule, error.got, error.remedy) from None
+        return _named(names, given, "features")
     if features is not None:
         return _of_values(features)
     data = given.data
@@ -187,7 +183,7 @@ class Column:
     """
 
     name: str
-    codes: Codes
+    codes: AnyArray
     conditions: tuple[str, ...]
     cuts: tuple[str, ...] = ()
     ends: tuple[int, ...] = ()
@@ -263,10 +259,8 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
 
 def missing_of(array: AnyArray) -> Flags:
     """Tell where a value is missing."""
-    if array.dtype.kind in "fc":
+    if array.dtype.kind in "fcmM":
         return np.isnan(array)
-    if array.dtype.kind in "mM":
-        return np.isnat(array)
     if array.dtype.kind in "OT":
         return np.array([is_missing(item) for item in array.tolist()], dtype=bool)
     return np.zeros(array.shape, dtype=bool)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from caltest.numerics.loops import njit
-from caltest.types import AnyArray, Events, Flags, Floats, Ints, Labels, Singles, SmallInts
+from caltest.types import AnyArray, Events, Floats, Ints, Labels, Singles, SmallInts
 
 SERIES_BELOW = 1e-3  # where the deviance would be a difference of nearly equal numbers
 
@@ -51,29 +51,16 @@ def list_pairs(
 
     `tables` (T, d) has the columns of each table and `sizes` (T, d) their numbers of values; the
     cell with number k of table t is `place[starts[t] + k]`, or negative where it is none. Rows are
-    counted from `first`. Returns how many pairs there are.
+    counted from `first`. Returns how many pairs there are; what is behind them is written, too.
     """
     numbers, count = np.empty(stop - first, np.int32), 0
     for t in range(tables.shape[0]):
         _join(codes, tables[t], sizes[t], first, numbers)
         for i in range(numbers.size):
             cell = place[starts[t] + numbers[i]]
-            if cell >= 0:
-                rows[count] = i
-                cells[count] = cell
-                count += 1
-    return count
-
-
-@njit()
-def list_members(members: Flags, first: int, stop: int, rows: SmallInts, cells: SmallInts) -> int:
-    """List the same of segments (S, n) that are given by their members, segment by segment."""
-    count = 0
-    for s in range(members.shape[0]):
-        for i in range(first, stop):
-            rows[count] = i - first
-            cells[count] = s
-            count += members[s, i]
+            rows[count] = i
+            cells[count] = cell
+            count += cell >= 0
     return count
 
 
@@ -117,23 +104,20 @@ def add_in_order(
     expected: Singles,
     step: SmallInts,
     last: SmallInts,
-    rise: Singles,
-    fall: Singles,
-    up: Singles,
-    down: Singles,
+    walk: Singles,
 ) -> None:
     """Follow the sums of w y - w p over all intervals of rows, in their order, in each cell.
 
     Rows with the same `step` are one step. `last` (S,) is the step at which each cell stands;
-    `rise` and `fall` (S, L) are the largest and the negative of the smallest sum over intervals
-    that end there, the empty one among them until the step ends, and `up` and `down` those over
-    all intervals so far.
+    `walk` (4, S, L) has the largest and the negative of the smallest sum over intervals that end
+    there, the empty one among them until the step ends, and those over all intervals so far.
     """
+    rise, fall = walk[0], walk[1]
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
         if step[i] != last[cell]:
             last[cell] = step[i]
-            end_step(cell, rise, fall, up, down)
+            end_step(cell, walk)
         w, wp = weight[i], expected[i]
         for lane in range(events.shape[1]):
             gap = w * np.float32(events[i, lane]) - wp
@@ -142,8 +126,9 @@ def add_in_order(
 
 
 @njit()
-def end_step(cell: int, rise: Singles, fall: Singles, up: Singles, down: Singles) -> None:
+def end_step(cell: int, walk: Singles) -> None:
     """Take the intervals that end here among the largest, and let new ones begin."""
+    rise, fall, up, down = walk[0], walk[1], walk[2], walk[3]
     for lane in range(rise.shape[1]):
         up[cell, lane] = max(up[cell, lane], rise[cell, lane])
         down[cell, lane] = max(down[cell, lane], fall[cell, lane])
@@ -207,18 +192,14 @@ def score_sums(
 
 @njit()
 def raise_by_intervals(
-    up: Singles,
-    down: Singles,
-    deviation: Floats,
-    skewness: Floats,
-    share: float,
-    scores: Singles,
+    walk: Singles, deviation: Floats, skewness: Floats, share: float, scores: Singles
 ) -> None:
-    """Raise `scores` to those of the largest sum over an interval, `up` or `down`.
+    """Raise `scores` to those of the largest sum over an interval, of either sign, (2, S, L).
 
     It is the range of the partial sums, and that of Brownian motion on [0, 1] exceeds r with a
     probability of about 4 P(|Z| > r).
     """
+    up, down = walk[0], walk[1]
     for s in range(up.shape[0]):
         if deviation[s] <= 0.0:
             continue

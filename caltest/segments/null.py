@@ -7,20 +7,25 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count, groupby
 
 import numpy as np
 
+from caltest import checks
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.numerics.joint import stepped_down
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads, thread_count
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.segments import loops
-from caltest.segments.cells import Chunk, Pairs
+from caltest.segments.cells import Chunk
 from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Singles, SmallInts
 
 EventsOf = Callable[[int, int], Events]
+
+STATISTICS = ("mean", "cumulative")
 
 LANES = 128  # resamples side by side
 FEW_LANES = 32  # where segments are many: whole vectors of the processor
@@ -29,6 +34,38 @@ SCORES = 1 << 25  # of segments and resamples that are kept for the step-down
 AFFORDABLE = 1 << 36  # rows times resamples, over all segments, of cumulative differences
 SHARING = 40  # vectors of labels that are drawn to share the level between depths
 TIES = 1e-5  # scores have single precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How segments are made and tested: the arguments of `test_segments` that are not data."""
+
+    seed: int
+    depth: int | None = None
+    bins: int = 10
+    min_size: int = 20
+    lens: str | Lens | None = None
+    statistic: str | Sequence[str] = STATISTICS
+    keep: int = 100
+    n_resamples: int = 999
+    level: float | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("bins", 2), ("min_size", 2), ("keep", 1)):
+            checks.check_integer(getattr(self, name), name, minimum=least)
+        checks.check_optional_integer(self.depth, "depth")
+        checks.check_fixed_resamples(self.n_resamples, "segments")
+        checks.check_not_empty(self.statistics, "statistic")
+        for statistic in self.statistics:
+            checks.check_choice(statistic, STATISTICS, "statistic")
+        if self.level is not None:
+            checks.check_level(self.level)
+
+    @property
+    def statistics(self) -> list[str]:
+        """The statistics as a list."""
+        return checks.check_strings(self.statistic, "statistic")
 
 
 @dataclass(frozen=True)
@@ -62,14 +99,9 @@ class Rows:
         redrawing = seen.redrawing.taken(order)
         if isinstance(redrawing, Inversion):
             redrawing = redrawing.events(np.ones(order.size, dtype=np.int64), 2)
-        weight = seen.sample_weight
-        return cls(
-            order,
-            seen.probs[order, 1],
-            seen.labels[order].astype(np.uint8),
-            None if weight is None else weight[order],
-            redrawing,
-        )
+        happens, weight = seen.labels[order].astype(np.uint8), seen.sample_weight
+        weights = None if weight is None else weight[order]
+        return cls(order, seen.probs[order, 1], happens, weights, redrawing)
 
     @property
     def n(self) -> int:
@@ -82,13 +114,8 @@ class Rows:
         return np.ones(self.n) if self.weight is None else self.weight
 
     @cached_property
-    def steps(self) -> SmallInts:
-        """The number of each row's prediction among the distinct ones."""
-        return np.cumsum(np.diff(self.event, prepend=np.nan) != 0).astype(np.int32)
-
-    @cached_property
     def moments(self) -> Floats:
-        """What is summed over a segment, (n, 8): see `Moments`."""
+        """What is summed over a segment, (n, 8): see `Family`."""
         w, p = self.weights, self.event
         variance = w * w * p * (1.0 - p)
         skewed = w * (1.0 - 2.0 * p) * variance
@@ -97,10 +124,11 @@ class Rows:
         return np.ascontiguousarray(np.column_stack(columns))
 
     @cached_property
-    def singles(self) -> tuple[Singles, Singles]:
-        """The weights, and the weighted predictions, in single precision."""
+    def columns(self) -> tuple[Singles, Singles, SmallInts]:
+        """Weights and weighted predictions in single precision, and numbers of equal ones."""
+        steps = np.cumsum(np.diff(self.event, prepend=np.nan) != 0).astype(np.int32)
         weighted = self.weights * self.event
-        return self.weights.astype(np.float32), weighted.astype(np.float32)
+        return self.weights.astype(np.float32), weighted.astype(np.float32), steps
 
     def observed(self, first: int, stop: int) -> Events:
         """The observed events of some rows, as of a single resample."""
@@ -117,19 +145,26 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Of the weighted number of events in each segment of a chunk, under the null hypothesis.
+class Family:
+    """The segments of a chunk as they are scored, and moments under the null hypothesis.
 
     Attributes
     ----------
+    chunk : Chunk
+        The segments.
     n, mass, squares : (S,) array
         Number of rows, sum of weights and of their squares.
     expected, deviation, skewness : (S,) array
         Mean, standard deviation and skewness of the sum of w y.
     crossed, spread : (S,) array
         Sums of w^2 r and w^2 r^2 over the observed residuals r = y - p.
+    mean, cumulative : bool
+        Which differences are scored.
+    share : float
+        What is taken off the scores, so that each depth has its share of the level.
     """
 
+    chunk: Chunk
     n: Floats
     mass: Floats
     squares: Floats
@@ -138,9 +173,12 @@ class Moments:
     skewness: Floats
     crossed: Floats
     spread: Floats
+    mean: bool = False
+    cumulative: bool = False
+    share: float = 0.0
 
     @classmethod
-    def of(cls, chunk: Chunk, rows: Rows) -> Moments:
+    def of(cls, chunk: Chunk, rows: Rows) -> Family:
         """Sum over the rows of each segment."""
         sums = np.zeros((chunk.cells, rows.moments.shape[1]))
         for first, stop in chunk.blocks():
@@ -149,111 +187,42 @@ class Moments:
         deviation = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             skewness = np.where(variance > 0, third / (variance * deviation), 0.0)
-        return cls(n, mass, squares, expected, deviation, skewness, *observed)
-
-
-@dataclass(frozen=True)
-class Family:
-    """The segments of a chunk as they are scored.
-
-    Attributes
-    ----------
-    chunk : Chunk
-        The segments.
-    moments : Moments
-        Of their sums.
-    mean, cumulative : bool
-        Which differences are scored.
-    share : float
-        What is taken off the scores, so that each depth has its share of the level.
-    """
-
-    chunk: Chunk
-    moments: Moments
-    mean: bool
-    cumulative: bool
-    share: float = 0.0
-
-
-class Sums:
-    """Sums over the segments of a chunk for L resamples, to which blocks of rows are added.
-
-    Parameters
-    ----------
-    size, lanes : int
-        Numbers of segments and of resamples.
-    weighted, cumulative : bool
-        Whether rows have weights, and whether partial sums are followed.
-
-    Attributes
-    ----------
-    total : (S, L) array
-        The sums of w y.
-    up, down : (S, L) array
-        The largest sum of w y - w p over an interval of predictions, and that of w p - w y; empty
-        where they are not followed.
-    """
-
-    def __init__(self, size: int, lanes: int, *, weighted: bool, cumulative: bool) -> None:
-        self.total: AnyArray = np.zeros((size, lanes), np.float64 if weighted else np.int32)
-        self.cumulative = cumulative
-        shape = (size, lanes) if cumulative else (0, 0)
-        self._rise: Singles = np.zeros(shape, np.float32)
-        self._fall: Singles = np.zeros(shape, np.float32)
-        self.up: Singles = np.zeros(shape, np.float32)
-        self.down: Singles = np.zeros(shape, np.float32)
-        self._last: SmallInts = np.zeros(size, dtype=np.int32)
-
-    def add(self, rows: Rows, block: slice, pairs: Pairs, events: Events) -> None:
-        """Add the rows of a block, in the order of the predictions."""
-        if rows.weight is None:
-            loops.add_events(*pairs, events, self.total)
-        else:
-            loops.add_weighted(*pairs, events, rows.weight[block], self.total)
-        if self.cumulative:
-            weight, expected = rows.singles
-            loops.add_in_order(
-                *pairs,
-                events,
-                weight[block],
-                expected[block],
-                rows.steps[block],
-                self._last,
-                self._rise,
-                self._fall,
-                self.up,
-                self.down,
-            )
-
-    def close(self) -> None:
-        """End the last step of each segment."""
-        np.maximum(self.up, self._rise, out=self.up)
-        np.maximum(self.down, self._fall, out=self.down)
+        return cls(chunk, n, mass, squares, expected, deviation, skewness, *observed)
 
 
 def score(
     family: Family, rows: Rows, events_of: EventsOf, lanes: int, tick: Callable[[], None]
-) -> tuple[Singles, Sums]:
+) -> tuple[Singles, AnyArray, Singles]:
     """Return scores (S, L) for the labels of some resamples, and the sums that they are made of.
 
     A score is -log p of a standardised difference, p being that of a normal distribution after a
-    correction for skewness, less the share of its depth.
+    correction for skewness, less the share of its depth. The sums are those of w y, (S, L), and the
+    largest of w y - w p and of w p - w y over an interval of predictions, (2, S, L), which are
+    empty where partial sums are not followed.
     """
-    chunk, moments = family.chunk, family.moments
-    weighted = rows.weight is not None
-    sums = Sums(chunk.cells, lanes, weighted=weighted, cumulative=family.cumulative)
+    chunk, weight = family.chunk, rows.weight
+    total = np.zeros((chunk.cells, lanes), np.int32 if weight is None else np.float64)
+    walk = np.zeros((4, chunk.cells, lanes) if family.cumulative else (4, 0, 0), np.float32)
+    last = np.zeros(chunk.cells, dtype=np.int32)
     for first, stop in chunk.blocks():
-        sums.add(rows, slice(first, stop), chunk.pairs(first, stop), events_of(first, stop))
+        block, pairs, events = slice(first, stop), chunk.pairs(first, stop), events_of(first, stop)
+        if weight is None:
+            loops.add_events(*pairs, events, total)
+        else:
+            loops.add_weighted(*pairs, events, weight[block], total)
+        if family.cumulative:
+            w, wp, steps = rows.columns
+            loops.add_in_order(*pairs, events, w[block], wp[block], steps[block], last, walk)
         tick()
-    sums.total = chunk.combine(sums.total)
+    total = chunk.combine(total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
-    standard = (moments.deviation, moments.skewness)
+    standard = (family.deviation, family.skewness, family.share, scores)
     if family.mean:
-        loops.score_sums(sums.total, moments.expected, *standard, family.share, scores)
+        loops.score_sums(total, family.expected, *standard)
+    np.maximum(walk[2:], walk[:2], out=walk[2:])  # the last steps end
     if family.cumulative:
-        sums.close()
-        loops.raise_by_intervals(sums.up, sums.down, *standard, family.share, scores)
-    return scores, sums
+        loops.raise_by_intervals(walk[2:], *standard)
+    return scores, total, walk[2:]
 
 
 @dataclass(frozen=True)
@@ -264,8 +233,8 @@ class Joint:
     ----------
     families : tuple of Family
         The segments.
-    sums : tuple of Sums
-        Of each family, for the observed labels.
+    sums : tuple of (array, array)
+        Of each family those that `score` returns, for the observed labels.
     scores, adjusted : (S,) array
         For the observed labels; those of segments that are left out are -inf and NaN.
     largest : (B,) array
@@ -273,53 +242,41 @@ class Joint:
     """
 
     families: tuple[Family, ...]
-    sums: tuple[Sums, ...]
+    sums: tuple[tuple[AnyArray, Singles], ...]
     scores: Floats
     adjusted: Floats
     largest: Floats
 
 
-def families_of(
-    chunks: Sequence[Chunk], rows: Rows, statistics: Sequence[str], n_resamples: int
-) -> tuple[Family, ...]:
+def families_of(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> tuple[Family, ...]:
     """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
-    found = [(chunk, Moments.of(chunk, rows)) for chunk in chunks]
-    costs: dict[int, float] = {}
-    for chunk, moments in found:
-        if chunk.in_order:
-            costs[chunk.depth] = costs.get(chunk.depth, 0.0) + float(moments.n.sum())
-    total, deepest = 0.0, 0
-    for depth in sorted(costs):
-        total += costs[depth] * n_resamples
-        if total > AFFORDABLE and depth > 0:
-            break
-        deepest = depth
+    total, families, statistics = 0.0, list[Family](), settings.statistics
     only = "mean" not in statistics
-    families = []
-    for chunk, moments in found:
-        cumulative = "cumulative" in statistics and (only or chunk.depth <= deepest)
-        families.append(Family(chunk, moments, not only, cumulative and chunk.in_order))
+    for depth, some in groupby(chunks, key=lambda chunk: chunk.depth):
+        found = [Family.of(chunk, rows) for chunk in some]
+        sizes = (float(one.n.sum()) for one in found if one.chunk.in_order)
+        total += sum(sizes) * settings.n_resamples
+        pays = "cumulative" in statistics and (only or depth == 0 or total <= AFFORDABLE)
+        for one in found:
+            families.append(replace(one, mean=not only, cumulative=pays and one.chunk.in_order))
     return tuple(families)
 
 
-def test_jointly(
-    families: Sequence[Family],
-    rows: Rows,
-    *,
-    n_resamples: int,
-    seed: int,
-    progress: Callable[[int, int], None] | None,
-) -> Joint:
+def test_jointly(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> Joint:
     """Compare the segments with redrawn labels, each with the largest over those not louder."""
-    keys = resample_keys(seed, n_resamples + SHARING)
+    n_resamples = settings.n_resamples
+    families = families_of(chunks, rows, settings)
+    keys = resample_keys(settings.seed, n_resamples + SHARING)
     used, apart = keys[:n_resamples], keys[n_resamples:]
     blocks = [len(family.chunk.blocks()) for family in families]
     passes = (task for some in (apart, used) for task in _tasks(families, some.size))
-    tick = Ticker(progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
+    tick = ticker(settings.progress, sum(blocks) + sum(blocks[number] for number, _, _ in passes))
     families = _shared(families, _redrawn(families, rows, apart, tick))
     observed = [score(family, rows, rows.observed, 1, tick) for family in families]
-    scores = np.concatenate([own[:, 0] for own, _ in observed]).astype(np.float64)
-    kept = _largest(scores, SCORES // (n_resamples + 1))
+    scores = np.concatenate([own[:, 0] for own, *_ in observed]).astype(np.float64)
+    # those with the largest scores, without what is left out
+    within = min(max(SCORES // (n_resamples + 1), 1), np.count_nonzero(scores > -np.inf))
+    kept = np.argsort(-scores, kind="stable")[:within]
     starts = np.cumsum([0, *(family.chunk.size for family in families)])
     if not kept.size:
         reason = "every probability is 0 or 1 and every outcome the one with 1"
@@ -336,8 +293,8 @@ def test_jointly(
         others = values[at < 0].max(axis=0, initial=-np.inf)
         np.maximum(rest[some], others, out=rest[some])
     adjusted = _adjusted(scores, kept, table)
-    sums = tuple(own for _, own in observed)
-    return Joint(tuple(families), sums, scores, adjusted, table.max(axis=0))
+    sums = tuple(own[1:] for own in observed)
+    return Joint(families, sums, scores, adjusted, table.max(axis=0))
 
 
 def _tasks(families: Sequence[Family], n_resamples: int) -> list[tuple[int, int, int]]:
@@ -365,7 +322,7 @@ def _redrawn(
 
     def scored(number: int, first: int, stop: int) -> tuple[int, slice, Singles]:
         draw = rows.redrawn(keys[first:stop])
-        scores, _ = score(families[number], rows, draw, stop - first, tick)
+        scores = score(families[number], rows, draw, stop - first, tick)[0]
         return number, slice(first, stop), scores
 
     yield from map_threads(scored, _tasks(families, keys.size))
@@ -374,33 +331,22 @@ def _redrawn(
 def _shared(
     families: Sequence[Family], redrawn: Iterable[tuple[int, slice, Singles]]
 ) -> tuple[Family, ...]:
-    """Share the level between the depths, by the largest scores of labels drawn for this alone."""
+    """Share the level between the depths, by the largest scores of labels drawn for this alone.
+
+    A share is the log of how many independent segments would have so large scores, by depth + 1:
+    -log of the smallest of S independent p-values has the mean log S + 0.577.
+    """
     depths = [family.chunk.depth for family in families]
     largest = {depth: np.full(SHARING, -np.inf) for depth in depths}
     for number, some, values in redrawn:
         so_far = largest[depths[number]][some]
         np.maximum(so_far, values.max(axis=0, initial=-np.inf), out=so_far)
-    return tuple(
-        replace(family, share=_share(largest[depth], depth))
-        for family, depth in zip(families, depths, strict=True)
-    )
-
-
-def _share(largest: Floats, depth: int) -> float:
-    """Return the log of how many independent segments would have so large scores, by depth + 1.
-
-    -log of the smallest of S independent p-values has the mean log S + 0.577.
-    """
-    finite = largest[np.isfinite(largest)]
-    number = float(finite.mean()) - np.euler_gamma if finite.size else 0.0
-    return number - math.log(1 + depth)
-
-
-def _largest(scores: Floats, count: int) -> Ints:
-    """Return the segments with the largest scores, without those that are left out."""
-    order = np.argsort(-scores, kind="stable")
-    within = np.count_nonzero(scores > -np.inf)
-    return order[: min(max(count, 1), within)]
+    shares = {}
+    for depth, scores in largest.items():
+        finite = scores[np.isfinite(scores)]
+        number_of = float(finite.mean()) - np.euler_gamma if finite.size else 0.0
+        shares[depth] = number_of - math.log(1 + depth)
+    return tuple(replace(family, share=shares[family.chunk.depth]) for family in families)
 
 
 def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
@@ -427,24 +373,13 @@ def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
     return adjusted
 
 
-class Ticker:
-    """Counts blocks that are done, in whatever thread, and tells the caller.
+def ticker(progress: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
+    """Return a function that counts blocks that are done, in any thread, and tells the caller."""
+    done, lock = count(1), threading.Lock()
 
-    Parameters
-    ----------
-    progress : callable or None
-        Called with (blocks done, blocks in all).
-    total : int
-        Blocks in all.
-    """
+    def tick() -> None:
+        if progress is not None:
+            with lock:
+                progress(next(done), total)
 
-    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-        self._lock = threading.Lock()
-
-    def __call__(self) -> None:
-        if self._progress is None:
-            return
-        with self._lock:
-            self._done += 1
-            self._progress(self._done, self._total)
+    return tick

@@ -15,8 +15,11 @@ from caltest.types import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from caltest.render import Sheet
     from caltest.results.verdict import Verdict
+
+
+SHOWN = 10
+LONGEST = 18  # definitions that the grid has room for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +161,7 @@ class SegmentsTest(Table[Segment]):
 
     def summary(self) -> Summary:
         """Return the longer print: all the segments that are held, and both statistics."""
-        return Summary(sheet_of_segments(self, long=True))
+        return Summary(self._sheet(long=True))
 
     def place(self, row: Segment) -> Gap:
         """Return a segment that was picked, with an interval that holds for all at once."""
@@ -204,72 +207,46 @@ class SegmentsTest(Table[Segment]):
         """
         return draw("places.segments", self, rows=rows, ax=ax)
 
-    def _sheet(self) -> Sheet:
-        return sheet_of_segments(self)
-
-
-SEGMENT_NUMBERS = ("n", "predicted", "observed", "gap")
-
-
-SHOWN = 10
-
-
-LONGEST = 18  # definitions that the grid has room for
-
-
-def sheet_of_segments(test: SegmentsTest, *, long: bool = False) -> Sheet:
-    """The print of the worst segments; the long one has all that are held, and both statistics."""
-    rows = test.rows if long else test.rows[:SHOWN]
-    interval = f"{100 * test.confidence:g} %"
-    more = ("z", "ECCE/sigma") if long else ()
-    header = ("", *SEGMENT_NUMBERS, interval, *more, "adjusted", "")
-    longest = max(len(row.definition) for row in rows)
-    numbered = longest > (LONGEST - 16 if long else LONGEST)
-    names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
-    by_depth = list(enumerate(test.n_segments))[1:]
-    sizes = ", ".join(f"{count} of depth {depth}" for depth, count in by_depth if count)
-    made_of = f"all rows, {sizes}, each of at least {test.min_size} rows"
-    sampling = f"B = {test.n_resamples}, seed = {test.seed}"
-    gap = "gap = observed - predicted, each interval by itself"
-    # definitions that are too long for the grid stand under it
-    closing = [(name, row.definition) for name, row in zip(names, rows, strict=True) if numbered]
-    if test.level is not None:
-        some = f"{test.n_rejected} of {sum(test.n_segments)} segments"
-        closing.append((f"rejected at level {number(test.level)}", some))
-    closing.append(("predicted, observed, gap", f"in per cent and percentage points; {gap}"))
-    return Sheet(
-        title="Exact test of calibration in segments",
-        headline=with_worst(told_of_segments(test)),
-        facts=(
-            ("data", f"{test.data_name} (n = {test.n}, m = {test.m}), lens: {test.lens}"),
-            ("segments", f"{sum(test.n_segments)} of {test.source}: {made_of}"),
-            ("statistic", f"the largest over segments: {test.statistics}"),
-            ("null", f"exact, labels redrawn from the predictions, {sampling}"),
-            ("adjusted", "step-down maximum over all segments, observed and redrawn alike"),
-        ),
-        numbers=(("T", number(test.statistic)), ("p-value", pvalue(test.pvalue))),
-        header=header,
-        rows=tuple(
-            segment_cells(row, name, long=long) for row, name in zip(rows, names, strict=True)
-        ),
-        legend=LEGEND,
-        closing=(*closing, *(("note", note) for note in test.notes)),
-    )
-
-
-def segment_cells(row: Segment, name: str, *, long: bool = False) -> tuple[str, ...]:
-    """Return a row of the table: the name, `SEGMENT_NUMBERS`, interval, p-value and its code."""
-    percent = (f"{100 * value:.1f}" for value in (row.predicted, row.observed))
-    ends = f"[{100 * row.low:z.1f}, {100 * row.high:z.1f}]"
-    cumulative = "" if row.cumulative is None else f"{row.cumulative:.2f}"
-    statistics = (f"{row.z:.2f}", cumulative) if long else ()
-    return (
-        name,
-        str(row.n),
-        *percent,
-        f"{100 * row.gap:+z.1f}",
-        ends,
-        *statistics,
-        pvalue(row.adjusted),
-        stars(row.adjusted),
-    )
+    def _sheet(self, *, long: bool = False) -> Sheet:
+        rows = self.rows if long else self.rows[:SHOWN]
+        interval = f"{100 * self.confidence:g} %"
+        more = ("z", "ECCE/sigma") if long else ()
+        header = ("", "n", "predicted", "observed", "gap", interval, *more, "adjusted", "")
+        longest = max(len(row.definition) for row in rows)
+        numbered = longest > (LONGEST - 16 if long else LONGEST)
+        names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
+        sizes = ", ".join(f"{k} of depth {d}" for d, k in enumerate(self.n_segments) if d and k)
+        made_of = f"all rows, {sizes}, each of at least {self.min_size} rows"
+        sampling = f"B = {self.n_resamples}, seed = {self.seed}"
+        gap = "gap = observed - predicted, each interval by itself"
+        # definitions that are too long for the grid stand under it
+        pairs = list(zip(names, rows, strict=True))
+        closing = [(name, row.definition) for name, row in pairs if numbered]
+        if self.level is not None:
+            some = f"{self.n_rejected} of {sum(self.n_segments)} segments"
+            closing.append((f"rejected at level {number(self.level)}", some))
+        closing.append(("predicted, observed, gap", f"in per cent and percentage points; {gap}"))
+        grid = []
+        for name, row in pairs:
+            shares = (f"{100 * value:.1f}" for value in (row.predicted, row.observed))
+            ends = f"[{100 * row.low:z.1f}, {100 * row.high:z.1f}]"
+            cumulative = "" if row.cumulative is None else f"{row.cumulative:.2f}"
+            both = (f"{row.z:.2f}", cumulative) if long else ()
+            last = (pvalue(row.adjusted), stars(row.adjusted))
+            grid.append((name, str(row.n), *shares, f"{100 * row.gap:+z.1f}", ends, *both, *last))
+        return Sheet(
+            title="Exact test of calibration in segments",
+            headline=with_worst(told_of_segments(self)),
+            facts=(
+                ("data", f"{self.data_name} (n = {self.n}, m = {self.m}), lens: {self.lens}"),
+                ("segments", f"{sum(self.n_segments)} of {self.source}: {made_of}"),
+                ("statistic", f"the largest over segments: {self.statistics}"),
+                ("null", f"exact, labels redrawn from the predictions, {sampling}"),
+                ("adjusted", "step-down maximum over all segments, observed and redrawn alike"),
+            ),
+            numbers=(("T", number(self.statistic)), ("p-value", pvalue(self.pvalue))),
+            header=header,
+            rows=tuple(grid),
+            legend=LEGEND,
+            closing=(*closing, *(("note", note) for note in self.notes)),
+        )

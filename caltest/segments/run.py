@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -18,46 +18,12 @@ from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
-from caltest.segments.cells import AllRows, Chunk, TableChunk, Tables, UnionChunk, matrix_chunks
+from caltest.segments.cells import Chunk, Crossing, Tables, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
-from caltest.segments.null import Family, Joint, Rows, families_of, test_jointly
+from caltest.segments.null import STATISTICS, Family, Joint, Rows, Settings, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
 
-STATISTICS = ("mean", "cumulative")
 FINER = 2  # cuts whose sides are taken, for each of those between parts
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How segments are made and tested: the arguments of `test_segments` that are not data."""
-
-    seed: int
-    depth: int | None = None
-    bins: int = 10
-    min_size: int = 20
-    lens: str | Lens | None = None
-    statistic: str | Sequence[str] = STATISTICS
-    keep: int = 100
-    n_resamples: int = 999
-    n_jobs: int | None = None
-    level: float | None = None
-    progress: Callable[[int, int], None] | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("bins", 2), ("min_size", 2), ("keep", 1)):
-            checks.check_integer(getattr(self, name), name, minimum=least)
-        checks.check_optional_integer(self.depth, "depth")
-        checks.check_fixed_resamples(self.n_resamples, "segments")
-        checks.check_not_empty(self.statistics, "statistic")
-        for statistic in self.statistics:
-            checks.check_choice(statistic, STATISTICS, "statistic")
-        if self.level is not None:
-            checks.check_level(self.level)
-
-    @property
-    def statistics(self) -> list[str]:
-        """The statistics as a list."""
-        return checks.check_strings(self.statistic, "statistic")
 
 
 def test_segments(
@@ -226,13 +192,7 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
         checks.check_unused(where, depth=settings.depth)
     rows = Rows.of(_seen(predictions, lens))
     chunks, without = _chunks(source, rows, depth, settings)
-    joint = test_jointly(
-        families_of(chunks, rows, settings.statistics, settings.n_resamples),
-        rows,
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
-        progress=settings.progress,
-    )
+    joint = test_jointly(chunks, rows, settings)
     level = settings.level
     chunks = [family.chunk for family in joint.families]
     depths = np.repeat([chunk.depth for chunk in chunks], [chunk.size for chunk in chunks])
@@ -273,51 +233,40 @@ def _seen(predictions: Predictions, lens: Lens) -> Predictions:
     return seen
 
 
-def _columns(
-    source: Given, n: int, *, bins: int, min_size: int
-) -> tuple[tuple[Column, ...], tuple[Column, ...], tuple[str, ...]]:
-    """Return the columns of values that are segments, those whose sides are, and what is left out.
+def _chunks(
+    source: Given, rows: Rows, depth: int, settings: Settings
+) -> tuple[list[Chunk], list[str]]:
+    """Return all rows and the segments, and the names of columns that give none.
 
     A number is cut into fewer parts where they would have fewer rows than a segment.
     """
-    parts, finer = (max(2, min(count, n // min_size)) for count in (bins, FINER * bins))
-    cut = [column_of(values, n, name, parts) for name, values in source.columns.items()]
-    kept = {one.name: common for one in cut if (common := without_rare(one, min_size))}
-    whole = tuple(
-        _sides(source, one, parts, finer) if source.scan and one.cuts else kept[one.name]
-        for one in cut
-        if one.name in kept
-    )
-    without = tuple(one.name for one in cut if one.name not in kept)
-    return tuple(kept.values()), whole, without
-
-
-def _sides(source: Given, cut: Column, bins: int, parts: int) -> Column:
-    """Cut a number more finely, for the sides of the cuts."""
-    values = source.columns[cut.name]
-    finer = column_of(values, cut.codes.size, cut.name, bins, parts=parts)
-    counts = np.bincount(cut.codes)
-    return replace(finer, ends=(int(counts[0]), int(counts[len(cut.cuts)])))
-
-
-def _chunks(
-    source: Given, rows: Rows, depth: int, settings: Settings
-) -> tuple[list[Chunk], tuple[str, ...]]:
-    """Return all rows and the segments, and the names of columns that give none."""
-    least = settings.min_size
-    kept, sided, without = _columns(source, rows.n, bins=settings.bins, min_size=least)
-    chunks: list[Chunk] = []
+    least, n, bins = settings.min_size, rows.n, settings.bins
+    parts, finer = (max(2, min(count, n // least)) for count in (bins, FINER * bins))
+    kept, sided, without = list[Column](), list[Column](), list[str]()
+    for name, values in source.columns.items():
+        cut = column_of(values, n, name, parts)
+        common = without_rare(cut, least)
+        if common is None:
+            without.append(name)
+            continue
+        kept.append(common)
+        if source.scan and cut.cuts:  # more finely, for the sides of the cuts
+            counts = np.bincount(cut.codes)
+            ends = (int(counts[0]), int(counts[len(cut.cuts)]))
+            common = replace(column_of(values, n, name, parts, parts=finer), ends=ends)
+        sided.append(common)
+    tables, whole = (Tables(tuple(some), rows.order, least) for some in (kept, sided))
+    chunks = list(Chunk.of([Crossing(tables, (), np.zeros(1, np.int64))]))  # all rows
     if source.members is not None:
         chunks += matrix_chunks(source.members, rows.order, source.names, least)
-    tables, whole = Tables(kept, rows.order, least), Tables(sided, rows.order, least)
     for d in range(1, min(depth, len(kept)) + 1):
-        chunks += TableChunk.of(tables.crossed(d))
+        chunks += Chunk.of(tables.crossed(d))
         if source.scan and "mean" in settings.statistics:
-            chunks += UnionChunk.of(whole.united(d))
-    if not chunks:
+            chunks += Chunk.of(whole.crossed(d, united=True))
+    if len(chunks) == 1:
         reason = f"no segment has at least {least} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")
-    return [AllRows(rows.n), *chunks], without
+    return chunks, without
 
 
 # ---- from numbers to a result -------------------------------------------------------------------
@@ -329,22 +278,23 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
     ends = np.cumsum([family.chunk.size for family in joint.families])
     for place in order[joint.scores[order] > -np.inf].tolist():
         number = int(np.searchsorted(ends, place, side="right"))
-        chunk, moments = joint.families[number].chunk, joint.families[number].moments
-        sums, s = joint.sums[number], place - int(ends[number]) + chunk.size
-        mass, total = float(moments.mass[s]), float(sums.total[s, 0])
-        expected, deviation = float(moments.expected[s]), float(moments.deviation[s])
+        family, (totals, intervals) = joint.families[number], joint.sums[number]
+        chunk, s = family.chunk, place - int(ends[number]) + family.chunk.size
+        names = ("mass", "squares", "expected", "deviation", "crossed", "spread")
+        own = (float(getattr(family, name)[s]) for name in names)
+        mass, squares, expected, deviation, crossed, spread = own
+        total = float(totals[s, 0])
         difference = total - expected
-        gap, squares = difference / mass, float(moments.squares[s])
-        crossed, spread = float(moments.crossed[s]), float(moments.spread[s])
+        gap = difference / mass
         spread = spread - 2.0 * gap * crossed + gap * gap * squares
-        name, n, shares = chunk.definition(s), int(moments.n[s]), (expected / mass, total / mass)
+        name, n, shares = chunk.definition(s), int(family.n[s]), (expected / mass, total / mass)
         weights = (mass, squares)
         found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, weights)
         z, cumulative = math.copysign(math.inf, difference), math.inf  # where all is certain
         if deviation > 0:
             z = difference / deviation
-            if sums.cumulative:
-                cumulative = max(float(sums.up[s, 0]), float(sums.down[s, 0])) / deviation
+            if family.cumulative:
+                cumulative = float(intervals[:, s, 0].max()) / deviation
         yield Segment(
             definition=found.name,
             depth=chunk.depth,
@@ -355,7 +305,7 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
             low=found.low,
             high=found.high,
             z=z,
-            cumulative=cumulative if sums.cumulative else None,
+            cumulative=cumulative if family.cumulative else None,
             adjusted=float(joint.adjusted[place]),
             effective=found.effective,
         )
@@ -385,7 +335,7 @@ def _notes(
     if without:
         some = ", ".join(map(repr, without))
         yield f"no value of {some} has at least {min_size} rows and leaves out some"
-    certain = sum(int(np.count_nonzero(family.moments.deviation == 0)) for family in families)
+    certain = sum(int(np.count_nonzero(family.deviation == 0)) for family in families)
     if certain:
         what = "all predictions are 0 or 1: left out, unless a label is impossible"
         note = f"in {certain} segments {what}"

@@ -1,7 +1,6 @@
 """Very many rows, counted in cells where they lie: by Polars, DuckDB, Ibis, Dask or Spark."""
 
-from caltest.sources.cells import Cells, cells_in_memory
-from caltest.sources.many import ManyCells
+from caltest.sources.cells import Cells, ManyCells, cells_in_memory
 from caltest.sources.query import Counting, count_rows, counted
 from caltest.sources.weights import Weights
 

@@ -8,11 +8,12 @@ the rows nor the chunks, the workers or the engine matter.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -31,7 +32,6 @@ KNOWN = 1 << 25  # rows up to which those that are equal are found
 MOST = 1 << 31  # rows whose sums fit into 64 bits
 SHARE = 1 << 30  # sums of confidences are whole numbers of these
 ROUNDING = 4 * np.finfo(np.float64).eps  # per class: a sum that is 1, as where rows are read
-SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 ALL_BITS = (1 << 64) - 1
 
 
@@ -148,8 +148,8 @@ class Survey:
             low = hashes <= known[-1] if known.size == SAMPLE else np.ones(hashes.size, bool)
             sample = Sample.of(hashes[low], chunk.probs[low], chunk.labels[low])
             units = {unit: (hashes.size, int(hashes.sum(dtype=np.uint64)))}
-            found = cls(units, chunk.wrong, {unit: hashes}, sample, np.array(sums, np.int64))
-            waiting.append(found)
+            own = np.array(sums, np.int64)
+            waiting.append(cls(units, chunk.wrong, {unit: hashes}, sample, own))
             if len(waiting) == MERGED or total.sample.hashes.size < SAMPLE:
                 total, waiting = total.plus(waiting), []
         return total.plus(waiting)
@@ -163,16 +163,14 @@ class Survey:
         """Add others up."""
         every = [self, *others]
         units: dict[Unit, tuple[int, int]] = {}
-        wrong: dict[int, int] = {}
-        parts: dict[Unit, list[Hashes]] = {}
+        wrong, parts = Counter[int](), defaultdict[Unit, list[Hashes]](list)
         for one in every:
             for unit, (n, total) in one.units.items():
                 before = units.get(unit, (0, 0))
                 units[unit] = before[0] + n, (before[1] + total) & ALL_BITS
-            for kind, count in one.wrong.items():
-                wrong[kind] = wrong.get(kind, 0) + count
+            wrong.update(one.wrong)
             for unit, hashes in (one.hashes or {}).items():
-                parts.setdefault(unit, []).append(hashes)
+                parts[unit].append(hashes)
         few = sum(n for n, _ in units.values()) <= KNOWN
         known = few and all(one.hashes is not None for one in every)
         joined = {unit: np.concatenate(some) for unit, some in parts.items()} if known else None
@@ -192,7 +190,7 @@ class Survey:
         out = {}
         for unit, hashes in sorted(self.hashes.items()):
             ordered = np.sort(hashes)
-            first, after = (np.searchsorted(ordered, tied, side) for side in SIDES)
+            first, after = np.searchsorted(ordered, tied), np.searchsorted(ordered, tied, "right")
             count = (after - first).astype(np.int64)
             own = count > 0
             out[unit] = Numbers(unit, tied[own], seen[own])

@@ -14,8 +14,6 @@ from caltest.errors import invalid
 from caltest.predictions.parts import family
 from caltest.predictions.tables import TRUTH, prob_columns, stems, truths
 
-KINDS = ("number", "text", "truth")
-
 
 @dataclass(frozen=True)
 class Columns:

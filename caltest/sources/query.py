@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
+from itertools import islice, repeat
 from operator import add, or_
+from queue import Queue
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -16,11 +20,9 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.lenses.base import ClassColumns, ColumnEvent
 from caltest.predictions.parts import stacked
 from caltest.sources import weights
-from caltest.sources.batches import batches, has_batches, panics_as_errors
-from caltest.sources.cells import GRID, NEVER, UNIT, Cells, own_numbers
+from caltest.sources.cells import GRID, NEVER, UNIT, Cells, ManyCells, own_numbers
 from caltest.sources.columns import Columns, column
-from caltest.sources.many import ManyCells
-from caltest.sources.tally import LEFT_OUT, Tally, read_rows
+from caltest.sources.tally import LEFT_OUT, Tally
 from caltest.types import Ints
 
 if TYPE_CHECKING:
@@ -41,10 +43,8 @@ SLACK = 1e-6  # per class, of single precision: as where rows are read
 SUMS = ("n", "y", "r1", "r2")
 TALLIED = 100  # events of which this process holds all cells: 4 MiB each
 HELD = 1 << 23  # values that are held to count one event after the other: its cells stay near
-
-
-EventRow = tuple[Any, Any, int]  # probabilities, codes and that of the event
-EventRows = list[EventRow]
+BATCH = 1 << 17  # rows that are read at a time
+AHEAD = 2  # batches that wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +84,12 @@ class Counting:
         return self.columns.weight is not None
 
     @property
-    def sums(self) -> list[str]:
-        """The columns of the table of cells that are sums over rows."""
-        return [*SUMS, *(weights.SUMS if self.is_weighted else ())]
-
-    @property
-    def least(self) -> list[str]:
-        """Those that are the least of what rows have."""
-        return ["least", *(["light"] if self.is_weighted else [])]
-
-    @property
-    def most(self) -> list[str]:
-        """Those that are the largest."""
-        return ["most", *(["heavy"] if self.is_weighted else [])]
+    def numbers(self) -> dict[str, str]:
+        """The other columns: sums over rows, and the least and the most of what rows have."""
+        numbers = {**dict.fromkeys(SUMS, "sum"), "least": "min", "most": "max"}
+        if self.is_weighted:
+            numbers |= {**dict.fromkeys(weights.SUMS, "sum"), "light": "min", "heavy": "max"}
+        return numbers
 
     def table(self, frame: Any) -> pl.DataFrame:
         """Return the table of cells of a lazy frame of narwhals.
@@ -113,9 +106,12 @@ class Counting:
         wrong = np.zeros(len(WRONG) + 1)
         tallies = [Tally(self.bins) for _ in self.lenses]
         with ThreadPoolExecutor(min(len(tallies), pl.thread_pool_size())) as threads:
-            for status, events in self._held(frame):
-                wrong += np.bincount(status, minlength=wrong.size)
-                list(threads.map(_add, tallies, events))
+            rows = batches(self._events(frame))
+            count = 1 if len(tallies) == 1 else max(1, HELD // (BATCH * len(tallies)))
+            while held := list(islice(rows, count)):
+                for batch in held:
+                    wrong += np.bincount(batch["status"].to_numpy(), minlength=wrong.size)
+                list(threads.map(_add, tallies, range(len(tallies)), repeat(held)))
         faults = pl.DataFrame({"place": NEVER - np.arange(1, wrong.size), "n": wrong[1:]})
         tables = [(0, faults.filter(pl.col("n") > 0)), *enumerate(one.table() for one in tallies)]
         numbered = [one.with_columns(pl.lit(k, pl.Int64).alias("event")) for k, one in tables]
@@ -206,100 +202,29 @@ class Counting:
         rows = rows.with_columns(
             place.cast(nw.Int64()).alias("place"),
             *(_bin(p, count).cast(nw.Int64()).alias(f"b{count}") for count in self.bins),
-            rest.alias("rest"),
-            (rest * float(UNIT) + 0.5).floor().alias("first"),
-            (rest * rest * float(UNIT) + 0.5).floor().alias("second"),
+            rest.alias("least"),
+            rest.alias("most"),
+            _whole(rest).alias("r1"),
+            _whole(rest * rest).alias("r2"),
         )
         if self.is_weighted:
             rows = _in_classes(rows)
-        counted = rows.group_by(*self.keys[1:]).agg(
-            nw.len().alias("n"),
-            nw.col("y").sum().alias("y"),
-            nw.col("first").sum().alias("r1"),
-            nw.col("second").sum().alias("r2"),
-            nw.col("rest").min().alias("least"),
-            nw.col("rest").max().alias("most"),
-            *(nw.col(name).sum() for name in self.sums[len(SUMS) :]),
-            *(nw.col("x").min().alias(name) for name in self.least[1:]),
-            *(nw.col("x").max().alias(name) for name in self.most[1:]),
-        )
+        sums = [getattr(nw.col(name), how)() for name, how in self.numbers.items() if name != "n"]
+        counted = rows.group_by(*self.keys[1:]).agg(nw.len().alias("n"), *sums)
         return counted.with_columns(
             nw.col("n").cast(nw.Float64()), nw.lit(number).cast(nw.Int64()).alias("event")
         )
 
-    def _held(self, frame: Any) -> Iterator[tuple[Any, list[EventRows]]]:
-        """Yield what is wrong with some batches of rows, or 0, and the events of these."""
-        columns = self._class_columns()
-        events = [lens.of_columns(columns) for lens in self.lenses]
-        own = [
-            k
-            for event in events
-            for k in self._given_classes
-            if event.prob is columns.probs[k] and event.happens is columns.is_label[k]
-            if event.where is None
-        ]
-        native, read = self._event_columns(frame, events), self._read_events
-        if len(own) == len(events):
-            native, read = self._given_columns(frame), partial(self._read_classes, own)
-        held: list[tuple[Any, EventRows]] = []
-        values = 0
-        for batch in batches(native):
-            held.append(read(batch))
-            values += batch.height * len(events)
-            if values >= HELD or len(events) == 1:
-                yield _together(held)
-                held, values = [], 0
-        if held:
-            yield _together(held)
-
-    @property
-    def _given_classes(self) -> range:
-        """The classes that have a column; a single one is that of the second."""
-        m = len(self.columns.classes)
-        return range(m - len(self.columns.probs), m)
-
-    def _event_columns(self, frame: Any, events: list[ColumnEvent]) -> pl.LazyFrame:
-        """Return the probability of each event and whether it happened, by the engine."""
-        wanted = [nw.col("status")]
-        for k, event in enumerate(events):
-            counts = nw.col("status") == 0
+    def _events(self, frame: Any) -> pl.LazyFrame:
+        """Return what is wrong with rows, or 0; of each event probability and whether it is."""
+        wanted, columns = [nw.col("status")], self._class_columns()
+        for k, lens in enumerate(self.lenses):
+            event, counts = lens.of_columns(columns), nw.col("status") == 0
             if event.where is not None:
                 counts &= event.where
             code = nw.when(counts).then(_one(event.happens)).otherwise(nw.lit(float(LEFT_OUT)))
             wanted += [event.prob.alias(f"e{k}"), code.cast(nw.Int8()).alias(f"y{k}")]
         return self._rows(frame).select(*wanted).to_native()  # type: ignore[no-any-return]
-
-    def _read_events(self, batch: pl.DataFrame) -> tuple[Any, EventRows]:
-        count = len(self.lenses)
-        rows = [(batch[f"e{k}"].to_numpy(), batch[f"y{k}"].to_numpy(), 1) for k in range(count)]
-        return batch["status"].to_numpy(), rows
-
-    def _given_columns(self, frame: Any) -> pl.LazyFrame:
-        """Return probabilities as they are, and labels as numbers; nothing is checked."""
-        given, types = self.columns, frame.collect_schema()
-        wanted = []
-        for k, name in enumerate(given.probs):
-            prob = column(frame, name)
-            prob = prob if types[name] in (nw.Float32, nw.Float64) else prob.cast(nw.Float64())
-            wanted.append(prob.fill_null(float("nan")).alias(f"p{k}"))
-        label = given.label_values(column(frame, given.label))
-        absent = label.is_null().alias("absent")
-        if given.kind == "text":
-            codes = [nw.when(label == v).then(k + 1.0) for k, v in enumerate(given.values)]
-            label = reduce(add, [code.otherwise(0.0) for code in codes]) - 1.0
-        label = label.fill_null(float("nan")).alias("label")
-        return frame.select(*wanted, label, absent).to_native()  # type: ignore[no-any-return]
-
-    def _read_classes(self, own: Sequence[int], batch: pl.DataFrame) -> tuple[Any, EventRows]:
-        given = self.columns
-        m = len(given.classes)
-        probs = {k: batch[f"p{i}"].to_numpy() for i, k in enumerate(self._given_classes)}
-        values = range(m) if given.kind == "text" else given.values
-        label, absent = batch["label"].to_numpy(), batch["absent"].to_numpy()
-        slack = SLACK * m
-        known = np.array(values, np.float64)
-        codes, status = read_rows(list(probs.values()), label, absent, known, slack)
-        return status, [(probs[k], codes, k) for k in own]
 
     # ---- from tables to cells -------------------------------------------------------------------
 
@@ -317,10 +242,9 @@ class Counting:
         """
         import polars as pl
 
-        names = [*self.keys, *self.sums, *self.least, *self.most]
-        table: pl.DataFrame = stacked(tables, names)
+        table: pl.DataFrame = stacked(tables, [*self.keys, *self.numbers])
         if repeats or len(tables) > 1:
-            sums = (pl.col(self.sums).sum(), pl.col(self.least).min(), pl.col(self.most).max())
+            sums = [getattr(pl.col(name), how)() for name, how in self.numbers.items()]
             table = table.group_by(self.keys).agg(*sums)
         by = [f"g{i}" for i in range(len(self.columns.by))]
         if by:
@@ -349,7 +273,7 @@ class Counting:
         own = replace(self, columns=replace(self.columns, by=by))
         others = [name for name in self.keys if name[0] != "g"]
         groups = [pl.col(f"g{old}").alias(f"g{new}") for new, old in enumerate(columns)]
-        some = table.select(*groups, *others, *self.sums, *self.least, *self.most)
+        some = table.select(*groups, *others, *self.numbers)
         return own.many(own.merged([some], repeats=True), 0)
 
     def wrong(self, table: pl.DataFrame) -> dict[str, int]:
@@ -362,12 +286,7 @@ class Counting:
 
     def split(self, table: pl.DataFrame) -> list[dict[Any, Cells]]:
         """Return the cells of each event by group, sorted; without groups, by None."""
-        return [dict(many.each()) for many in map(partial(self.many, table), range(self.events))]
-
-    @property
-    def events(self) -> int:
-        """How many events are counted."""
-        return len(self.lenses)
+        return [dict(self.many(table, k).each()) for k in range(len(self.lenses))]
 
     def many(self, table: pl.DataFrame, number: int) -> ManyCells:
         """Return the cells of all groups of an event."""
@@ -411,7 +330,7 @@ class Counting:
     ) -> tuple[Cells, Ints]:
         """Add up the classes of weights of each cell; return where each group begins, too."""
         keys = ["place", *(f"b{count}" for count in self.bins)]
-        some = table.select("u", *keys, *self.sums, *self.least, *self.most)
+        some = table.select("u", *keys, *self.numbers)
         sums = {name: some[name].to_numpy() for name in some.columns}
         group = np.repeat(np.arange(start.size - 1), np.diff(start))
         new = reduce(or_, (np.diff(sums[name]) != 0 for name in keys), np.diff(group) != 0)
@@ -443,6 +362,70 @@ def count_rows(
     return counting.split(counted([pl.DataFrame(given)], counting))[0][None]
 
 
+def has_batches(frame: pl.LazyFrame) -> bool:
+    """Tell whether this version of Polars (from 1.34 on) hands out batches."""
+    return hasattr(frame, "sink_batches")
+
+
+def batches(frame: pl.LazyFrame, *, ordered: bool = False) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a lazy frame of Polars, and raise what its engine raises.
+
+    ``LazyFrame.collect_batches`` ends without a word where a thread of the engine panics, as it
+    does on some damaged files; the rows that were not read yet would be lost.
+
+    Parameters
+    ----------
+    frame : pl.LazyFrame
+        From a version that has batches.
+    ordered : bool, default False
+        Whether the rows come in their order.
+    """
+    ready: Queue[pl.DataFrame | Exception | None] = Queue(AHEAD)
+    stopped = Event()
+
+    def put(batch: pl.DataFrame) -> bool:
+        ready.put(batch)
+        return stopped.is_set()
+
+    def read() -> None:
+        error = None
+        try:
+            with panics_as_errors():
+                options: dict[str, Any] = {"chunk_size": BATCH, "engine": "streaming"}
+                frame.sink_batches(put, maintain_order=ordered, **options)
+        except Exception as raised:  # noqa: BLE001 - raised again where the rows are taken
+            error = raised
+        ready.put(error)
+
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    is_over = False
+    try:
+        while not is_over:
+            batch = ready.get()
+            is_over = batch is None or isinstance(batch, Exception)
+            if isinstance(batch, Exception):
+                raise batch
+            if batch is not None:
+                yield batch
+    finally:
+        stopped.set()
+        while not is_over:
+            is_over = isinstance(ready.get(), Exception | None)
+        reader.join()
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Raise a panic of Polars, which is no Exception, as an error of its computing."""
+    import polars as pl
+
+    try:
+        yield
+    except pl.exceptions.PanicException as error:
+        raise pl.exceptions.ComputeError(f"panic: {error}") from error
+
+
 def collected(query: Any) -> pl.DataFrame:
     """Run a query where the data lie, and return its small answer."""
     streaming = {"engine": "streaming"} if query.implementation is nw.Implementation.POLARS else {}
@@ -450,15 +433,9 @@ def collected(query: Any) -> pl.DataFrame:
         return query.collect(backend="polars", **streaming).to_native()  # type: ignore[no-any-return]
 
 
-def _together(held: list[tuple[Any, EventRows]]) -> tuple[Any, list[EventRows]]:
-    """Return what is wrong with the rows of several batches, and these by event."""
-    status = np.concatenate([one for one, _ in held])
-    return status, [list(rows) for rows in zip(*(events for _, events in held), strict=True)]
-
-
-def _add(tally: Tally, rows: EventRows) -> None:
-    for probs, codes, event in rows:
-        tally.add(probs, codes, event)
+def _add(tally: Tally, number: int, held: Sequence[pl.DataFrame]) -> None:
+    for batch in held:
+        tally.add(batch[f"e{number}"].to_numpy(), batch[f"y{number}"].to_numpy())
 
 
 def _in_classes(rows: Any) -> Any:
@@ -468,21 +445,19 @@ def _in_classes(rows: Any) -> Any:
     of eighths in 8 e + 8 (x - 1). What the engine takes for the logarithm is corrected, so that the
     class does not depend on it, and sums are whole numbers.
     """
-    w, x, y, rest = nw.col("w"), nw.col("x"), nw.col("y"), nw.col("rest")
+    w, x, y, rest, e = (nw.col(name) for name in ("w", "x", "y", "least", "e"))
     rows = rows.with_columns(w.log(2.0).floor().alias("e"))
-    rows = rows.with_columns((w / nw.lit(2.0) ** nw.col("e")).alias("x"))
-    e, above, below = nw.col("e"), x >= 2.0, x < 1.0
-    half, double = nw.when(above).then(x * 0.5), nw.when(below).then(x * 2.0)
-    more, less = nw.when(above).then(e + 1.0), nw.when(below).then(e - 1.0)
-    rows = rows.with_columns(
-        half.otherwise(double.otherwise(x)).alias("x"), more.otherwise(less.otherwise(e)).alias("e")
-    )
+    first = w / nw.lit(2.0) ** e
+    rows = rows.with_columns((e + _one(first >= 2.0) - _one(first < 1.0)).alias("e"))
+    rows = rows.with_columns((w / nw.lit(2.0) ** e).alias("x"))
     count = float(weights.CLASSES)
     rows = rows.with_columns(
-        (nw.col("e") * count + ((x - 1.0) * count).floor()).cast(nw.Int64()).alias("u"),
+        (e * count + ((x - 1.0) * count).floor()).cast(nw.Int64()).alias("u"),
         (_whole(x) / float(UNIT)).alias("x"),
     )
     return rows.with_columns(
+        x.alias("light"),
+        x.alias("heavy"),
         _whole(x).alias("w0"),
         _whole(x * rest).alias("w1"),
         _whole(x * rest * rest).alias("w2"),

@@ -1,27 +1,35 @@
-"""The two readings of the rows of a source by chunks: a survey, and sums of redrawn labels."""
+"""The two readings of rows by chunks, here or on workers: a survey, and sums of redrawn labels."""
 
 from __future__ import annotations
 
 import io
+import pickle
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import partial
-from typing import Any, BinaryIO, Self
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial, reduce
+from operator import add
+from threading import Event, Thread
+from typing import Any, BinaryIO
+from uuid import uuid4
 
 import narwhals as nw
 
 from caltest.errors import NotApplicable, invalid
-from caltest.sources.chunks import MOST, Redraw, Redrawn, Survey, Totals
-from caltest.sources.query import WRONG, Counting, collected
+from caltest.sources.chunks import MOST, Chunk, Redraw, Redrawn, Survey, Totals, Unit
+from caltest.sources.query import BATCH, WRONG, Counting, batches, collected, has_batches
 from caltest.sources.sources import Part, Progress, Reader
-from caltest.sources.units import Work, total_over
 from caltest.types import Hashes
 
+FAN = 8  # partitions whose sums are added on a worker
+EVERY = 0.5  # seconds between looks at what the workers of Spark have done
+Work = Callable[[Unit, Iterator[Chunk]], Any]
+Done = Callable[[int], None]
+SUM = partial(reduce, add)  # of what workers give
 Rows = Callable[[], Any]  # returns a lazy frame of narwhals: p0, p1, ..., code and status
 
 
-class Readings:
+class Readings(ExitStack):
     """Reads the rows of a source twice; those of an iterator are kept in a file in between.
 
     Parameters
@@ -37,16 +45,10 @@ class Readings:
     def __init__(
         self, reader: Reader, counting: Counting, progress: Progress | None = None
     ) -> None:
+        super().__init__()
         self.reader, self.counting, self.progress = reader, counting, progress
         self.m = len(counting.columns.classes)
         self._readable: list[tuple[int, Part, Rows]] = []
-        self._files = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._files.close()
 
     def survey(self) -> Survey:
         """Read all rows for the first time.
@@ -67,8 +69,7 @@ class Readings:
                 self._readable.append((number, part, rows))
                 surveys.append(found)
         if not surveys:
-            rule = "data must have a part that can be read"
-            raise invalid(rule, "none", "pass files or chunks with rows")
+            raise self.reader.nothing()
         survey = surveys[0].plus(surveys[1:])
         self.reader.left_out.rows = _named(survey)
         self.reader.check_rows(survey.n)
@@ -114,7 +115,7 @@ class Readings:
         # Rows of chunks one after the other, in a file without a name: it goes with the process.
         file = None
         if self.reader.source.is_stream:
-            file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it does
+            file = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - it does
         for part in self.reader.fitting():
             if file is None:
                 yield part, partial(self._rows, part)
@@ -151,3 +152,233 @@ def _gone(part: Part, error: Exception) -> None:
 def _named(survey: Survey) -> dict[str, int]:
     """Name what is wrong with rows, with their numbers."""
     return {WRONG[kind - 1]: n for kind, n in sorted(survey.wrong.items())}
+
+
+# ---- how each engine hands out its rows: batch by batch here, or by partitions on workers --------
+
+
+def total_over(
+    frame: Any, part: int, m: int, work: Work, *, done: Done, sizes: Mapping[Unit, int]
+) -> Any:
+    """Return the sum of what `work` gives for each unit of a lazy frame of narwhals.
+
+    Parameters
+    ----------
+    frame : narwhals.LazyFrame
+        Columns p0, p1, ..., code and status.
+    part : int
+        The number of the part.
+    m : int
+        The number of classes.
+    work : callable
+        ``work(unit, chunks)``; what it gives can be added and, as itself, pickled.
+    done : callable
+        Told how many rows more are done.
+    sizes : Mapping
+        The number of rows of each unit, where it is known; else workers do not tell.
+    """
+    kinds = nw.Implementation
+    native = frame.to_native()
+    own = {unit: n for unit, n in sizes.items() if unit[0] == part}
+    if frame.implementation is kinds.DASK:
+        return _over_dask(native, part, m, work, Told(own, done))
+    if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
+        return _over_spark(native, part, m, work, Told(own, done))
+    if frame.implementation is not kinds.POLARS:
+        read = {kinds.DUCKDB: _of_duckdb, kinds.IBIS: _of_ibis}.get(frame.implementation)
+        some = [collected(frame)] if read is None else read(native)
+    elif has_batches(native):
+        some = batches(native, ordered=True)  # where rows are told apart by their chunk
+    else:
+        some = native.collect(engine="streaming").iter_slices(BATCH)
+    return work((part, 0), _told(some, m, done))
+
+
+class Told:
+    """Tells how many rows more are done, as workers finish their units.
+
+    Parameters
+    ----------
+    sizes : dict
+        The number of rows of each unit; empty where it is not known, and nothing is told.
+    done : callable
+        Told how many rows more are done.
+    """
+
+    def __init__(self, sizes: dict[Unit, int], done: Done) -> None:
+        self.sizes, self.done, self.told = sizes, done, 0
+        self.total = sum(sizes.values())
+
+    def unit(self, unit: Unit) -> None:
+        """Tell that a unit is done; one that is done twice counts once."""
+        self.upto(self.told + self.sizes.pop(unit, 0))
+
+    def upto(self, rows: int) -> None:
+        """Tell that so many rows are done."""
+        more = min(rows, self.total) - self.told
+        if more > 0:
+            self.told += more
+            self.done(more)
+
+
+def _told(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
+    for batch in batches:
+        for chunk in Chunk.split(batch, m):
+            yield chunk
+            done(len(chunk.labels))
+
+
+def _of_duckdb(relation: Any) -> Any:
+    new = hasattr(relation, "to_arrow_reader")  # DuckDB from 1.5
+    return map(_columns, (relation.to_arrow_reader if new else relation.fetch_record_batch)(BATCH))
+
+
+def _of_ibis(table: Any) -> Any:
+    backend = table.get_backend()
+    if backend.name == "duckdb" and not hasattr(backend.con, "fetch_record_batch"):
+        # Ibis 12 asks for what DuckDB has no longer from 2.0 on.
+        return _of_duckdb(backend.con.sql(backend.compile(table)))
+    return map(_columns, table.to_pyarrow_batches(chunk_size=BATCH))
+
+
+def _columns(batch: Any) -> Mapping[str, Any]:
+    """Return the columns of an Arrow batch as arrays."""
+    arrays = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+    return dict(zip(batch.schema.names, arrays, strict=True))
+
+
+# ---- workers ------------------------------------------------------------------------------------
+
+
+def _over_dask(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
+    """Have the workers of Dask do the work, and add up its results."""
+    from dask.delayed import delayed
+
+    topic = f"caltest-{uuid4().hex}"
+    of_partition = delayed(partial(_of_pandas, m, work, topic if told.total else None), pure=False)
+    waiting = [
+        of_partition((part, i), one, dask_key_name=f"{topic}-{i}")
+        for i, one in enumerate(frame.to_delayed())
+    ]
+    plus = delayed(SUM, pure=False)
+    while len(waiting) > 1:
+        waiting = [plus(waiting[i : i + FAN]) for i in range(0, len(waiting), FAN)]
+    with _watching_dask(topic, told):
+        result = waiting[0].compute()
+    told.upto(told.total)
+    return result
+
+
+@contextmanager
+def _watching_dask(topic: str, told: Told) -> Iterator[None]:
+    """Tell which partitions are done: workers of a cluster say so, a local scheduler calls back."""
+    from dask import base, callbacks
+
+    calls: Any = (base.get_scheduler, callbacks.Callback)  # dask has no types for them
+    scheduler, callback = calls
+    client: Any = getattr(scheduler(), "__self__", None)
+    if not hasattr(client, "subscribe_topic"):
+        keys = {f"{topic}-{unit[1]}": unit for unit in told.sizes}
+
+        def posttask(key: Any, *_: object) -> None:
+            if key in keys:
+                told.unit(keys[key])
+
+        with callback(posttask=posttask):
+            yield
+        return
+    client.subscribe_topic(topic, lambda event: told.unit(tuple(event[1])))
+    try:
+        yield
+    finally:
+        client.unsubscribe_topic(topic)
+
+
+def _of_pandas(m: int, work: Work, topic: str | None, unit: Unit, frame: Any) -> Any:
+    columns = {name: frame[name].to_numpy() for name in frame.columns}
+    result = work(unit, Chunk.split(columns, m))
+    if topic is not None:
+        with suppress(ImportError, ValueError):  # no worker of a cluster
+            from distributed import get_worker
+
+            get_worker().log_event(topic, unit)
+    return result
+
+
+def _over_spark(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
+    """Have the workers of Spark do the work, and add up its results.
+
+    Those of several partitions are added on a worker where the number of these is known, so that
+    one job does all the work and what comes here is small.
+    """
+    done = None  # a number that the workers add to, unless they are behind a server
+    if told.total:
+        with suppress(Exception):  # Spark Connect has errors of its own
+            done = frame.sparkSession.sparkContext.accumulator(0)
+    results = frame.mapInArrow(partial(_of_arrow, part, m, work, done), "result binary")
+    if not told.sizes:
+        return SUM([pickle.loads(row[0]) for row in results.collect()])  # noqa: S301 - its own
+    some = results.repartition(-(-len(told.sizes) // FAN)).mapInArrow(_sum_arrow, "result binary")
+    with _watching_spark(done, told):
+        result = SUM(pickle.loads(row[0]) for row in some.toLocalIterator())  # noqa: S301 - its own
+    told.upto(told.total)
+    return result
+
+
+@contextmanager
+def _watching_spark(done: Any, told: Told) -> Iterator[None]:
+    """Tell now and then how many rows the workers have counted."""
+    if done is None:
+        yield
+        return
+    stopped = Event()
+
+    def watch() -> None:
+        while not stopped.wait(EVERY):
+            told.upto(done.value)
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        watcher.join()
+
+
+def _of_arrow(part: int, m: int, work: Work, done: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """Do the work for a partition of Spark, whose number its context knows.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        The result, pickled.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    unit = part, 0 if context is None else context.partitionId()
+    rows: list[int] = []
+    yield _pickled(work(unit, _told(map(_columns, batches), m, rows.append)))
+    if done is not None:
+        done.add(sum(rows))
+
+
+def _sum_arrow(batches: Iterator[Any]) -> Iterator[Any]:
+    """Add up the results of several partitions of Spark.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Their sum, pickled, where there is one.
+    """
+    pickled = (value.as_py() for batch in batches for value in batch.column(0))
+    results = [pickle.loads(one) for one in pickled]  # noqa: S301 - its own
+    if results:
+        yield _pickled(SUM(results))
+
+
+def _pickled(result: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.record_batch({"result": pa.array([pickle.dumps(result)], pa.binary())})

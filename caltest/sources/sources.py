@@ -281,7 +281,7 @@ class Reader:
         parts = self._parts()
         first = next(parts, None)
         if first is None:
-            raise invalid("data must have a part that can be read", "none", self._remedy())
+            raise self.nothing()
         self._waiting = chain([first], parts)
         frame = first.open()
         schema = dict(frame.collect_schema())
@@ -301,8 +301,10 @@ class Reader:
                 part.open().collect_schema()
                 yield part
 
-    def _remedy(self) -> str:
-        return "; ".join(self.left_out.parts[:NAMED]) or "pass files or chunks with rows"
+    def nothing(self) -> InvalidInput:
+        """Return the error of data of which no part can be read."""
+        remedy = "; ".join(self.left_out.parts[:NAMED]) or "pass files or chunks with rows"
+        return invalid("data must have a part that can be read", "none", remedy)
 
     def count(self, counting: Counting) -> pl.DataFrame:
         """Count all rows, and return the table of cells; call `columns` first.
@@ -327,7 +329,7 @@ class Reader:
             if self.progress is not None:
                 self.progress(done, max(total, done))
         if not tables:
-            raise invalid("data must have a part that can be read", "none", self._remedy())
+            raise self.nothing()
         table = counting.merged(tables)
         self.left_out.rows = counting.wrong(table)
         self.check_rows(int(table["place"].ge(NEVER).sum()))

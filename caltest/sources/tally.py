@@ -11,18 +11,14 @@ from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
 from caltest.sources.cells import GRID, NEVER, UNIT
-from caltest.types import Events, Flags, Floats, Ints, SmallInts
+from caltest.types import Floats, Ints, SmallInts
 
 if TYPE_CHECKING:
     import polars as pl
 
-Occurred = NDArray[np.int8] | SmallInts
-
 LEFT_OUT = -1  # in place of the code of a row that is not counted
-MISSING, OUTSIDE = 1, 2  # what may be wrong with a probability
 BITS = 22  # of a packed number that the rows or the events take
 MOST = (1 << (BITS - 1)) - 1  # rows whose sums fit beside them
-NEAR = 1 << 14  # rows whose sums stay in the cache from class to class
 BLOCK = 1 << 10  # rows whose cells are found before they are counted
 LEAST_YET = np.float64(1.0).view(np.int64)
 
@@ -44,9 +40,8 @@ class Tally:
         edges = np.unique(np.concatenate([[], *own.values()]))
         starts = np.arange(GRID + 2) / GRID
         self._before = np.searchsorted(edges, starts).astype(np.int32)  # edges below each place
-        self._steps = int(np.diff(self._before).max())
-        self._own, self._inner = own, edges
-        self._edges = np.append(edges, np.inf)
+        self._own, self._edges = own, np.append(edges, np.inf)
+        self._cuts = self._edges, self._before, int(np.diff(self._before).max())
         cells = GRID + 2 + edges.size
         self._sums = np.zeros((cells, 4), np.int64)
         # One cache line has two cells, with sums packed by twos and the bits of both ends. What is
@@ -55,17 +50,15 @@ class Tally:
         self._waiting[:, 2] = LEAST_YET
         self._rows = 0
 
-    def add(self, probs: NDArray[np.floating], codes: Occurred, event: int) -> None:
+    def add(self, probs: NDArray[np.floating], happened: NDArray[np.int8]) -> None:
         """Count rows.
 
         Parameters
         ----------
         probs : (n,) array
             Predictions, in single or double precision; outside [0, 1] the nearer end is taken.
-        codes : (n,) array
-            What happened, `LEFT_OUT` for a row that does not count.
-        event : int
-            The code of the event.
+        happened : (n,) array
+            Whether the event happened, `LEFT_OUT` for a row that does not count.
         """
         for start in range(0, probs.size, MOST):
             some = slice(start, start + MOST)
@@ -73,8 +66,7 @@ class Tally:
             if self._rows + rows > MOST:
                 self._unpack()
             self._rows += rows
-            cuts = self._edges, self._before, self._steps
-            _count(probs[some], codes[some], event, cuts, self._waiting)
+            _count(probs[some], happened[some], self._cuts, self._waiting)
 
     def _unpack(self) -> None:
         """Add the packed sums to those of 64 bits each."""
@@ -95,9 +87,7 @@ class Tally:
         below = np.append(0, np.arange(place.size) - place)[some]  # edges below each cell
         place = np.append(NEVER, place)
         bins = {
-            f"b{count}": np.searchsorted(own, self._inner[below - 1], side="right") * (below > 0)
-            if own.size
-            else np.zeros(below.size, np.int64)
+            f"b{count}": np.searchsorted(own, self._edges[below - 1], side="right") * (below > 0)
             for count, own in self._own.items()
         }
         n, y, first, second = self._sums[some].T.astype(np.float64)
@@ -109,8 +99,7 @@ class Tally:
 @njit()
 def _count(
     probs: NDArray[np.floating],
-    codes: Occurred,
-    event: int,
+    happened: NDArray[np.int8],
     cuts: tuple[Floats, SmallInts, int],
     cells: Ints,
 ) -> None:
@@ -122,7 +111,7 @@ def _count(
     cell, below = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
     ends = rests.view(np.int64)  # of numbers from 0 on, in the same order
     for start in range(0, probs.size, BLOCK):
-        p, code = probs[start : start + BLOCK], codes[start : start + BLOCK]
+        p, code = probs[start : start + BLOCK], happened[start : start + BLOCK]
         # Each of these loops handles several rows at a time, and the last one row by row.
         for i in range(p.size):
             value = np.float64(p[i]) if code[i] >= 0 and p[i] > 0.0 else 0.0
@@ -134,7 +123,7 @@ def _count(
             upper = np.int64(np.int32(rests[i] * float(UNIT) + 0.5))
             lower = np.int64(np.int32(rests[i] * rests[i] * float(UNIT) + 0.5))
             first[i] = (upper << BITS) + 1
-            second[i] = (lower << BITS) + np.int64(code[i] == event)
+            second[i] = (lower << BITS) + np.int64(code[i] > 0)
         for i in range(p.size):
             below[i] = np.uint32(before[cell[i]])
         for _ in range(steps):
@@ -149,90 +138,3 @@ def _count(
             own[1] += second[i]
             own[2] = min(own[2], ends[i])
             own[3] = max(own[3], ends[i])
-
-
-def read_rows(
-    columns: Sequence[NDArray[np.floating]],
-    labels: Floats,
-    absent: Flags,
-    values: Floats,
-    slack: float,
-) -> tuple[SmallInts, Ints]:
-    """Return the codes of labels, and the kind of each fault.
-
-    Parameters
-    ----------
-    columns : sequence of (n,) array
-        Probabilities, NaN where they are missing; a single one is that of the second class.
-    labels : (n,) array
-        As numbers.
-    absent : (n,) array
-        Where the label is missing.
-    values : (m,) array
-        The label of each class.
-    slack : float
-        How far from [0, 1], and sums from 1, what is rounded may be.
-
-    Returns
-    -------
-    codes : (n,) array
-        `LEFT_OUT` where a row is wrong.
-    status : (n,) array
-        0, or the number of what is wrong first, as `Counting` has them.
-    """
-    n = labels.size
-    total, faults = np.zeros(n), np.zeros(n, np.uint8)
-    for start in range(0, n, NEAR):
-        some = slice(start, start + NEAR)
-        for column in columns:
-            _examine(column[some], slack, total[some], faults[some])
-    if len(columns) == 1:
-        total[:] = 1.0
-    codes, status = np.full(n, LEFT_OUT, np.int32), np.zeros(n, np.int64)
-    _decode((labels, absent, total, faults), values, slack, codes, status)
-    return codes, status
-
-
-@njit()
-def _examine(probs: NDArray[np.floating], slack: float, total: Floats, faults: Events) -> None:
-    """Add the probabilities of a class to the sums of rows, and tell which are wrong."""
-    for i in range(probs.size):
-        p = np.float64(probs[i])
-        total[i] += p
-        is_outside = (p < -slack) | (p > 1.0 + slack)
-        faults[i] |= np.uint8(MISSING * (p != p) + OUTSIDE * is_outside)  # noqa: PLR0124
-
-
-@njit()
-def _decode(
-    rows: tuple[Floats, Flags, Floats, Events],
-    values: Floats,
-    slack: float,
-    codes: SmallInts,
-    status: Ints,
-) -> None:
-    labels, absent, total, faults = rows
-    for start in range(0, labels.size, BLOCK):
-        label, code = labels[start : start + BLOCK], codes[start : start + BLOCK]
-        for k in range(values.size):
-            value = values[k]
-            for i in range(label.size):
-                code[i] = np.int32(k) if label[i] == value else code[i]
-    for i in range(labels.size):
-        is_off = total[i] < 1.0 - slack or total[i] > 1.0 + slack
-        status[i] = _first_fault(faults[i], absent[i], is_off, codes[i])
-        if status[i]:
-            codes[i] = LEFT_OUT
-
-
-@njit(inline="always")
-def _first_fault(faults: int, absent: np.bool_, is_off: np.bool_, code: int) -> int:
-    if faults & MISSING:
-        return 1
-    if absent:
-        return 2
-    if faults & OUTSIDE:
-        return 3
-    if is_off:
-        return 4
-    return 5 if code < 0 else 0

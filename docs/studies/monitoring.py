@@ -107,10 +107,10 @@ def misses_temperature(probs: Floats, truths: Floats, labels: NDArray[np.int64])
     n, m = probs.shape
     bets = bets_for(m)
     stream = Stream(bets, (LEVEL,), restart=False, memory=1.0)
-    wealth = np.empty((n, bets.weights.size))
+    wealth = np.empty((n, bets.game.weights.size))
     write_wealth(probs, labels, stream.game, loops.State(**stream.state), wealth)
     grid = wealth[:, : SLOPES.size]
-    recalibrated = wealth[:, bets.part_of == bets.parts.index("recalibration")][:, 0]
+    recalibrated = wealth[:, bets.game.part_of == bets.parts.index("recalibration")][:, 0]
     learned = np.logaddexp(logsumexp(grid, axis=1) - math.log(SLOPES.size), recalibrated)
     numerator = learned - math.log(2.0)
     own = (np.arange(n), labels)

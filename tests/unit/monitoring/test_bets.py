@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 
-from caltest.monitoring import bet_loops, loops
+from caltest.monitoring import loops
 from caltest.monitoring.stream import (
     BANDWIDTH,
     CELLS,
@@ -55,7 +55,7 @@ def test_temperatures_and_frequencies_are_likelihood_ratios(m):
     temperatures, frequencies = by_part(stream, stream.log_wealth)[:2]
     np.testing.assert_allclose(temperatures, expected, rtol=1e-9, atol=1e-9)
     expected = []
-    for k, offset in zip(stream.bets.offset_class, stream.bets.offset, strict=True):
+    for k, offset in zip(stream.game.offset_class, stream.game.offset, strict=True):
         shift = np.where(np.arange(m) == k, offset, 0.0)
         q = softmax(np.log(probs) + shift, axis=1)
         expected.append(np.log(q[own, labels] / probs[own, labels]).sum())
@@ -78,7 +78,7 @@ def test_recalibration_is_an_online_newton_step(m):
         gradient = np.append(residual @ np.log(p), residual)
         features = np.column_stack([np.log(p), np.eye(m)])
         deviations = features - q @ features
-        informed = m <= bet_loops.MOST_INFORMED
+        informed = m <= loops.MOST_INFORMED
         matrix += (q * deviations.T) @ deviations if informed else np.outer(gradient, gradient)
         theta = theta + np.linalg.solve(matrix, gradient)
     np.testing.assert_allclose(stream.state["theta"], theta, rtol=1e-7, atol=1e-9)
@@ -100,14 +100,14 @@ def test_isotonic_bet_follows_isotonic_regression(m):
         won = q / chance[t] if happened[t] else (1 - q) / (1 - chance[t])
         log_wealth += np.log(loops.KEPT + (1 - loops.KEPT) * won)
         if t + 1 >= refit_at:
-            refit_at = max(t + 2, int(np.ceil(bet_loops.REFIT * (t + 1))))
+            refit_at = max(t + 2, int(np.ceil(loops.REFIT * (t + 1))))
             found = np.unique(cell[: t + 1])
             past = [cell[: t + 1] == c for c in found]
             count = np.array([r.sum() for r in past])
             mean = np.array([chance[: t + 1][r].mean() for r in past])
             events = np.array([happened[: t + 1][r].sum() for r in past])
-            weight = count + bet_loops.PRIOR_ROWS
-            share = (events + bet_loops.PRIOR_ROWS * mean) / weight
+            weight = count + loops.PRIOR_ROWS
+            share = (events + loops.PRIOR_ROWS * mean) / weight
             fitted = IsotonicRegression().fit_transform(mean, share, sample_weight=weight)
             shift[found] = logit(fitted) - logit(mean)
     np.testing.assert_allclose(stream.log_parts[3], log_wealth, rtol=1e-7)
@@ -129,7 +129,7 @@ def test_kernel_bet_of_two_classes_is_on_the_witness():
         log_wealth += np.log1p(bet * gain)
         slope = gain / (1 + bet * gain)
         curvature += slope**2
-        bet = np.clip(bet + bet_loops.STEP * slope / curvature, 0.0, bet_loops.MOST_BET)
+        bet = np.clip(bet + loops.STEP * slope / curvature, 0.0, loops.MOST_BET)
     np.testing.assert_allclose(stream.log_parts[4], log_wealth, rtol=1e-7)
 
 

@@ -51,16 +51,16 @@ def test_intervals_end_with_steps():
     events = rng.integers(0, 2, (n, lanes)).astype(np.uint8)
     cells = rng.integers(0, size, n).astype(np.int32)
     last = np.zeros(size, np.int32)
-    rise, fall, up, down = (np.zeros((size, lanes), np.float32) for _ in range(4))
+    walk = np.zeros((4, size, lanes), np.float32)
     rows = np.arange(n, dtype=np.int32)
     weight = np.ones(n, np.float32)
-    add_in_order(rows, cells, events, weight, expected, step, last, rise, fall, up, down)
+    add_in_order(rows, cells, events, weight, expected, step, last, walk)
     for s in range(size):
-        end_step(s, rise, fall, up, down)
+        end_step(s, walk)
         own = cells == s
         ends = np.flatnonzero(np.diff(step[own], append=99))
         sums = np.cumsum(events[own] - expected[own, None], axis=0)[ends]
         sums = np.vstack([np.zeros(lanes), sums])
-        for values, sign in ((up, 1), (down, -1)):
+        for values, sign in ((walk[2], 1), (walk[3], -1)):
             high = np.maximum.accumulate((-sign * sums), axis=0) + sign * sums
             assert values[s] == pytest.approx(high.max(axis=0), abs=1e-5)

@@ -19,7 +19,7 @@ from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
 from caltest.measures.chunks import FeatureTotals
 from caltest.numerics.contents import content_hashes
-from caltest.sources import chunks, units
+from caltest.sources import chunks, readings
 
 P = ["p.0", 'p "1"', "p 2"]
 ASKED = {"label": "y", "probs": P, "test": "skce", "engine": "chunks"}
@@ -237,7 +237,7 @@ def test_dask_tells_the_rows_of_each_partition_that_is_done():
 def test_unit_that_is_done_twice_is_told_once():
     """As where a worker dies after its work."""
     more = []
-    told = units.Told({(0, 0): 5, (0, 1): 7}, more.append)
+    told = readings.Told({(0, 0): 5, (0, 1): 7}, more.append)
     for unit in ((0, 1), (0, 1), (0, 0), (3, 3)):
         told.unit(unit)
     told.upto(12)

@@ -164,8 +164,8 @@ def test_sums_of_very_many_rows_of_a_cell_do_not_run_over():
     n = 3 * MOST + 5
     p = np.full(n, (65535.5 + 2.0**-14) / 2**16)
     tally = Tally(())
-    tally.add(p[:7], np.ones(7, np.int8), 1)
-    tally.add(p, np.ones(n, np.int8), 1)
+    tally.add(p[:7], np.ones(7, np.int8))
+    tally.add(p, np.ones(n, np.int8))
     rest = 0.5 + 2.0**-14
     table = tally.table()
     assert table.select("n", "y", "least", "most").row(0) == (n + 7, n + 7, rest, rest)

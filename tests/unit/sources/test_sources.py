@@ -9,7 +9,7 @@ import pytest
 from caltest import InvalidInput, NotApplicable, report
 from caltest import test_calibration as calibration_test
 from caltest.sources import sources
-from caltest.sources.batches import batches, has_batches
+from caltest.sources.query import batches, has_batches
 
 
 @pytest.fixture
