@@ -25,7 +25,6 @@ from caltest.cli.output import choose_format, echo, progress_bar, to_file, write
 from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import files, tables
-from caltest.predictions.options import Says
 from caltest.results.codec import plain
 from caltest.types import Floats
 
@@ -40,36 +39,29 @@ SCHEMA = "caltest/calibration-map/1"
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-@grouped
+@grouped(
+    method=says(
+        "calibrators",
+        "Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list calibrators`; "
+        "or auto, a mixture of several with the least cross-validated log loss.",
+    ),
+    set_="Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
+    "Repeatable.",
+    n_resamples="Resamples of the test in the summary.",
+    rng="Seed of all random numbers; the same file and seed give the same map.",
+    output="Write the map here (JSON); - is standard output.",
+    quiet="No summary, no progress bar and no warnings.",
+)
 def fit(
     file: PredictionFile,
     *,
-    method: Annotated[
-        str,
-        Says(
-            "KEY",
-            "Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list calibrators`; "
-            "or auto, a mixture of several with the least cross-validated log loss.",
-            "calibrators",
-        ),
-    ],
-    set_: Annotated[
-        options.Keys,
-        says(
-            "set_",
-            "Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
-            "Repeatable.",
-        ),
-    ] = None,
-    n_resamples: Annotated[int, says("n_resamples", "Resamples of the test in the summary.")] = 999,
-    rng: Annotated[
-        int, says("rng", "Seed of all random numbers; the same file and seed give the same map.")
-    ] = 0,
+    method: str,
+    set_: options.Keys = None,
+    n_resamples: int = 999,
+    rng: int = 0,
     n_jobs: int | None = None,
-    output: Annotated[
-        Path | None, says("output", "Write the map here (JSON); - is standard output.")
-    ] = None,
-    quiet: Annotated[bool, says("quiet", "No summary, no progress bar and no warnings.")] = False,
+    output: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Fit a calibration map to predictions that the model was not fitted on, and save it.
 
@@ -147,7 +139,16 @@ def _out_of_fold(
 # ---- apply ---------------------------------------------------------------------------------------
 
 
-@grouped
+@grouped(
+    probs="Columns of the probabilities, or logits, if other than those of the fit: a prefix, one "
+    "name, or names joined by commas in the order of the classes.",
+    prefix="TEXT: What the names of the new columns begin with.",
+    form=says(
+        "form",
+        f"{', '.join(files.FORMATS)}; by default that of --output's suffix, else that of NEW.",
+        offers=files.FORMATS,
+    ),
+)
 def apply(
     map_: Annotated[
         Path, typer.Argument(metavar="MAP", help="What `caltest calibrate fit` wrote.")
@@ -161,27 +162,11 @@ def apply(
         ),
     ],
     *,
-    probs: Annotated[
-        str | None,
-        says(
-            "probs",
-            "Columns of the probabilities, or logits, if other than those of the fit: a prefix, "
-            "one name, or names joined by commas in the order of the classes.",
-        ),
-    ] = None,
+    probs: str | None = None,
     renormalize: bool = False,
-    prefix: Annotated[
-        str, Says("TEXT", "What the names of the new columns begin with.")
-    ] = "calibrated_",
+    prefix: str = "calibrated_",
     form_of: FileForm,
-    form: Annotated[
-        str | None,
-        says(
-            "form",
-            f"{', '.join(files.FORMATS)}; by default that of --output's suffix, else that of NEW.",
-            offers=files.FORMATS,
-        ),
-    ] = None,
+    form: str | None = None,
     output: Path | None = None,
     quiet: bool = False,
 ) -> None:

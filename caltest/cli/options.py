@@ -1,7 +1,7 @@
 """Options that commands share, each described once, and the groups that they come in.
 
 What is read, true and tested is described in `caltest.predictions.options`. A parameter of a
-command is the option of its name; `Annotated[..., says(name, text)]` words it otherwise.
+command is the option of its name; `@grouped(name=text)` words it otherwise.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -57,13 +58,11 @@ OPTIONS: dict[str, Says] = {
     "by": Says(
         "COLUMNS",
         "Test each group of this column by itself; several, joined by commas, are crossed.",
-        "columns",
     ),
     "segments": Says(
         "COLUMNS",
         "Test all values of these columns and their intersections, which overlap; joined by "
         "commas.",
-        "columns",
     ),
     "correction": Says("KEY", "Multiple testing: joint, holm, fdr_bh, none, ...", CORRECTIONS),
     "calibrators": Says(
@@ -89,9 +88,13 @@ OPTIONS: dict[str, Says] = {
 }
 
 
-def says(name: str, text: str, **changes: Any) -> Says:
-    """Return what is said of an option, in other words."""
-    return replace(OPTIONS[name], text=text, **changes)
+def says(name: str, words: str, **changes: Any) -> Says:
+    """Return what is said of an option, in other words, which may begin with "METAVAR: "."""
+    known = OPTIONS.get(name, Says("", ""))
+    metavar, _, text = words.partition(": ")
+    if not metavar.isupper():
+        metavar, text = known.metavar, words
+    return replace(known, metavar=metavar, text=text, **changes)
 
 
 def flag_of(name: str) -> str:
@@ -116,7 +119,9 @@ class Draws:
 # ---- groups of options --------------------------------------------------------------------------
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def grouped(
+    command: Callable[..., None] | None = None, /, **said: str | Says
+) -> Callable[..., Any]:
     """Make an option of each parameter of a command, and of each field of the dataclasses in it.
 
     Typer knows no groups: it sees the fields as parameters, and the command gets the dataclasses.
@@ -125,16 +130,22 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     ----------
     command : callable
         Its parameters, and the fields of the dataclasses that they are annotated with, are
-        described by their name in `OPTIONS`, or by what they are annotated with.
+        described by their name in `OPTIONS`, or by what they are annotated with. Without it, a
+        decorator is returned.
+    **said : str or Says
+        What this command says of an option, as `says` takes it.
 
     Returns
     -------
     callable
         What Typer makes a command of.
     """
+    if command is None:
+        return partial(grouped, **said)
     hints = get_type_hints(command, include_extras=True)
     own = inspect.signature(command).parameters
     groups = {name: hints[name] for name in own if is_dataclass(hints[name])}
+    known = OPTIONS | {n: says(n, w) if isinstance(w, str) else w for n, w in said.items()}
 
     def call(**given: Any) -> None:
         made = {
@@ -146,29 +157,30 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for name, parameter in own.items():
         if name not in groups:
-            parameters.append(_option(name, hints[name], parameter.default))
+            parameters.append(_option(name, hints[name], parameter.default, known))
             continue
         of_fields = get_type_hints(groups[name], include_extras=True)
         for field in sorted(fields(groups[name]), key=lambda f: f.name in names_of(FileOptions)):
             default = inspect.Parameter.empty if field.default is MISSING else field.default
-            parameters.append(_option(field.name, of_fields[field.name], default))
+            parameters.append(_option(field.name, of_fields[field.name], default, known))
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     call.__annotations__ = {one.name: one.annotation for one in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
 
 
-def _option(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    kind, about = get_args(hint) if get_origin(hint) is Annotated else (hint, OPTIONS.get(name))
-    if isinstance(about, Says):
+def _option(name: str, hint: Any, default: Any, known: dict[str, Says]) -> inspect.Parameter:
+    about = known.get(name)
+    if about is not None and get_origin(hint) is not Annotated:
+        offers = about.offers or ("columns" if about.metavar.startswith("COLUMN") else None)
         option = typer.Option(
             *_flags(name, about),
             metavar=about.metavar or None,
             help=about.text,
-            autocompletion=completion.of(about.offers) if about.offers else None,
+            autocompletion=completion.of(offers) if offers else None,
             show_default=about.show_default or True,
         )
-        hint = Annotated[kind, option]
+        hint = Annotated[hint, option]
     only = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, only, default=default, annotation=hint)
 

@@ -31,10 +31,14 @@ File = Annotated[
         "test`; - for standard input.",
     ),
 ]
-Beta = Annotated[str | None, Says("A,B", "Draw risks from this Beta distribution, not from FILE.")]
-Dirichlet = Annotated[
-    str | None, Says("A,B,C", "Draw predictions from this Dirichlet distribution, not from FILE.")
-]
+STUDY: dict[str, str | Says] = {
+    "beta": "A,B: Draw risks from this Beta distribution, not from FILE.",
+    "dirichlet": "A,B,C: Draw predictions from this Dirichlet distribution, not from FILE.",
+    "label": "Column of labels, if --probs would take it for a probability.",
+    "lens": "Aspect of the predictions to test: strong, confidence, classwise[1], ...",
+    "level": says("level", "Significance level.", show_default=f"{LEVEL:g}"),
+    "n_datasets": "N: Simulated data sets for each n.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +46,7 @@ class StudyFile(inputs.FileForm):
     """A file of predictions, if there is one, and what its columns hold."""
 
     file: File = None
-    label: Annotated[
-        str | None, says("label", "Column of labels, if --probs would take it for a probability.")
-    ] = None
+    label: str | None = None
     probs: str | None = None
     sample_weight: str | None = None
     from_logits: bool = False
@@ -115,23 +117,10 @@ class StatedTruth:
 class StudyTests(ChosenTests):
     """The tests of each simulated data set."""
 
-    test: Annotated[
-        options.Keys,
-        says(
-            "test",
-            "Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
-            "tests.",
-        ),
-    ] = None
-    lens: Annotated[
-        str,
-        says("lens", "Aspect of the predictions to test: strong, confidence, classwise[1], ..."),
-    ] = "strong"
+    lens: str = "strong"
     tolerance: float | None = None
     equivalence: bool = False
-    level: Annotated[
-        float | None, says("level", "Significance level.", show_default=f"{LEVEL:g}")
-    ] = None
+    level: float | None = None
     plan: Path | None = None
 
     def asked(self) -> dict[str, Any]:
@@ -147,30 +136,26 @@ class StudyTests(ChosenTests):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTest(StudyTests):
-    """The test of each simulated data set."""
-
-    test: Annotated[options.Keys, says("test", "The test: combined (the default), skce, ...")] = (
-        None
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Simulation:
     """How much is simulated, and from which seed."""
 
-    n_datasets: Annotated[int, Says("N", "Simulated data sets for each n.")] = 1000
+    n_datasets: int = 1000
     n_resamples: int = 199
     rng: int | None = None
     n_jobs: int | None = None
 
 
-@grouped
+@grouped(
+    n="N: Rows of the study; several, joined by commas.",
+    test="Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
+    "tests.",
+    **STUDY,
+)
 def power(
     *,
-    n: Annotated[str, Says("N", "Rows of the study; several, joined by commas.")],
-    beta: Beta = None,
-    dirichlet: Dirichlet = None,
+    n: str,
+    beta: str | None = None,
+    dirichlet: str | None = None,
     truth: StatedTruth,
     file: StudyFile,
     classes: str | None = None,
@@ -202,18 +187,24 @@ def power(
     write(result)
 
 
-@grouped
+@grouped(
+    power="P: Find the least n with this power.",
+    n_min="N: Least n that is tried.",
+    n_max="N: Largest n that is tried.",
+    test="The test: combined (the default), skce, ...",
+    **STUDY,
+)
 def sample_size(
     *,
-    power: Annotated[float, Says("P", "Find the least n with this power.")] = 0.8,
-    n_min: Annotated[int, Says("N", "Least n that is tried.")] = 20,
-    n_max: Annotated[int, Says("N", "Largest n that is tried.")] = 10_000,
-    beta: Beta = None,
-    dirichlet: Dirichlet = None,
+    power: float = 0.8,
+    n_min: int = 20,
+    n_max: int = 10_000,
+    beta: str | None = None,
+    dirichlet: str | None = None,
     truth: StatedTruth,
     file: StudyFile,
     classes: str | None = None,
-    test: StudyTest,
+    tests: StudyTests,
     simulation: Simulation,
     out: Output,
 ) -> None:
@@ -232,7 +223,7 @@ def sample_size(
             n_max=n_max,
             progress=progress,
             **truth.stated(),
-            **test.asked(),
+            **tests.asked(),
             **vars(simulation),
         )
     write(result)
@@ -242,20 +233,21 @@ def sample_size(
 class Widths:
     """How wide intervals may be."""
 
-    ratio_width: Annotated[float | None, Says("W", "Width of the interval of E/O.")] = None
-    slope_width: Annotated[
-        float | None, Says("W", "Width of the interval of the calibration slope.")
-    ] = None
-    intercept_width: Annotated[
-        float | None, Says("W", "Width of the interval of the calibration in the large.")
-    ] = None
+    ratio_width: float | None = None
+    slope_width: float | None = None
+    intercept_width: float | None = None
 
 
-@grouped
+@grouped(
+    ratio_width="W: Width of the interval of E/O.",
+    slope_width="W: Width of the interval of the calibration slope.",
+    intercept_width="W: Width of the interval of the calibration in the large.",
+    **STUDY,
+)
 def precision(
     *,
     widths: Widths,
-    beta: Beta = None,
+    beta: str | None = None,
     truth: StatedTruth,
     file: StudyFile,
     rng: int | None = None,
@@ -280,29 +272,19 @@ def precision(
 class Watched:
     """What is watched, and how many false alarms are allowed."""
 
-    rows_per_day: Annotated[float, Says("N", "Rows a day of each model.")]
-    false_alarms_per_year: Annotated[
-        float, Says("N", "Of all models and checks together, on average.")
-    ] = 1.0
-    models: Annotated[int, Says("N", "Number of models.", flag="--n-models")] = 1
-    checks_per_day: Annotated[
-        float, Says("N", "Tests of a fixed number of rows that each model has a day, as by pytest.")
-    ] = 0.0
+    rows_per_day: float
+    false_alarms_per_year: float = 1.0
+    models: int = 1
+    checks_per_day: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drifts:
     """Drifts whose delays are wanted."""
 
-    temperature: Annotated[
-        str | None, says("temperature", "Drift: softmax(log p / T); several by commas.")
-    ] = None
-    slope: Annotated[
-        str | None, says("slope", "Drift: log odds B logit(p); several by commas.")
-    ] = None
-    intercept: Annotated[
-        str | None, says("intercept", "Drift: log odds A + logit(p); likewise.")
-    ] = None
+    temperature: str | None = None
+    slope: str | None = None
+    intercept: str | None = None
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `plan_monitoring` that they stand for."""
@@ -313,16 +295,26 @@ class Drifts:
         }
 
 
-@grouped
+@grouped(
+    rows_per_day="N: Rows a day of each model.",
+    false_alarms_per_year="N: Of all models and checks together, on average.",
+    models=Says("N", "Number of models.", flag="--n-models"),
+    checks_per_day="N: Tests of a fixed number of rows that each model has a day, as by pytest.",
+    temperature="Drift: softmax(log p / T); several by commas.",
+    slope="Drift: log odds B logit(p); several by commas.",
+    intercept="Drift: log odds A + logit(p); likewise.",
+    n_streams="N: Simulated streams for each drift.",
+    **STUDY,
+)
 def plan_monitoring(
     *,
     watched: Watched,
     drifts: Drifts,
-    beta: Beta = None,
-    dirichlet: Dirichlet = None,
+    beta: str | None = None,
+    dirichlet: str | None = None,
     file: StudyFile,
     classes: str | None = None,
-    n_streams: Annotated[int, Says("N", "Simulated streams for each drift.")] = 50,
+    n_streams: int = 50,
     rng: int | None = None,
     out: Output,
 ) -> None:

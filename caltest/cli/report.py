@@ -8,7 +8,7 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from caltest.reporting import Report
     from caltest.results import CalibratorComparison, ModelComparison
 
-ANY_RESAMPLES = options.says(
-    "n_resamples",
-    "Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at --level "
-    "needs, and up to 10^6 for a small p-value.",
-)
-
 NUMBER = re.compile(r"-?[0-9]+")
 
 
@@ -58,16 +52,13 @@ def _test(
     segments: str | None = None,
     level: float | None = None,
     fail: bool = False,
-    n_resamples: Annotated[str, ANY_RESAMPLES] = "999",
+    n_resamples: str = "999",
     rng: int | None = None,
     n_jobs: int | None = None,
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
-    badge: Annotated[
-        Path | None,
-        Says("FILE", "Write the answer as a badge: .svg, or .json for an endpoint of shields.io."),
-    ] = None,
+    badge: Path | None = None,
     out: Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
@@ -142,7 +133,12 @@ def _verdict(rng: int | None = None, **given: Any) -> None:
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
 _verdict.__annotations__ = {**_test.__annotations__, "out": VerdictOutput}
-test, verdict = options.grouped(_test), options.grouped(_verdict)
+of_a_test = options.grouped(
+    n_resamples="Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision "
+    "at --level needs, and up to 10^6 for a small p-value.",
+    badge="FILE: Write the answer as a badge: .svg, or .json for an endpoint of shields.io.",
+)
+test, verdict = of_a_test(_test), of_a_test(_verdict)
 
 
 # ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------
@@ -150,89 +146,58 @@ test, verdict = options.grouped(_test), options.grouped(_verdict)
 FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
 
 
-@grouped
+@grouped(
+    test="Test; by default those that the size of the data allows. Repeatable, as --lens.",
+    grades="COLUMN: Grades of a master scale, with traffic lights: a column, or the PDs between "
+    "grades, 0.01,0.05.",
+    recalibrate=says(
+        "calibrators",
+        "Calibrator to fit and to test on rows that it was not fitted to: temperature, "
+        "dirichlet, ... Repeatable, as --lens.",
+    ),
+    profile=Says(
+        "NAME",
+        "Words, order and tests of a field: general, clinical, credit, ml or forecast.",
+        PROFILES,
+    ),
+    tolerance="Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
+    meta='KEY=VALUE: What the author states: "data period=2024", limitations=..., signatures=..., '
+    "event=death. Repeatable.",
+    title="TEXT: Title of the page.",
+    author="TEXT: Author, as the page names them.",
+    form=says(
+        "form",
+        "html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
+        "suffix, else html.",
+        offers=REPORTS,
+    ),
+    output="Write the report here; - is standard output. Without it and --format: "
+    "FILE_report.html, beside FILE.",
+    force="Write FILE_report.html over a file that is no report of caltest.",
+)
 def report(
     file: PredictionFile,
     *,
     lens: Keys = None,
-    test: Annotated[
-        Keys,
-        says(
-            "test",
-            "Test; by default those that the size of the data allows. Repeatable, as --lens.",
-        ),
-    ] = None,
+    test: Keys = None,
     by: str | None = None,
-    grades: Annotated[
-        str | None,
-        Says(
-            "COLUMN",
-            "Grades of a master scale, with traffic lights: a column, or the PDs between grades, "
-            "0.01,0.05.",
-            "columns",
-        ),
-    ] = None,
+    grades: str | None = None,
     segments: str | None = None,
     cluster: str | None = None,
-    recalibrate: Annotated[
-        Keys,
-        Says(
-            "KEY",
-            "Calibrator to fit and to test on rows that it was not fitted to: temperature, "
-            "dirichlet, ... Repeatable, as --lens.",
-            "calibrators",
-        ),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        Says(
-            "NAME",
-            "Words, order and tests of a field: general, clinical, credit, ml or forecast.",
-            PROFILES,
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        Says(
-            "T",
-            "Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
-        ),
-    ] = None,
-    meta: Annotated[
-        Keys,
-        Says(
-            "KEY=VALUE",
-            'What the author states: "data period=2024", limitations=..., signatures=..., '
-            "event=death. Repeatable.",
-        ),
-    ] = None,
-    title: Annotated[str | None, Says("TEXT", "Title of the page.")] = None,
-    author: Annotated[str | None, Says("TEXT", "Author, as the page names them.")] = None,
+    recalibrate: Keys = None,
+    profile: str | None = None,
+    tolerance: float | None = None,
+    meta: Keys = None,
+    title: str | None = None,
+    author: str | None = None,
     level: float | None = None,
     draws: Draws,
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
-    form: Annotated[
-        str | None,
-        says(
-            "form",
-            "html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
-            "suffix, else html.",
-            offers=REPORTS,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        says(
-            "output",
-            "Write the report here; - is standard output. Without it and --format: "
-            "FILE_report.html, beside FILE.",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, Says("", "Write FILE_report.html over a file that is no report of caltest.")
-    ] = False,
+    form: str | None = None,
+    output: Path | None = None,
+    force: bool = False,
     quiet: bool = False,
     context: typer.Context,
 ) -> None:
@@ -325,38 +290,32 @@ def _keys(values: list[str] | None) -> list[str] | None:
 SCORES = ("log-loss", "brier", "spherical")
 
 
-@grouped
+@grouped(
+    models=Says(
+        "PREFIX",
+        "Compare models, not calibrators: the prefix (forest_) or, for two classes, the column of "
+        "the probabilities of each, two or more. Repeatable, as --lens.",
+        "columns",
+    ),
+    score=Says(
+        "KEY",
+        f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors are "
+        "reported, and never selected by.",
+        SCORES,
+    ),
+    cv="K: Folds of the comparison of calibrators: 5 by default.",
+    inner_cv="K: Folds of the selection in training rows: by default --cv.",
+    reference="PREFIX: Model that the others are compared with; by default the best.",
+)
 def compare(
     file: PredictionFile,
     *,
-    models: Annotated[
-        Keys,
-        Says(
-            "PREFIX",
-            "Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
-            "column of the probabilities of each, two or more. Repeatable, as --lens.",
-            "columns",
-        ),
-    ] = None,
+    models: Keys = None,
     calibrators: Keys = None,
-    score: Annotated[
-        str,
-        Says(
-            "KEY",
-            f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
-            "are reported, and never selected by.",
-            SCORES,
-        ),
-    ] = "log-loss",
-    cv: Annotated[
-        int | None, Says("K", "Folds of the comparison of calibrators: 5 by default.")
-    ] = None,
-    inner_cv: Annotated[
-        int | None, Says("K", "Folds of the selection in training rows: by default --cv.")
-    ] = None,
-    reference: Annotated[
-        str | None, Says("PREFIX", "Model that the others are compared with; by default the best.")
-    ] = None,
+    score: str = "log-loss",
+    cv: int | None = None,
+    inner_cv: int | None = None,
+    reference: str | None = None,
     lens: Keys = None,
     tests: ChosenTests,
     level: float | None = None,
