@@ -166,7 +166,7 @@ def assert_calibrated(
     True
     """
     __tracebackhide__ = True
-    checked = check_calibrated(model, data, y, level=level, rng=rng, arguments=arguments)
+    checked = check_calibrated(model, data, y, level=level, rng=rng, **arguments)
     if not checked.holds:
         raise AssertionError(checked.message)
     if checked.few:
@@ -234,22 +234,15 @@ def assert_within(
     True
     """
     __tracebackhide__ = True
-    checked = check_within(
-        model, data, y, tolerance=tolerance, level=level, rng=rng, arguments=arguments
-    )
+    asked: Any = {"tolerance": tolerance, **arguments}
+    checked = check_within(model, data, y, level=level, rng=rng, **asked)
     if not checked.holds:
         raise AssertionError(checked.message)
     return checked.result  # type: ignore[return-value]  # segments have no tolerance
 
 
 def check_calibrated(
-    model: object,
-    data: object,
-    y: object,
-    *,
-    level: float,
-    rng: object,
-    arguments: Mapping[str, Any],
+    model: object, data: object, y: object, *, level: float, rng: object, **arguments: Any
 ) -> Checked:
     """Test calibration as `assert_calibrated` does, and raise nothing."""
     if arguments.get("equivalence"):
@@ -258,8 +251,8 @@ def check_calibrated(
     level, seed = checks.check_level(level), _seed(rng)
     given = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, y, level=level, rng=seed, **given)
-    again = {**arguments, "level": level, "rng": seed}
-    repeat = f"ct.testing.assert_calibrated(model, data{_told(again)})"
+    repeat = "ct.testing.assert_calibrated(model, data"
+    repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"
     # The arguments but those that change no question, in an order, and without addresses.
     others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
     asked = re.sub(r" at 0x[0-9a-f]+", "", _told(others))
@@ -280,22 +273,14 @@ def resamples_for(level: float, tests: int = 1) -> int:
 
 
 def check_within(
-    model: object,
-    data: object,
-    y: object,
-    *,
-    tolerance: float,
-    level: float,
-    rng: object,
-    arguments: Mapping[str, Any],
+    model: object, data: object, y: object, *, level: float, rng: object, **arguments: Any
 ) -> Checked:
     """Test the tolerance as `assert_within` does, and raise nothing."""
     level, seed = checks.check_level(level), _seed(rng)
     if arguments.get("segments") is not None:
         rule = "segments must not be given for a tolerance"
         raise invalid(rule, shown(arguments["segments"]), "use by=, which tests each group")
-    given: dict[str, Any] = {"tolerance": tolerance, **arguments}
-    asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **given}
+    asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **arguments}
     if "test" in arguments:
         found = test_calibration(model, data, y, **asked)
     else:
@@ -305,8 +290,8 @@ def check_within(
         asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
-    told = _told({**given, "level": level, "rng": seed})
-    repeat = f"ct.testing.assert_within(model, data{told})"
+    repeat = "ct.testing.assert_within(model, data"
+    repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"
     return checked_result(found, level=level, seed=seed, repeat=repeat)
 
 
@@ -378,6 +363,5 @@ def _told(arguments: Mapping[str, Any]) -> str:
     told = ""
     for key, value in arguments.items():
         plain = value.tolist() if isinstance(value, np.generic) else value
-        named = name_of(value) if isinstance(value, FunctionType) else shown(plain)
-        told += f", {key}={named}"
+        told += f", {key}={name_of(value) if isinstance(value, FunctionType) else shown(plain)}"
     return told

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,12 +14,20 @@ import numpy as np
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
 from caltest.results import HTest, HTestTable
-from caltest.testing.assertions import Checked, Tested
+from caltest.testing.assertions import (
+    Checked,
+    Tested,
+    check_calibrated,
+    check_within,
+    checked_result,
+    resamples_for,
+)
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
 
+OF_CHECKED = ("pvalue", "level", "seed", "few", "least", "headline")
 MOST = 100_000  # scores that travel to the process that decides
 
 
@@ -124,12 +132,7 @@ def record_of(checked: Checked, where: str) -> Record:
         within=checked.claims_within,
         name=first.data_name,
         n=checked.result.n,
-        pvalue=checked.pvalue,
-        level=checked.level,
-        seed=checked.seed,
-        few=checked.few,
-        least=checked.least,
-        headline=checked.headline,
+        **{name: getattr(checked, name) for name in OF_CHECKED},
         message="" if checked.holds else checked.message,
         html=checked.result.to_html(),
         where=where,
@@ -263,6 +266,7 @@ def _hash(parts: Sequence[object]) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True)
 class Calibration:
     """Assertions of a pytest test, which the session records and decides together.
 
@@ -281,18 +285,14 @@ class Calibration:
 
     Attributes
     ----------
-    level, seed
+    level, seed, keep, tests
         As given.
     """
 
-    def __init__(
-        self, level: float, seed: int, keep: Callable[[Record], None], *, tests: int = 1
-    ) -> None:
-        self.level, self.seed = level, seed
-        self._keep, self._tests = keep, tests
-
-    def __repr__(self) -> str:
-        return f"Calibration(level={self.level}, seed={self.seed})"
+    level: float
+    seed: int
+    keep: Callable[[Record], None] = field(repr=False)
+    tests: int = field(default=1, repr=False)
 
     def assert_calibrated(
         self,
@@ -331,21 +331,15 @@ class Calibration:
             If an earlier run of this test rejected the same data with another seed.
         """
         __tracebackhide__ = True
-        from caltest.testing.assertions import check_calibrated, resamples_for
-
-        asked: dict[str, Any] = {
-            "level": self.level if level is None else level,
-            "rng": self.seed if rng is None else rng,
-        }
-        checked = check_calibrated(model, data, y, **asked, arguments=arguments)
-        wanted = resamples_for(checked.level, self._tests)
+        given = self._given(level, rng)
+        checked = check_calibrated(model, data, y, **given, **arguments)
+        wanted = resamples_for(checked.level, self.tests)
         is_open = "n_resamples" not in arguments and wanted > resamples_for(checked.level)
         if is_open and checked.least and not checked.holds:
             # Its p-value will be multiplied by up to the number of tests. That of more resamples
             # is valid by itself, so it is where it is asked for only below the level.
-            asked = {"level": checked.level, "rng": checked.seed}
-            more = {**arguments, "n_resamples": wanted}
-            checked = check_calibrated(model, data, y, **asked, arguments=more)
+            given = self._given(checked.level, checked.seed)
+            checked = check_calibrated(model, data, y, **given, **arguments, n_resamples=wanted)
         return self._kept(checked)
 
     def assert_within(
@@ -386,17 +380,8 @@ class Calibration:
             If the error is not shown to be within the tolerance.
         """
         __tracebackhide__ = True
-        from caltest.testing.assertions import check_within
-
-        checked = check_within(
-            model,
-            data,
-            y,
-            tolerance=tolerance,
-            level=self.level if level is None else level,
-            rng=self.seed if rng is None else rng,
-            arguments=arguments,
-        )
+        given = {**self._given(level, rng), "tolerance": tolerance}
+        checked = check_within(model, data, y, **given, **arguments)
         found = self._kept(checked)
         if not checked.holds:
             raise AssertionError(checked.message)
@@ -423,13 +408,17 @@ class Calibration:
             If the result is one of equivalence and does not show it.
         """
         __tracebackhide__ = True
-        from caltest.testing.assertions import checked_result
-
         checked = checked_result(result, level=self.level if level is None else level)
         self._kept(checked)
         if checked.claims_within and not checked.holds:
             raise AssertionError(checked.message)
         return result
+
+    def _given(self, level: float | None, rng: object) -> dict[str, Any]:
+        return {
+            "level": self.level if level is None else level,
+            "rng": self.seed if rng is None else rng,
+        }
 
     def _kept(self, checked: Checked) -> Tested:
         __tracebackhide__ = True
@@ -437,5 +426,5 @@ class Calibration:
         path = caller.f_code.co_filename
         near = os.path.relpath(path) if os.path.splitdrive(path)[0] == "" else path
         path = path if near.startswith("..") else near
-        self._keep(record_of(checked, f"{path}:{caller.f_lineno}"))
+        self.keep(record_of(checked, f"{path}:{caller.f_lineno}"))
         return checked.result

@@ -36,31 +36,19 @@ RECORDS = pytest.StashKey[list[Any]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("calibration", "tests of calibration (caltest)")
-    group.addoption(
-        "--calibration-level",
-        metavar="LEVEL",
-        type=_level,
-        help="significance level of the session's tests of calibration (default: 0.01)",
-    )
-    group.addoption(
-        "--calibration-plan",
-        metavar="FILE",
-        type=Path,
-        help="take the level from this plan, JSON of caltest.plan_monitoring",
-    )
-    group.addoption(
-        "--calibration-report",
-        metavar="FILE",
-        type=Path,
-        help="write every test of calibration to this HTML file",
-    )
-    group.addoption(
-        "--calibration-seed",
-        metavar="SEED",
-        type=_seed,
-        default=SEED,
-        help="seed of the session's tests of calibration (default: 0)",
-    )
+    tests = "of the session's tests of calibration"
+    for metavar, kind, option, text in (
+        ("LEVEL", _level, "--calibration-level", f"significance level {tests} (default: 0.01)"),
+        (
+            "FILE",
+            Path,
+            "--calibration-plan",
+            "take the level from this plan, JSON of caltest.plan_monitoring",
+        ),
+        ("FILE", Path, "--calibration-report", "write every test of calibration to this HTML file"),
+        ("SEED", _seed, "--calibration-seed", f"seed {tests} (default: 0)"),
+    ):
+        group.addoption(option, metavar=metavar, type=kind, help=text)
 
 
 def _level(text: str) -> float:
@@ -139,7 +127,7 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
     level = next(iter(levels), item.config.stash[SESSION_LEVEL])
     tests = sum("calibration" in getattr(one, "fixturenames", ()) for one in item.session.items)
     seed = item.config.getoption("calibration_seed")
-    return Calibration(level, seed, keep, tests=tests)
+    return Calibration(level, SEED if seed is None else seed, keep, tests)
 
 
 # ---- reports ------------------------------------------------------------------------------------
