@@ -238,6 +238,15 @@ def label_values(values: object, name: str) -> AnyArray:
         array = np.array(items)
     if array.dtype.kind not in "biufU":
         raise invalid(rule, f"dtype {array.dtype}", "convert them to strings")
+    return check_not_missing(array, name)
+
+
+def check_not_missing(array: AnyArray, name: str) -> AnyArray:
+    """Check that no number and no time (n,) is missing."""
+    gone = np.isnan(array) if array.dtype.kind in "fmM" else np.zeros(0, bool)
+    if gone.any():
+        row = int(np.argmax(gone))
+        raise missing(name, f"{array[row]} at row {row}")
     return array
 
 
@@ -248,8 +257,6 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
         return values.astype(np.int64)
     row = int(np.argmax(bad))
     got = f"{values[row]:.8g} at row {row}"
-    if np.isnan(values[row]):
-        raise missing(name, got)
     if fraction[row]:
         remedy = "pass integers, strings, booleans or one-hot rows"
         raise invalid(f"{name} must be whole numbers", got, remedy)
@@ -257,19 +264,19 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
 
 
 def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
+    names: Iterable[object] = range(m)
     if values.dtype.kind == "b":
         if m != 2:
             rule = f"{name} must not be booleans beyond two classes"
             raise invalid(rule, f"{m} columns of probs", "pass integers or strings")
-        return read_only(np.array([False, True]))
-    if values.dtype.kind == "U":
+        names = False, True
+    elif values.dtype.kind == "U":
         names = sorted(set(values.tolist()))
         if len(names) != m:
             rule = f"classes must be given where {name} do not show each class"
             got = f"{len(names)} distinct labels for {m} columns"
             raise invalid(rule, got, "pass classes=[...], the names of the columns in their order")
-        return read_only(np.array(names))
-    return read_only(np.arange(m))
+    return read_only(np.array(names))
 
 
 def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:

@@ -116,7 +116,7 @@ class PredictionFile(FileForm):
 
         return self.lying.has_more_rows(ROWS)[0]
 
-    def columns_asked(self, by: str | None) -> dict[str, object]:
+    def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
         """Return the arguments of `test_calibration` that name columns and say what they hold."""
         return {
             "label": self.observed,
@@ -124,11 +124,8 @@ class PredictionFile(FileForm):
             "classes": options.parse_classes(self.classes),
             **self.read_as,
             "by": _groups(by, self._names),
+            "segments": _groups(segments, self._names, "--segments"),
         }
-
-    def segments_asked(self, segments: str | None) -> str | list[str] | None:
-        """Return the columns that `--segments` names."""
-        return _groups(segments, self._names, "--segments")
 
     @property
     def _names(self) -> Sequence[str]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
 import typer
 
 from caltest.checks import as_array, check_choice, check_groups, check_unused
-from caltest.checks.arrays import label_values, missing
+from caltest.checks.arrays import label_values
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
@@ -77,10 +76,7 @@ class WatchedFile(PredictionFile):
         opened = self._opened[0]
         column = opened.column(check_choice(name, opened.names, option))
         with self.rows_named():
-            values = label_values(column, option)
-            if values.dtype.kind == "f" and np.isnan(values).any():
-                raise missing(option, f"nan at row {int(np.argmax(np.isnan(values)))}")
-        return values
+            return label_values(column, option)
 
 
 @options.grouped(

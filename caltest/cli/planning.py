@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import caltest
 from caltest.checks import check_unused
 from caltest.cli import calibrate, inputs, options
 from caltest.cli.options import grouped, says
@@ -170,13 +171,11 @@ def power(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        from caltest import power as power_of
-
         distribution = file.distribution(classes, beta=beta, dirichlet=dirichlet)
         sizes = numbers(n, "--n", "100,200,500")
         if any(value != int(value) for value in sizes):
             raise invalid("--n must be whole numbers", shown(sizes), "write 100,200,500")
-        result = power_of(
+        result = caltest.power(
             distribution,
             n=[int(value) for value in sizes],
             progress=progress,
@@ -214,9 +213,7 @@ def sample_size(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        from caltest import sample_size as sample_size_of
-
-        result = sample_size_of(
+        result = caltest.sample_size(
             file.distribution(classes, beta=beta, dirichlet=dirichlet),
             power=power,
             n_min=n_min,
@@ -260,9 +257,7 @@ def precision(
     write = out.writer(file.file)
     asked = vars(widths) if widths != Widths() else {}
     with progress_bar("computing", quiet=out.quiet):
-        from caltest import sample_size_for_precision
-
-        result = sample_size_for_precision(
+        result = caltest.sample_size_for_precision(
             file.distribution(beta=beta), rng=rng, **asked, **truth.stated()
         )
     write(result)
@@ -326,9 +321,7 @@ def plan_monitoring(
     write = out.writer(file.file)
     stated = drifts.stated()
     with progress_bar("simulating", quiet=out.quiet):
-        from caltest import plan_monitoring as plan_of
-
-        plan = plan_of(
+        plan = caltest.plan_monitoring(
             file.distribution(classes, beta=beta, dirichlet=dirichlet),
             n_streams=n_streams,
             rng=rng,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from caltest.checks import check_choice, check_unused
+import caltest
+from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
 from caltest.cli.inputs import STREAM, PredictionFile
 from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
@@ -68,29 +69,22 @@ def _test(
         check_choice(badge.suffix.lower(), (".svg", ".json"), "the suffix of --badge")
     if fail and level is None:
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
+    seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
     with progress_bar("testing", quiet=out.quiet) as progress:
-        from caltest import test_calibration
         from caltest.predictions.dependence import Dependence
 
         if segments is not None:
-            check_unused("on segments", cluster=cluster, time=time, lag=lag)
+            check_unused("on segments", **rows)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
         if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": file.lying, "engine": engine, "on_error": on_error}
-            given |= {
-                "cluster": cluster,
-                "time": time,
-                "lag": lag,
-                "segments": file.segments_asked(segments),
-                "sample_weight": file.sample_weight,
-                **file.columns_asked(by),
-            }
+            given |= {**rows, **file.columns_asked(by, segments)}
+            given["sample_weight"] = file.sample_weight
         else:
-            dependence = Dependence(cluster, time, lag)
-            given = {"data": file.predictions(by=by, dependence=dependence)}
+            given = {"data": file.predictions(by=by, dependence=Dependence(**rows))}
             given |= {"by": True if by else None, "segments": file.segments(segments)}
         run = partial(
-            test_calibration,
+            caltest.test_calibration,
             None,
             lens=options.one_or_many(lens),
             tolerance=tolerance,
@@ -98,7 +92,7 @@ def _test(
             correction=correction,
             # What is neither a number nor "adaptive" stays as it is, to be refused.
             n_resamples=int(n_resamples) if NUMBER.fullmatch(n_resamples) else n_resamples,
-            rng=rng,
+            rng=seed,
             n_jobs=n_jobs,
             level=level,
             progress=progress,
@@ -107,6 +101,8 @@ def _test(
         whole = run(**given | {"by": None}) if out.beside and by is not None else None
         result = run(**given)
     found = write(result, whole=whole, n_jobs=n_jobs, equivalence=equivalence)
+    if out.beside and rng is None and not out.quiet:  # the sentences of a verdict have no seed
+        echo(f"caltest: --seed {seed} repeats this\n", err=True)
     if badge is not None:
         from caltest.results.badge import badge as badge_of
 
@@ -116,19 +112,9 @@ def _test(
         raise typer.Exit(1)
 
 
-def _verdict(rng: int | None = None, **given: Any) -> None:
+def _verdict(**given: Any) -> None:
     """Say in a few sentences what a test of the probabilities in a file found, and what helps."""
-    from caltest.checks import check_seed
-
-    seed, rejected = check_seed(rng), None
-    try:
-        _test(rng=seed, **given)
-    except typer.Exit as error:  # --fail
-        rejected = error
-    if rng is None and not given["out"].quiet:  # the sentences of a verdict have no seed
-        echo(f"caltest: --seed {seed} repeats this\n", err=True)
-    if rejected is not None:
-        raise rejected
+    _test(**given)
 
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
@@ -206,8 +192,6 @@ def report(
         output = _beside(file.file, force=force)
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
     with progress_bar("report", quiet=quiet) as progress:
-        from caltest import report as make
-        from caltest.checks import check_seed, check_unused
         from caltest.predictions.dependence import Dependence
         from caltest.reporting.files import check_written
 
@@ -217,7 +201,7 @@ def report(
         needs_rows = grades or segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
             given = {"model": None, "data": file.lying, "engine": engine, "on_error": on_error}
-            given |= {"cluster": cluster, **file.columns_asked(by)}
+            given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
             predictions, values = file.read(file.probs, by=by)
             if cluster is not None:
@@ -228,15 +212,15 @@ def report(
             beside = file.from_logits and bool(recalibrate)
             given = {"model": values, "data": predictions} if beside else {"model": predictions}
             given |= {"from_logits": beside, "by": True if by else None}
+        given["segments"] = file.segments(segments)
         words = list(context.obj or ())  # the command line as it was given, with its seed
         if not any(word.partition("=")[0] == "--seed" for word in words):
             words += ["--seed", str(seed)]
-        made: Report = make(
+        made: Report = caltest.report(
             **given,
             test=_keys(test),
             lens=_keys(lens),
             grades=file.grades(grades),
-            segments=file.segments(segments),
             recalibrate=_keys(recalibrate),
             profile=profile,
             tolerance=tolerance,
@@ -342,8 +326,6 @@ def compare(
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}
             check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
-            from caltest.comparison import compare_models
-
             prefixes = split_keys(models)
             if len(prefixes) < 2:
                 raise invalid("--models must name at least two", prefixes[0], "add another")
@@ -352,14 +334,12 @@ def compare(
                 got = ", ".join(prefixes)
                 raise invalid("--models must name each model once", got, "leave one out")
             name = None if reference is None else reference.rstrip("_") or reference
-            result = compare_models(seen, reference=name, **common)
+            result = caltest.compare_models(seen, reference=name, **common)
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
-            from caltest.comparison import compare_calibrators
-
             predictions, values = file.read(file.probs)
-            result = compare_calibrators(
+            result = caltest.compare_calibrators(
                 values if file.from_logits else predictions,
                 predictions if file.from_logits else None,
                 from_logits=file.from_logits,

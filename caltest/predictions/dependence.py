@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest.checks import check_groups, check_integer, check_not_label
-from caltest.checks.arrays import as_array, check_column, missing
+from caltest.checks.arrays import as_array, check_column, check_not_missing
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.predictions import tables
 from caltest.types import Codes
@@ -32,9 +32,7 @@ def time_steps(time: object, n: int) -> Codes:
     """Number the distinct times of n rows in their order, (n,); none may be missing."""
     values = as_array(time, "time")
     if values.dtype.kind in "mM":
-        values = check_column(values, n, "time")
-        if np.isnat(values).any():
-            raise missing("time", f"NaT at row {int(np.argmax(np.isnat(values)))}")
+        values = check_not_missing(check_column(values, n, "time"), "time")
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     dated = values.dtype.kind == "O" and values.ndim == 1 and values.size
     if dated and hasattr(values[0], "isoformat"):
