@@ -31,7 +31,7 @@ def load_schema(kind: str) -> dict[str, Any]:
     return values
 
 
-def parse_json(text: str, rule: str, remedy: str) -> Any:
+def parse_json(text: str | bytes, rule: str, remedy: str) -> Any:
     """Return what JSON holds, of which a rule says what it must be."""
     try:
         return json.loads(text)

@@ -28,8 +28,8 @@ SMOOTHED = 0.02  # of the probability of a row, spread over all its classes
 UNRELATED = 0.05  # the same chance where predictions have nothing to do with the labels
 TOLERANCE = 1e-3  # of sums of probabilities that were rounded
 FIRST = 1000  # rows that tell whether groups are to be counted
-ROUNDING = 1e-9  # of a logarithm less its mean
-NAMED = 12  # classes up to which an order is written out
+OF_LOGARITHMS = 1e-9  # of a logarithm less its mean
+WRITTEN_OUT = 12  # classes up to which an order is written out
 SHIFTED = 5.0  # standard errors by which labels fit better one column further left
 LEAST_SHIFTED = 20  # rows from which that is looked at
 
@@ -131,7 +131,7 @@ def _suspect_order(
     logs -= weight @ logs / n
     along = logs[rows, order[codes]] - logs[rows, codes]
     clear = math.sqrt(2.0 * (orders - math.log(UNRELATED)) * float(weight @ along**2))
-    if weight @ gain < orders - math.log(CHANCE) or weight @ along < clear + ROUNDING * n:
+    if weight @ gain < orders - math.log(CHANCE) or weight @ along < clear + OF_LOGARITHMS * n:
         return
     with np.errstate(divide="ignore"):
         losses = [-float(weight @ np.log(probs[rows, k])) / n for k in (order[codes], codes)]
@@ -143,8 +143,8 @@ def _suspect_order(
             f"{told}; if they are that, pass classes={names}, the event last, or 1 - probs"
         )
         return
-    pairs = [f"{classes[k]} in column {order[k]}" for k in moved[:NAMED].tolist()]
-    remedy = f"classes={names}" if m <= NAMED else f"classes=[...] with {', '.join(pairs)}"
+    pairs = [f"{classes[k]} in column {order[k]}" for k in moved[:WRITTEN_OUT].tolist()]
+    remedy = f"classes={names}" if m <= WRITTEN_OUT else f"classes=[...] with {', '.join(pairs)}"
     suspect(
         f"the columns of probs fit the labels far better in another order, {told}; if they stand "
         f"so, pass {remedy}"

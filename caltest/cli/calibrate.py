@@ -24,14 +24,13 @@ from caltest.cli.options import grouped, says
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
-from caltest.predictions import files, tables
+from caltest.predictions import Predictions, files, tables
+from caltest.predictions.tables import Table
 from caltest.results.codec import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
-    from caltest.predictions import Predictions
-    from caltest.predictions.tables import Table
 
 SCHEMA = "caltest/calibration-map/1"
 
@@ -77,24 +76,21 @@ def fit(
 
         seed, jobs = checks.check_seed(rng), checks.check_jobs(n_jobs)
         chosen = settings.calibrator(method, settings.parse(set_), seed=seed, n_jobs=jobs)
-        predictions, values = file.read(file.probs)
-        note = ""
-        if predictions.m > 2 and isinstance(chosen, BinaryCalibrator):
-            note = f"--method {chosen.key} is for two classes: fitted for each class against the "
-            note += "others"
+        predictions, logits = file.predictions(), file.logits
+        is_binary = predictions.m > 2 and isinstance(chosen, BinaryCalibrator)
+        if is_binary:
             chosen = OneVsRest(chosen, n_jobs=jobs)
         fitted = clone(chosen)
         if file.from_logits:  # as they stand: not every map sees only the probabilities in them
             fitted.set_params(from_logits=True, classes=predictions.classes.tolist())
             labels = predictions.classes[predictions.labels]
-            fitted.fit(values, labels, predictions.sample_weight)
+            fitted.fit(logits, labels, predictions.sample_weight)
         else:
             fitted.fit(predictions)
         options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
         summary = "" if quiet else str(fitted.summary(**options))
         if not quiet:
-            given = values if file.from_logits else None
-            summary += _out_of_fold({method: chosen}, predictions, given, options)
+            summary += _out_of_fold({method: chosen}, predictions, logits, options)
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
     saved = {
@@ -114,8 +110,9 @@ def fit(
     }
     text = json.dumps(saved, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(f"{text}\n", output=output)
-    if note and not quiet:
-        echo(f"caltest: {note}\n", err=True)
+    if is_binary and not quiet:
+        told = f"--method {method} is for two classes: fitted for each class against the others"
+        echo(f"caltest: {told}\n", err=True)
     if summary:
         echo(summary, err=to_file(output) is None)
 
@@ -317,17 +314,11 @@ def read_map(path: Path) -> Map:
     from caltest.calibrators import Calibrator
 
     name = path.name
+    fit_one = "fit one with caltest calibrate fit"
     if path == STREAM or not path.is_file():
-        remedy = "fit one with caltest calibrate fit"
-        raise invalid("MAP must name a file", repr(str(path)), remedy)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        got = f"{name!r}, in which UnicodeDecodeError: {error}"
-        remedy = "fit it again with caltest calibrate fit"
-        raise invalid("MAP must be a complete calibration map", got, remedy) from error
+        raise invalid("MAP must name a file", repr(str(path)), fit_one)
     remedy = "pass what caltest wrote"
-    values = parse_json(text, f"MAP {name!r} must be JSON", remedy)
+    values = parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)
     if not isinstance(values, dict):
         raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data
@@ -335,10 +326,8 @@ def read_map(path: Path) -> Map:
     values = check(values, SCHEMA, f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"
-        remedy = "fit one with caltest calibrate fit"
-        raise invalid("MAP must be a calibration map", got, remedy)
+        raise invalid("MAP must be a calibration map", got, fit_one)
     calibrator = Calibrator.from_dict(values)
-    columns = getattr(calibrator, "feature_names_in_", None)
-    if is_whole:
-        columns = values["data"]["columns"]
+    named = getattr(calibrator, "feature_names_in_", None)
+    columns = values["data"]["columns"] if is_whole else named
     return Map(calibrator, None if columns is None else [str(one) for one in columns])

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
+import caltest
 from caltest import render
 from caltest.checks import check_choice, load_schema
 from caltest.checks.schemas import FOLDER, URN
 from caltest.cli import completion
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text
-
-if TYPE_CHECKING:
-    from caltest.results import HTestTable
+from caltest.results import HTestTable
 
 TITLES = {
     "tests": "Tests: --test KEY",
@@ -175,7 +175,6 @@ def demo(
     """Test four scikit-learn classifiers on handwritten digits that they have not seen."""
     choose_format(None, output)
     with progress_bar("training and testing", quiet=quiet) as progress:
-        from caltest import Predictions, test_calibration
         from caltest.datasets import digits_models
 
         digits = digits_models(rng=rng)
@@ -183,8 +182,9 @@ def demo(
         tests: list[Any] = []
         rows = []
         for name, model in digits.models.items():
-            seen = Predictions.from_model(model, digits.X, digits.y)
-            found: list[Any] = [test_calibration(None, seen, lens=one, **draws) for one in LENSES]
+            seen = caltest.Predictions.from_model(model, digits.X, digits.y)
+            ask = partial(caltest.test_calibration, None, seen, **draws)
+            found: list[Any] = [ask(lens=one) for one in LENSES]
             tests.append(found)
             pvalues = (found[0].pvalue, found[1].pvalue, float(found[2].adjusted.min()))
             # The codes take three places, so that the p-values of a column stay aligned.

@@ -30,6 +30,7 @@ from caltest.cli.output import (
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
+from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
@@ -71,8 +72,6 @@ def _test(
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
     seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
     with progress_bar("testing", quiet=out.quiet) as progress:
-        from caltest.predictions.dependence import Dependence
-
         if segments is not None:
             check_unused("on segments", **rows)
         asked = tests.asked() if segments is None else tests.asked_of_segments()
@@ -192,7 +191,6 @@ def report(
         output = _beside(file.file, force=force)
     form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
     with progress_bar("report", quiet=quiet) as progress:
-        from caltest.predictions.dependence import Dependence
         from caltest.reporting.files import check_written
 
         check_written(form)
@@ -203,15 +201,14 @@ def report(
             given = {"model": None, "data": file.lying, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
-            predictions, values = file.read(file.probs, by=by)
-            if cluster is not None:
-                if segments is not None:
-                    check_unused("with --segments", cluster=cluster)
-                predictions = file.predictions(by=by, dependence=Dependence(cluster))
+            if segments is not None:
+                check_unused("with --segments", cluster=cluster)
+            predictions = file.predictions(by=by, dependence=Dependence(cluster))
             # What is fitted sees more in logits than in their probabilities.
             beside = file.from_logits and bool(recalibrate)
-            given = {"model": values, "data": predictions} if beside else {"model": predictions}
-            given |= {"from_logits": beside, "by": True if by else None}
+            given = {"model": predictions, "from_logits": beside, "by": True if by else None}
+            if beside:
+                given |= {"model": file.logits, "data": predictions}
         given["segments"] = file.segments(segments)
         words = list(context.obj or ())  # the command line as it was given, with its seed
         if not any(word.partition("=")[0] == "--seed" for word in words):
@@ -329,7 +326,7 @@ def compare(
             prefixes = split_keys(models)
             if len(prefixes) < 2:
                 raise invalid("--models must name at least two", prefixes[0], "add another")
-            seen = {one.rstrip("_") or one: file.read(one)[0] for one in prefixes}
+            seen = {one.rstrip("_") or one: file.predictions(one) for one in prefixes}
             if len(seen) < len(prefixes):
                 got = ", ".join(prefixes)
                 raise invalid("--models must name each model once", got, "leave one out")
@@ -338,10 +335,9 @@ def compare(
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
-            predictions, values = file.read(file.probs)
+            rows = (file.logits, file.predictions()) if file.from_logits else (file.predictions(),)
             result = caltest.compare_calibrators(
-                values if file.from_logits else predictions,
-                predictions if file.from_logits else None,
+                *rows,
                 from_logits=file.from_logits,
                 calibrators=_keys(calibrators),
                 **common,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,10 +82,11 @@ class Dependence:
 
     def of_table(self, table: Table, label: str | None) -> Dependence:
         """Return the same with the values of the columns."""
-        for name, value in (("cluster", self.cluster), ("time", self.time)):
+        found: dict[str, object] = {"cluster": self.cluster, "time": self.time}
+        for name, value in found.items():
             check_not_label(value, label, name)
-        cluster = tables.column_or_values(table, self.cluster, "cluster")
-        return Dependence(cluster, tables.column_or_values(table, self.time, "time"), self.lag)
+            found[name] = tables.column_or_values(table, value, name)
+        return replace(self, **found)
 
     def given_to(self, predictions: Predictions) -> Predictions:
         """Return the predictions with their clusters, or blocks of time.
@@ -106,13 +107,10 @@ class Dependence:
             remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
             raise invalid("time and lag must be given together", f"{given} alone", remedy)
         n, cluster = predictions.n, self.cluster
+        series = np.zeros(n, np.int64) if cluster is None else cluster_codes(cluster, n, "cluster")
         if self.time is None:
-            if cluster is None:
-                return predictions
-            return predictions.with_clusters(cluster_codes(cluster, n, "cluster"))
+            return predictions if cluster is None else predictions.with_clusters(series)
         lag, steps = check_integer(self.lag, "lag", minimum=0), time_steps(self.time, n)
-        clusterless = np.zeros_like(steps)
-        series = clusterless if cluster is None else cluster_codes(cluster, n, "cluster")
         count, lines = int(steps.max()) + 1, int(series.max()) + 1
         length = block_length(count, lag, lines)
         blocks = max(1, count // length)
