@@ -11,6 +11,7 @@ from numbers import Real
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.numerics.softmax import softmax
 from caltest.types import AnyArray, Codes, Floats
 
 MISSING_WORDS = ("na", "nan", "n/a", "null", "none", "missing", "#n/a", "?", ".")
@@ -366,7 +367,9 @@ def check_probs(
     values = _numbers_of_probs(probs, name)
     if from_logits:
         _check_values_of_logits(values, classes, name)
-        return read_only(_sigmoid(values) if values.ndim == 1 else _softmax(values))
+        if values.ndim == 1:
+            return read_only(_sigmoid(values))
+        return read_only(softmax(np.ascontiguousarray(values, np.float64), 1.0))
     matrix = _owned(values, classes, name)
     if values.ndim == 1:
         return both_columns(matrix)
@@ -542,12 +545,4 @@ def _sigmoid(log_odds: AnyArray) -> Floats:
     with np.errstate(over="ignore"):  # exp overflows to inf, and 1 / inf is the limit
         matrix[:, 0] = 1 / (1 + np.exp(log_odds.astype(np.float64)))
         matrix[:, 1] = 1 / (1 + np.exp(-log_odds.astype(np.float64)))
-    return matrix
-
-
-def _softmax(logits: AnyArray) -> Floats:
-    matrix = np.array(logits, dtype=np.float64, order="C")
-    matrix -= matrix.max(axis=1, keepdims=True)
-    np.exp(matrix, out=matrix)
-    matrix /= matrix.sum(axis=1, keepdims=True)
     return matrix

@@ -100,9 +100,8 @@ class Checked:
     def least(self) -> float:
         """The smallest p-value that the resamples can give; 0 where nothing is resampled."""
         row = _row(self.result)
-        if isinstance(row, SegmentsTest):
-            return 1 / (row.n_resamples + 1)
-        return row.least_pvalue or 0.0
+        is_counted = isinstance(row, SegmentsTest)
+        return 1 / (row.n_resamples + 1) if is_counted else row.least_pvalue or 0.0
 
     @property
     def claims_within(self) -> bool:
@@ -249,7 +248,7 @@ def check_calibrated(
         remedy = "use assert_within, which fails unless the error is shown to be within it"
         raise invalid("assert_calibrated must not have equivalence=True", "True", remedy)
     level, seed = checks.check_level(level), _seed(rng)
-    given = {"n_resamples": resamples_for(level), **arguments}
+    given: dict[str, Any] = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, y, level=level, rng=seed, **given)
     repeat = "ct.testing.assert_calibrated(model, data"
     repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"

@@ -95,6 +95,11 @@ class Record:
         return self.adjusted <= self.level or self.is_coarse
 
     @property
+    def rejected(self) -> bool:
+        """Whether the hypothesis that the model is calibrated is, by what is known."""
+        return self.failed and not self.within
+
+    @property
     def is_coarse(self) -> bool:
         """Whether more resamples could reject what the adjustment keeps: that does not pass."""
         told = self.pvalue <= self.level < self.adjusted
@@ -118,16 +123,15 @@ class Record:
 
 def record_of(checked: Checked, where: str) -> Record:
     """Return the record of an assertion that stands in the line `where`, "test_model.py:7"."""
-    first = checked.result.tests[0] if checked.result.tests else cast("Any", checked.result)
+    rows = checked.result.tests
+    first = rows[0] if rows else cast("Any", checked.result)
     block, scores = _joint(checked.result)
-    if checked.result.tests:
-        about: list[object] = [
-            (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group)
-            for row in checked.result.tests
-        ]
-        question = _hash([*about, checked.asked])
-    else:
-        question = _hash([checked.result.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
+    about: list[object] = [
+        (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows
+    ]
+    about += [checked.asked]
+    if not rows:
+        about = [checked.result.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}]
     return Record(
         within=checked.claims_within,
         name=first.data_name,
@@ -136,7 +140,7 @@ def record_of(checked: Checked, where: str) -> Record:
         message="" if checked.holds else checked.message,
         html=checked.result.to_html(),
         where=where,
-        question=question,
+        question=_hash(about),
         block=block,
         scores=scores,
         adjusted=checked.pvalue,
@@ -155,9 +159,7 @@ def decide(records: Iterable[Record]) -> None:
     for record in family:
         most[record.block] = max(most.get(record.block, 0), len(record.scores or ()))
     scores = [
-        np.array(record.scores)
-        if record.scores is not None and len(record.scores) == most[record.block]
-        else None
+        np.array(record.scores) if len(record.scores or ()) == most[record.block] > 0 else None
         for record in family
     ]
     blocks = [record.block for record in family]
