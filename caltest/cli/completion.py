@@ -29,13 +29,14 @@ LENSES = ("strong", "confidence", "classwise", "top-label", "top-2", "within-top
 
 # What other options of the command line stand for.
 OF_THE_COMMAND = ("from_logits", "classes", "random_state", "n_jobs")
-KINDS = ("tests", "measures", "nulls", "lenses", "kernels", "calibrators")
 KEYS_OF = {"kernel": "kernels", "calibrator": "calibrators"}
 DASHES = "----------\n"
 
 
 def keys(kind: str) -> list[str]:
-    """Return the keys of a registry in alphabetical order."""
+    """Return the keys of a registry in alphabetical order; of lenses some."""
+    if kind == "lenses":
+        return [*LENSES]
     paths = (PACKAGE / FOLDERS[kind]).rglob("*.py")
     texts = [path.read_text(encoding="utf-8") for path in paths]
     if kind != "tests":
@@ -54,17 +55,12 @@ def starting(choices: Iterable[str], incomplete: str) -> list[str]:
     return [f"{done}{comma}{choice}" for choice in choices if choice.startswith(last)]
 
 
-def of(offers: str | Iterable[str] | Callable[..., list[str]]) -> Callable[..., list[str]]:
+def of(offers: str | Iterable[str]) -> Callable[..., list[str]]:
     """Return the completion of words, of keys of a registry, of columns, or of settings."""
-    if callable(offers):
-        return offers
-    named = {"columns": of_columns, "settings": of_settings}
-    if isinstance(offers, str) and offers in named:
-        return named[offers]
+    if offers in ("columns", "settings"):
+        return of_columns if offers == "columns" else of_settings
 
     def complete(incomplete: str) -> list[str]:
-        if offers == "lenses":
-            return starting(LENSES, incomplete)
         return starting(keys(offers) if isinstance(offers, str) else offers, incomplete)
 
     return complete
@@ -112,7 +108,7 @@ def registry(kind: str) -> Mapping[str, Any]:
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        One of `caltest list`.
 
     Returns
     -------
@@ -130,7 +126,7 @@ def options_of(kind: str, key: str) -> dict[str, str]:
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        One of `caltest list`.
     key : str
         A key of its registry; one that is not there has no options.
 

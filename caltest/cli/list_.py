@@ -59,22 +59,20 @@ def list_(
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
-    sheets = []
+    told: dict[str, list[tuple[str, str]]] = {}
     if key is None:
         for name in kinds:
-            facts = [(one, _title(entry)) for one, entry in completion.registry(name).items()]
-            sheets.append(render.Sheet(title=TITLES[name], facts=tuple(facts), listing=True))
+            entries = completion.registry(name).items()
+            told[TITLES[name]] = [(one, _title(entry)) for one, entry in entries]
     else:  # its nulls, if it is a test, and its options
-        name, entries = kinds[0], completion.registry(kinds[0])
-        entry = entries[check_choice(key, entries, "KEY")]
+        name, registry = kinds[0], completion.registry(kinds[0])
+        entry = registry[check_choice(key, registry, "KEY")]
         facts = [(name.removesuffix("s").replace("lense", "lens"), key)]
         if name == "tests":
             facts.append(("nulls", ", ".join(entry.nulls)))
-        before = BEFORE_OPTIONS.get(name, "")
-        facts += [
-            (f"{before}{one}", text) for one, text in completion.options_of(name, key).items()
-        ]
-        sheets.append(render.Sheet(title=_title(entry), facts=tuple(facts), listing=True))
+        before, known = BEFORE_OPTIONS.get(name, ""), completion.options_of(name, key)
+        told[_title(entry)] = facts + [(f"{before}{one}", text) for one, text in known.items()]
+    sheets = (render.Sheet(title=t, facts=tuple(f), listing=True) for t, f in told.items())
     write_text("".join(map(render.text, sheets)), output=output)
 
 

@@ -124,7 +124,7 @@ class StudyTests(ChosenTests):
     level: float | None = None
     plan: Path | None = None
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self, segments: str | None = None) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
         own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
         own["level"] = LEVEL if self.level is None else self.level
@@ -133,7 +133,7 @@ class StudyTests(ChosenTests):
 
             check_unused("where --plan has it", level=self.level)
             own["level"] = MonitoringPlan.read(self.plan).level_of_checks()
-        return {**own, **super().asked()}
+        return {**own, **super().asked(segments)}
 
 
 @dataclass(frozen=True, kw_only=True)

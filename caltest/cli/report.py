@@ -74,7 +74,6 @@ def _test(
     with progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
             check_unused("on segments", **rows)
-        asked = tests.asked() if segments is None else tests.asked_of_segments()
         if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": file.lying, "engine": engine, "on_error": on_error}
             given |= {**rows, **file.columns_asked(by, segments)}
@@ -95,7 +94,7 @@ def _test(
             n_jobs=n_jobs,
             level=level,
             progress=progress,
-            **asked,
+            **tests.asked(segments),
         )
         whole = run(**given | {"by": None}) if out.beside and by is not None else None
         result = run(**given)

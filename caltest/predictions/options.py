@@ -44,9 +44,8 @@ class Says:
         Name of its value; empty for a switch.
     text : str
         Its help.
-    offers : str, sequence of str or callable
-        What TAB offers: words, "columns" of the file, "settings", the keys of a registry, or what
-        completes a word.
+    offers : str or sequence of str
+        What TAB offers: words, "columns" of the file, "settings", or the keys of a registry.
     flag : str
         Its names, by default that of the argument of Python.
     show_default : str, optional
@@ -55,7 +54,7 @@ class Says:
 
     metavar: str
     text: str
-    offers: str | Sequence[str] | Callable[..., list[str]] = ()
+    offers: str | Sequence[str] = ()
     flag: str = ""
     show_default: str | None = None
 
