@@ -20,11 +20,12 @@ from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
 from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, PredictionFile
-from caltest.cli.options import grouped, says
+from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import Predictions, files, tables
+from caltest.predictions.options import FILE_FORMATS
 from caltest.predictions.tables import Table
 from caltest.results.codec import plain
 from caltest.types import Floats
@@ -39,11 +40,8 @@ SCHEMA = "caltest/calibration-map/1"
 
 
 @grouped(
-    method=says(
-        "calibrators",
-        "Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list calibrators`; "
-        "or auto, a mixture of several with the least cross-validated log loss.",
-    ),
+    method="KEY: Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list "
+    "calibrators`; or auto, a mixture of several with the least cross-validated log loss.",
     set_="Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
     "Repeatable.",
     n_resamples="Resamples of the test in the summary.",
@@ -140,11 +138,8 @@ def _out_of_fold(
     probs="Columns of the probabilities, or logits, if other than those of the fit: a prefix, one "
     "name, or names joined by commas in the order of the classes.",
     prefix="TEXT: What the names of the new columns begin with.",
-    form=says(
-        "form",
-        f"{', '.join(files.FORMATS)}; by default that of --output's suffix, else that of NEW.",
-        offers=files.FORMATS,
-    ),
+    form=f"{', '.join(FILE_FORMATS)}; by default that of --output's suffix, else that of NEW.",
+    offers={"form": FILE_FORMATS},
 )
 def apply(
     map_: Annotated[
@@ -179,7 +174,7 @@ def apply(
         fitted = read_map(map_)
         opened, how = inputs.opened(file), form_of.how
         if form is not None:
-            write_as = checks.check_choice(form, files.FORMATS, "--format")
+            write_as = checks.check_choice(form, FILE_FORMATS, "--format")
         elif path is None or not path.suffix:
             write_as = how["file_format"] or files.format_of(file) or "csv"
         else:

@@ -12,11 +12,10 @@ import typer
 import caltest
 from caltest.checks import check_unused
 from caltest.cli import calibrate, inputs, options
-from caltest.cli.options import grouped, says
+from caltest.cli.options import grouped
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid, rows_named, shown
-from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
     from caltest.planning.truths import PredictionDistribution
@@ -32,12 +31,12 @@ File = Annotated[
         "test`; - for standard input.",
     ),
 ]
-STUDY: dict[str, str | Says] = {
+STUDY = {
     "beta": "A,B: Draw risks from this Beta distribution, not from FILE.",
     "dirichlet": "A,B,C: Draw predictions from this Dirichlet distribution, not from FILE.",
     "label": "Column of labels, if --probs would take it for a probability.",
     "lens": "Aspect of the predictions to test: strong, confidence, classwise[1], ...",
-    "level": says("level", "Significance level.", show_default=f"{LEVEL:g}"),
+    "level": "Significance level.",
     "n_datasets": "N: Simulated data sets for each n.",
 }
 
@@ -75,7 +74,7 @@ class StudyFile(inputs.FileForm):
             raise invalid(rule, " and ".join(places) or "none", "pass one, such as --beta 2,5")
         named = options.parse_classes(classes)
         if self.file is None:
-            own = {options.flag_of(n): value or None for n, value in vars(self).items()}
+            own = {options.flag_of(n).split()[0]: value or None for n, value in vars(self).items()}
             check_unused("without FILE", **own)
             return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
         table, name = inputs.table(self.file, self.how)
@@ -147,6 +146,7 @@ class Simulation:
 
 
 @grouped(
+    shown={"level": f"{LEVEL:g}"},
     n="N: Rows of the study; several, joined by commas.",
     test="Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
     "tests.",
@@ -187,6 +187,7 @@ def power(
 
 
 @grouped(
+    shown={"level": f"{LEVEL:g}"},
     power="P: Find the least n with this power.",
     n_min="N: Least n that is tried.",
     n_max="N: Largest n that is tried.",
@@ -291,9 +292,10 @@ class Drifts:
 
 
 @grouped(
+    flags={"models": "--n-models"},
     rows_per_day="N: Rows a day of each model.",
     false_alarms_per_year="N: Of all models and checks together, on average.",
-    models=Says("N", "Number of models.", flag="--n-models"),
+    models="N: Number of models.",
     checks_per_day="N: Tests of a fixed number of rows that each model has a day, as by pytest.",
     temperature="Drift: softmax(log p / T); several by commas.",
     slope="Drift: log odds B logit(p); several by commas.",

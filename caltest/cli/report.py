@@ -17,7 +17,7 @@ import caltest
 from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
 from caltest.cli.inputs import STREAM, PredictionFile
-from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
+from caltest.cli.options import REPORTS, SCORES, Draws, Keys, grouped, split_keys
 from caltest.cli.output import (
     Output,
     VerdictOutput,
@@ -31,7 +31,6 @@ from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
 from caltest.predictions.dependence import Dependence
-from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
     from caltest.reporting import Report
@@ -131,30 +130,20 @@ FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
 
 
 @grouped(
+    offers={"form": REPORTS},
     test="Test; by default those that the size of the data allows. Repeatable, as --lens.",
     grades="COLUMN: Grades of a master scale, with traffic lights: a column, or the PDs between "
     "grades, 0.01,0.05.",
-    recalibrate=says(
-        "calibrators",
-        "Calibrator to fit and to test on rows that it was not fitted to: temperature, "
-        "dirichlet, ... Repeatable, as --lens.",
-    ),
-    profile=Says(
-        "NAME",
-        "Words, order and tests of a field: general, clinical, credit, ml or forecast.",
-        PROFILES,
-    ),
+    recalibrate="KEY: Calibrator to fit and to test on rows that it was not fitted to: "
+    "temperature, dirichlet, ... Repeatable, as --lens.",
+    profile="NAME: Words, order and tests of a field: general, clinical, credit, ml or forecast.",
     tolerance="Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
     meta='KEY=VALUE: What the author states: "data period=2024", limitations=..., signatures=..., '
     "event=death. Repeatable.",
     title="TEXT: Title of the page.",
     author="TEXT: Author, as the page names them.",
-    form=says(
-        "form",
-        "html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
-        "suffix, else html.",
-        offers=REPORTS,
-    ),
+    form="html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
+    "suffix, else html.",
     output="Write the report here; - is standard output. Without it and --format: "
     "FILE_report.html, beside FILE.",
     force="Write FILE_report.html over a file that is no report of caltest.",
@@ -267,22 +256,12 @@ def _keys(values: list[str] | None) -> list[str] | None:
 
 # ---- `caltest compare FILE`: calibrators by cross-validation, or models on the same rows --------
 
-SCORES = ("log-loss", "brier", "spherical")
-
 
 @grouped(
-    models=Says(
-        "PREFIX",
-        "Compare models, not calibrators: the prefix (forest_) or, for two classes, the column of "
-        "the probabilities of each, two or more. Repeatable, as --lens.",
-        "columns",
-    ),
-    score=Says(
-        "KEY",
-        f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors are "
-        "reported, and never selected by.",
-        SCORES,
-    ),
+    models="PREFIX: Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
+    "column of the probabilities of each, two or more. Repeatable, as --lens.",
+    score=f"KEY: Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
+    "are reported, and never selected by.",
     cv="K: Folds of the comparison of calibrators: 5 by default.",
     inner_cv="K: Folds of the selection in training rows: by default --cv.",
     reference="PREFIX: Model that the others are compared with; by default the best.",

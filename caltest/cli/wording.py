@@ -45,7 +45,7 @@ TRUTHS = "temperature|slope|intercept|ratio|noise"
 
 def _flagged(found: re.Match[str]) -> str:
     """Name the option that stands for an argument, before what follows it."""
-    return " ".join([flag_of(found[1]), *found.groups()[1:]])
+    return " ".join([flag_of(found[1]).split()[0], *found.groups()[1:]])
 
 
 def _numbered(ends: re.Match[str]) -> str:

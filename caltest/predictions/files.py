@@ -92,9 +92,6 @@ MAGIC = {
 GZIP = b"\x1f\x8b"
 
 
-FORMATS = FILE_FORMATS
-
-
 COLUMNAR = ("parquet", "feather")
 
 
@@ -121,7 +118,7 @@ class Opened:
     source : Path or BytesIO
         Text is UTF-8, and nothing is packed.
     kind : str
-        One of `FORMATS`.
+        One of `FILE_FORMATS`.
     name : str
         For messages.
     sep, decimal : str
@@ -147,7 +144,7 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         A file by its suffix, and by what is in it where that says nothing; a folder or a pattern
         stands for several, whose k=v folders are columns.
     **how
-        `file_format`, one of `FORMATS`, `sep`, `decimal` and `encoding` of a text, to force, and
+        `file_format`, one of `FILE_FORMATS`, `sep`, `decimal` and `encoding` of a text, to force, and
         `sheet` of a spreadsheet.
 
     Returns
@@ -207,8 +204,8 @@ def raw_table(
         As for `table_of_file`.
     """
     opened = _open(path, how)
-    as_text = as_text and opened.decimal == "."  # new columns have points
-    return _read(opened, _read_text if as_text else _read_kept)
+    is_text = as_text and opened.decimal == "."  # new columns have points
+    return _read(opened, _read_text if is_text else _read_kept)
 
 
 def scan(
@@ -244,14 +241,14 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
     target : Path or binary file
         Where to write; a file is replaced when the new one is whole.
     file_format : str
-        One of `FORMATS`.
+        One of `FILE_FORMATS`.
 
     Raises
     ------
     InvalidInput
         If the format cannot hold the table.
     """
-    check_choice(file_format, FORMATS, "file_format")
+    check_choice(file_format, FILE_FORMATS, "file_format")
     if not isinstance(target, Path):
         _write(table, target, file_format)
         return
@@ -271,11 +268,9 @@ def name_of(path: str | Path | BinaryIO) -> str:
 
 def format_of(path: str | Path) -> str | None:
     """Return the format that a suffix stands for, or None."""
-    ends = Path(Path(path).name.lower())
-    if ends.suffix != ".gz":
-        return SUFFIXES.get(ends.suffix)
-    found = SUFFIXES.get(ends.with_suffix("").suffix)
-    return found if found in TEXT else None
+    packed = Path(path).suffix.lower() == ".gz"
+    found = SUFFIXES.get((Path(path).with_suffix("") if packed else Path(path)).suffix.lower())
+    return found if found in TEXT or not packed else None
 
 
 def files_of(path: str | Path) -> list[Path] | None:
@@ -331,9 +326,8 @@ def literal(path: Path) -> str:
 def check_file(path: Path) -> None:
     """Check that a path names a file."""
     if not path.exists():
-        remedy = "check the spelling and the working directory"
-        if re.match(r"\w{2,}:/", str(path)):
-            remedy = "download it first"
+        is_url = re.match(r"\w{2,}:/", str(path))
+        remedy = "download it first" if is_url else "check the spelling and the working directory"
         raise invalid("path must name a file", repr(str(path)), remedy)
 
 
@@ -341,7 +335,7 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     """Find out what a file is and how it is written."""
     kind = how.get("file_format")
     if kind is not None:
-        check_choice(kind, FORMATS, "file_format")
+        check_choice(kind, FILE_FORMATS, "file_format")
     source: Source
     if isinstance(path, str | Path):
         check_file(Path(path))
@@ -523,7 +517,7 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
                 raise invalid(rule, got, remedy) from error
         frame = _csv(opened, infer_schema_length=None)
     frame = _named_once(frame.rename(str.strip))
-    texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep()).get_columns()
+    texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
     return frame.with_columns(map(_number, texts))
 
 
@@ -646,9 +640,8 @@ def _polars(opened: Opened) -> str | io.BytesIO:
 
 def _write(table: Any, target: BinaryIO, file_format: str) -> None:
     if file_format == "npz":
-        arrays = _arrays(table)
         with zipfile.ZipFile(target, "w") as archive:  # numpy.savez takes no array called "file"
-            for name, array in arrays.items():
+            for name, array in _arrays(table).items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, array, allow_pickle=False)
         return
@@ -684,14 +677,11 @@ def _arrays(table: Any) -> dict[str, AnyArray]:
     """Return one array per column; NPZ has no missing text."""
     if isinstance(table, Mapping):
         return dict(table)
-    arrays = {}
-    for name in table.columns:
-        array = table[name].to_numpy()
-        if array.dtype.kind == "O":
-            if table[name].null_count() or str(table[name].dtype) not in ("String", "Categorical"):
-                got = f"{name!r} of type {table[name].dtype}, {table[name].null_count()} missing"
-                remedy = "write Parquet"
-                raise invalid("columns of an NPZ file must be numbers or whole text", got, remedy)
-            array = array.astype(str)
-        arrays[name] = array
+    arrays = {column.name: column.to_numpy() for column in table}
+    for name in [name for name, array in arrays.items() if array.dtype.kind == "O"]:
+        if table[name].null_count() or str(table[name].dtype) not in ("String", "Categorical"):
+            got = f"{name!r} of type {table[name].dtype}, {table[name].null_count()} missing"
+            rule = "columns of an NPZ file must be numbers or whole text"
+            raise invalid(rule, got, "write Parquet")
+        arrays[name] = arrays[name].astype(str)
     return arrays

@@ -39,8 +39,7 @@ def unpacked(source: Path | io.BytesIO, name: str) -> io.BytesIO:
     """
     content = io.BytesIO()
     with gzip.open(source) as packed:
-        while piece := packed.read(PIECE):
-            content.write(piece)
+        while content.write(packed.read(PIECE)):
             check_bound(content.tell(), source, name)
     content.seek(0)
     return content
@@ -92,6 +91,6 @@ def check_bound(content: int, source: Path | io.BytesIO, name: str, what: str = 
     size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if content > bound(size):
         rule = f"a packed file must unpack to at most {TIMES} times its size, or {ALWAYS >> 20} MiB"
-        most = f"{bound(size) >> 20:,} MiB"
-        remedy = f"unpack it yourself if it is to have more than {most}, and read that"
+        most = f"more than {bound(size) >> 20:,} MiB"
+        remedy = f"unpack it yourself if it is to have {most}, and read that"
         raise invalid(rule, f"{name!r}, {what} {size:,} bytes", remedy)
