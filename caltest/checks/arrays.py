@@ -68,8 +68,7 @@ def as_numbers(values: object, name: str) -> AnyArray:
     if array.dtype.kind in "biuf":
         return array
     items = array.astype(object)
-    strange = [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]
-    if strange:
+    if strange := [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]:
         place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
         got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
         if is_missing(items[place]) or str(items[place]).strip().lower() in MISSING_WORDS:
@@ -393,8 +392,7 @@ def check_event_probs(probs: object, *, classes: object = None, name: str = "pro
 
     `both_columns` gives what `check_probs` returns for them. Parameters and errors are as there.
     """
-    values = _numbers_of_probs(probs, name)
-    return read_only(_owned(values, classes, name))
+    return read_only(_owned(_numbers_of_probs(probs, name), classes, name))
 
 
 def check_logits(logits: object, *, name: str = "logits") -> Floats:

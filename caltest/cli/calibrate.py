@@ -81,8 +81,7 @@ def fit(
         fitted = clone(chosen)
         if file.from_logits:  # as they stand: not every map sees only the probabilities in them
             fitted.set_params(from_logits=True, classes=predictions.classes.tolist())
-            labels = predictions.classes[predictions.labels]
-            fitted.fit(logits, labels, predictions.sample_weight)
+            fitted.fit(logits, predictions.classes[predictions.labels], predictions.sample_weight)
         else:
             fitted.fit(predictions)
         options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
@@ -188,12 +187,7 @@ def apply(
             values = _values(fitted, table, columns, renormalize=renormalize)
         raw: Any = files.raw_table(opened, as_text=write_as in files.TYPELESS, **how)
         added = _added(fitted, table, columns, values, prefix)
-        if isinstance(raw, dict):
-            raw |= added
-        else:
-            import polars as pl
-
-            raw = raw.with_columns([pl.Series(name, values) for name, values in added.items()])
+        raw = raw | added if isinstance(raw, dict) else raw.with_columns(**added)
         content = io.BytesIO()
         files.write_table(raw, path or content, file_format=write_as)
         if path is None:
@@ -206,8 +200,7 @@ def apply(
 def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
     if probs is None and fitted.columns is not None:
-        missing = [name for name in fitted.columns if name not in table.names]
-        if missing:
+        if missing := [name for name in fitted.columns if name not in table.names]:
             rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
             got = f"the columns {checks.listing(table.names, limit=30)}"
             raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
@@ -237,11 +230,9 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
         remedy = "name the columns by --probs, in the order of the classes"
         raise invalid(rule, f"{width}", remedy)
     logits = bool(calibrator.from_logits)
+    read_as: Any = {"renormalize": renormalize, "classes": calibrator.classes_}
     try:
-        if logits:
-            checked = checks.check_logits(raw)
-        else:
-            checked = checks.check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
+        checked = checks.check_logits(raw) if logits else checks.check_probs(raw, **read_as)
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
         raise InvalidInput(error.rule, error.got, remedy) from error
@@ -257,8 +248,7 @@ def _added(
     else:
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
-    twice = [name for name in added if name in table.names]
-    if twice:
+    if twice := [name for name in added if name in table.names]:
         rule = "columns that are added must have new names"
         raise invalid(rule, checks.listing(twice[:3]), "choose another --prefix")
     return added

@@ -156,8 +156,7 @@ def grouped(command: Callable[..., None] | None = None, /, **said: Any) -> Calla
         usual, (metavar, text) = OPTIONS.get(name, ""), _parted(said.get(name, ""))
         metavar = metavar or _parted(usual)[0]
         if (usual or text) and get_origin(hint) is not Annotated:
-            known = "columns" if metavar in OF_COLUMNS else OFFERS.get(name)
-            offered = offers.get(name, known)
+            offered = offers.get(name, "columns" if metavar in OF_COLUMNS else OFFERS.get(name))
             about = typer.Option(
                 *flags.get(name, flag_of(name)).split(),
                 metavar=metavar or None,

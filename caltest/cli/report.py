@@ -16,17 +16,10 @@ import typer
 import caltest
 from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
+from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, PredictionFile
 from caltest.cli.options import REPORTS, SCORES, Draws, Keys, grouped, split_keys
-from caltest.cli.output import (
-    Output,
-    VerdictOutput,
-    choose_format,
-    echo,
-    progress_bar,
-    to_file,
-    write_text,
-)
+from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
@@ -99,7 +92,7 @@ def _test(
         result = run(**given)
     found = write(result, whole=whole, n_jobs=n_jobs, equivalence=equivalence)
     if out.beside and rng is None and not out.quiet:  # the sentences of a verdict have no seed
-        echo(f"caltest: --seed {seed} repeats this\n", err=True)
+        writing.echo(f"caltest: --seed {seed} repeats this\n", err=True)
     if badge is not None:
         from caltest.results.badge import badge as badge_of
 
@@ -177,7 +170,9 @@ def report(
     """Write a report on the predictions in a file: one page that needs no network."""
     if output is None and form is None and file.file != STREAM:
         output = _beside(file.file, force=force)
-    form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
+    form = FORMATS[
+        writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
+    ]
     with progress_bar("report", quiet=quiet) as progress:
         from caltest.reporting.files import check_written
 
@@ -221,10 +216,10 @@ def report(
         )
         progress(what=f"report: {form}")
         content = made.to_format(form)
-    write_text(content, output=output)
-    path = to_file(output)
+    writing.write_text(content, output=output)
+    path = writing.to_file(output)
     if path is not None and not quiet:
-        echo(f"wrote {path}: {made.content.answer.verdict.headline}\n", err=True)
+        writing.echo(f"wrote {path}: {made.content.answer.verdict.headline}\n", err=True)
 
 
 def _beside(file: Path, *, force: bool) -> Path:

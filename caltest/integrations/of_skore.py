@@ -57,8 +57,7 @@ class CalibrationCheck(Check):
         str or None
             What is wrong, or None where nothing is found.
         """
-        parts = getattr(report, "reports_", [report])
-        found = list(filter(None, map(self._tested, parts)))
+        found = list(filter(None, map(self._tested, getattr(report, "reports_", [report]))))
         if not found:
             raise _not_applicable("the report has no classifier with probabilities and a test set")
         adjusted, _ = adjusted_pvalues([pvalue for pvalue, _ in found], "holm")

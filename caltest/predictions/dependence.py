@@ -24,8 +24,7 @@ FEWEST, MOST = 12, 50  # blocks for which they are shortened, or made longer
 
 def cluster_codes(clusters: object, n: int, name: str = "clusters") -> Codes:
     """Number the clusters of n rows in sorted order, (n,); none may be missing."""
-    values = check_groups(clusters, n, name)
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return np.unique(check_groups(clusters, n, name), return_inverse=True)[1].astype(np.int64)
 
 
 def time_steps(time: object, n: int) -> Codes:
@@ -52,8 +51,7 @@ def block_length(steps: int, lag: int, series: int = 1) -> int:
         return 1
     reach = lag + 1
     longest = -(-steps * series // MOST)
-    shortest = max(SHORT * reach, steps * series // FEWEST)
-    return max(longest, min(LONG * reach, shortest))
+    return max(longest, min(LONG * reach, max(SHORT * reach, steps * series // FEWEST)))
 
 
 @dataclass(frozen=True)

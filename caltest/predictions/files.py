@@ -144,8 +144,8 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         A file by its suffix, and by what is in it where that says nothing; a folder or a pattern
         stands for several, whose k=v folders are columns.
     **how
-        `file_format`, one of `FILE_FORMATS`, `sep`, `decimal` and `encoding` of a text, to force, and
-        `sheet` of a spreadsheet.
+        `file_format`, one of `FILE_FORMATS`, `sep`, `decimal` and `encoding` of a text, to force,
+        and `sheet` of a spreadsheet.
 
     Returns
     -------
@@ -451,8 +451,7 @@ def _decimal(lines: Sequence[str], sep: str) -> str:
 
 def _read(opened: Opened, of_text: Callable[[Opened], Any]) -> Any:
     """Read a file by its format, and by what is given where that has no types."""
-    read = READERS.get(opened.kind, of_text)
-    return _valid(opened.name, opened.kind, lambda: read(opened))
+    return _valid(opened.name, opened.kind, lambda: READERS.get(opened.kind, of_text)(opened))
 
 
 def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
@@ -647,8 +646,7 @@ def _write(table: Any, target: BinaryIO, file_format: str) -> None:
         return
     frame = _frame(table)
     if file_format in TYPELESS:
-        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-        if nested:
+        if nested := [name for name, dtype in frame.schema.items() if dtype.is_nested()]:
             rule = f"columns of a {file_format.upper()} file must be plain values"
             got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
             raise invalid(rule, got, "write Parquet or JSON lines")

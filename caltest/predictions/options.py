@@ -198,8 +198,7 @@ def check_names(options: Mapping[str, object], kind: type, function: Callable[..
     """
     for name in options:
         if name not in names_of(kind):
-            arguments = inspect.signature(function).parameters
-            near = did_you_mean(name, [*names_of(kind), *arguments])
+            near = did_you_mean(name, [*names_of(kind), *inspect.signature(function).parameters])
             words = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
             raise TypeError("; ".join(filter(None, (words, near))))
 

@@ -64,8 +64,7 @@ def check_archive(source: Path | io.BytesIO, name: str) -> None:
                 held = member.file_size - stream.tell()
             if math.prod(shape) * dtype.itemsize > held and not dtype.hasobject:
                 got = f"{held:,} bytes for the shape {shape} of {member.filename!r}"
-                rule = f"the arrays of {name!r} must be whole"
-                raise invalid(rule, got, "write the file again")
+                raise invalid(f"the arrays of {name!r} must be whole", got, "write the file again")
 
 
 def check_size(source: Path | io.BytesIO, name: str) -> None:

@@ -204,10 +204,8 @@ def _calibrated(fitted: Any, probs: Floats) -> Floats:
 @st.composite
 def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions:
     """Draw a few rows with labels of every class, to fit a calibrator to."""
-    rows = (2 * m, max(2 * m, MOST_FITTED))
-    p = draw(strategies.probs(rows, m, zeros=zeros, rounded=False))
-    y = draw(strategies.labels(len(p), m, every=True))
-    return strategies.generated(p, y)
+    p = draw(strategies.probs((2 * m, max(2 * m, MOST_FITTED)), m, zeros=zeros, rounded=False))
+    return strategies.generated(p, draw(strategies.labels(len(p), m, every=True)))
 
 
 def stays_on_the_simplex(context: Context, data: Predictions, probs: Floats) -> None:

@@ -14,14 +14,8 @@ import numpy as np
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
 from caltest.results import HTest, HTestTable
-from caltest.testing.assertions import (
-    Checked,
-    Tested,
-    check_calibrated,
-    check_within,
-    checked_result,
-    resamples_for,
-)
+from caltest.testing import assertions
+from caltest.testing.assertions import Checked, Tested
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -214,8 +208,7 @@ def adjusted_over_blocks(
     queues = [_most_extreme_last(some, pvalues, scores) for some in members.values()]
     adjusted, least = np.empty(len(pvalues)), 0.0
     while queues:
-        queue = min(queues, key=lambda one: one[-1][1])
-        i, pvalue = queue.pop()
+        i, pvalue = min(queues, key=lambda one: one[-1][1]).pop()
         adjusted[i] = least = max(least, min(1.0, len(queues) * pvalue))
         queues = [one for one in queues if one]
     return adjusted
@@ -334,14 +327,16 @@ class Calibration:
         """
         __tracebackhide__ = True
         given = self._given(level, rng)
-        checked = check_calibrated(model, data, y, **given, **arguments)
-        wanted = resamples_for(checked.level, self.tests)
-        is_open = "n_resamples" not in arguments and wanted > resamples_for(checked.level)
+        checked = assertions.check_calibrated(model, data, y, **given, **arguments)
+        wanted = assertions.resamples_for(checked.level, self.tests)
+        is_open = "n_resamples" not in arguments and wanted > assertions.resamples_for(
+            checked.level
+        )
         if is_open and checked.least and not checked.holds:
             # Its p-value will be multiplied by up to the number of tests. That of more resamples
             # is valid by itself, so it is where it is asked for only below the level.
-            given = self._given(checked.level, checked.seed)
-            checked = check_calibrated(model, data, y, **given, **arguments, n_resamples=wanted)
+            given = self._given(checked.level, checked.seed) | {"n_resamples": wanted}
+            checked = assertions.check_calibrated(model, data, y, **given, **arguments)
         return self._kept(checked)
 
     def assert_within(
@@ -383,7 +378,7 @@ class Calibration:
         """
         __tracebackhide__ = True
         given = {**self._given(level, rng), "tolerance": tolerance}
-        checked = check_within(model, data, y, **given, **arguments)
+        checked = assertions.check_within(model, data, y, **given, **arguments)
         found = self._kept(checked)
         if not checked.holds:
             raise AssertionError(checked.message)
@@ -410,7 +405,7 @@ class Calibration:
             If the result is one of equivalence and does not show it.
         """
         __tracebackhide__ = True
-        checked = checked_result(result, level=self.level if level is None else level)
+        checked = assertions.checked_result(result, level=self.level if level is None else level)
         self._kept(checked)
         if checked.claims_within and not checked.holds:
             raise AssertionError(checked.message)

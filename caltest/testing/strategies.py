@@ -138,8 +138,7 @@ def logits(draw: st.DrawFn, n: Size = ROWS, m: Size = CLASSES, *, largest: float
     """
     n, m = _drawn(draw, n), _drawn(draw, m)
     cells = st.integers(-5, 5).map(float) | st.floats(-largest, largest, width=32)
-    row = st.lists(cells, min_size=m, max_size=m)
-    return np.array(draw(st.lists(row, min_size=n, max_size=n)))
+    return np.array(draw(st.lists(st.lists(cells, min_size=m, max_size=m), min_size=n, max_size=n)))
 
 
 @st.composite
