@@ -499,9 +499,7 @@ def _rounding_of_type(matrix: Floats) -> float:
     # A bfloat16 is the first half of a float32.
     if np.array_equal(single, matrix) and not (single.view(np.uint32) & 0xFFFF).any():
         return HALF["bfloat16"]
-    if np.array_equal(matrix.astype(np.float16), matrix):
-        return HALF["float16"]
-    return 0.0
+    return HALF["float16"] if np.array_equal(matrix.astype(np.float16), matrix) else 0.0
 
 
 def _sum_not_one(

@@ -55,11 +55,10 @@ def check_instance(
 
 def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
     """Check a tolerance, that equivalence has one, and that no null is named beside it."""
-    wants_equivalence = check_flag(equivalence, "equivalence")
+    if check_flag(equivalence, "equivalence") and tolerance is None:
+        rule = "equivalence must come with a tolerance"
+        raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
     if tolerance is None:
-        if wants_equivalence:
-            rule = "equivalence must come with a tolerance"
-            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
         return None
     if null is not None:
         rule = "null must be left out where a tolerance is given, which has its own null "

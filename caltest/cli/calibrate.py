@@ -298,8 +298,7 @@ def read_map(path: Path) -> Map:
     """
     from caltest.calibrators import Calibrator
 
-    name = path.name
-    fit_one = "fit one with caltest calibrate fit"
+    name, fit_one = path.name, "fit one with caltest calibrate fit"
     if path == STREAM or not path.is_file():
         raise invalid("MAP must name a file", repr(str(path)), fit_one)
     remedy = "pass what caltest wrote"

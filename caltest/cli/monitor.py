@@ -74,9 +74,8 @@ class WatchedFile(PredictionFile):
     def values(self, name: str | None, option: str) -> AnyArray:
         """Return the names or the labels that an option names, of a file that may have no more."""
         opened = self._opened[0]
-        column = opened.column(check_choice(name, opened.names, option))
         with self.rows_named():
-            return label_values(column, option)
+            return label_values(opened.column(check_choice(name, opened.names, option)), option)
 
 
 @options.grouped(

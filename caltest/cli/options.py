@@ -198,9 +198,7 @@ _COMMA = re.compile(r",(?![^\[]*\])")
 
 def split(value: str | None) -> list[str] | None:
     """Names joined by commas as a list, blanks around them dropped."""
-    if value is None:
-        return None
-    return [name.strip() for name in _COMMA.split(value) if name.strip()]
+    return None if value is None else [name.strip() for name in _COMMA.split(value) if name.strip()]
 
 
 def split_keys(values: list[str] | None, default: str = "") -> list[str]:

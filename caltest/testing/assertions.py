@@ -54,7 +54,7 @@ class TooFewRowsWarning(UserWarning):
     """Calibration was not rejected, but so few rows would not have shown a large error either."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Checked:
     """An assertion about a model, before anything is raised.
 
@@ -327,17 +327,10 @@ def checked_result(
     else:
         pvalue, headline = found.pvalue, wording.headline(found)
         few = wording.is_too_small(found.size)
-    return Checked(
-        result=found,
-        pvalue=pvalue,
-        level=level,
-        seed=(row.seed if seed is None else seed) or 0,
-        holds=pvalue <= level if within else pvalue > level,
-        few=few and (within or pvalue > level),
-        headline=headline,
-        repeat=repeat,
-        asked=asked,
-    )
+    seed = (row.seed if seed is None else seed) or 0
+    holds = pvalue <= level if within else pvalue > level
+    few = few and (within or pvalue > level)
+    return Checked(found, pvalue, level, seed, holds, few, headline, repeat, asked)
 
 
 def _row(found: Tested) -> Any:

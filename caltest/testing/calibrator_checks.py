@@ -131,24 +131,18 @@ def check_calibrator(
     optional = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
     for name in declares:
         checks.check_choice(name, optional, "declares")
+    known = CALIBRATOR_PROPERTIES
+    fit = getattr(calibrator, "fit", None)
+    able = {
+        "weights": fit is not None and "sample_weight" in inspect.signature(fit).parameters,
+        "json": hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict"),
+    }
     if properties is None:
-        fit = getattr(calibrator, "fit", None)
-        able = {
-            "weights": fit is not None and "sample_weight" in inspect.signature(fit).parameters,
-            "json": hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict"),
-        }
-        asked = [
-            name
-            for name, one in CALIBRATOR_PROPERTIES.items()
-            if able.get(name, not one.declared or name in declares)
-        ]
-    else:
-        asked = [
-            checks.check_choice(one, CALIBRATOR_PROPERTIES, "properties") for one in properties
-        ]
-    for name in asked:
+        declared = {name: not one.declared or name in declares for name, one in known.items()}
+        properties = [name for name, holds in (declared | able).items() if holds]
+    for chosen in [known[checks.check_choice(name, known, "properties")] for name in properties]:
         for m in n_classes:
-            _check(CALIBRATOR_PROPERTIES[name], Context(calibrator, m, atol, rng), examples)
+            _check(chosen, Context(calibrator, m, atol, rng), examples)
 
 
 def _check(chosen: Property, context: Context, examples: int) -> None:
