@@ -280,8 +280,7 @@ def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
 
 
 def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
-    m = len(classes)
-    text = values.dtype.kind == "U"
+    m, text = len(classes), values.dtype.kind == "U"
     if text and classes.dtype.kind != "U":  # "0" for 0, as a text file has it
         written = classes.astype(str)
         unknown = ~np.isin(values, written)
@@ -312,8 +311,7 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
 
 
 def _unknown_label(values: AnyArray, row: int, classes: AnyArray, name: str) -> InvalidInput:
-    m = len(classes)
-    distinct = np.unique(values).tolist()
+    m, distinct = len(classes), np.unique(values).tolist()
     remedy = "drop that row, or pass classes=[...] with one name per column"
     if values.dtype.kind in "iu" and distinct[0] > 0 and distinct[-1] == m:
         remedy = f"pass classes=range(1, {m + 1}) if the columns are numbered from 1"

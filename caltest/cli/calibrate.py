@@ -222,8 +222,7 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
-    calibrator = fitted.calibrator
-    raw = tables.numbers_of_columns(table, columns)
+    calibrator, raw = fitted.calibrator, tables.numbers_of_columns(table, columns)
     width, m = raw.shape[1] if raw.ndim == 2 else 1, len(fitted.classes)
     if width != m and not (width == 1 and m == 2):
         rule = f"NEW must have a column for each of the {m} classes of the fit"

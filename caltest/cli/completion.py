@@ -7,7 +7,6 @@ read off the sources; tests/unit/cli/test_completion.py compares them with the r
 from __future__ import annotations
 
 import csv
-import dataclasses
 import gzip
 import importlib
 import inspect
@@ -138,16 +137,11 @@ def options_of(kind: str, key: str) -> dict[str, str]:
     if entry is None or kind in ("nulls", "lenses"):
         return {}
     source = entry.measure if kind == "tests" else entry
-    defaults: dict[str, object]
-    if kind == "calibrators":
-        parameters = inspect.signature(source).parameters.values()
-        defaults = {p.name: p.default for p in parameters if p.name not in OF_THE_COMMAND}
-    else:
-        defaults = {f.name: f.default for f in dataclasses.fields(source)}
-        if kind == "tests":
-            defaults = {name: defaults[name] for name in entry.options}
+    parameters = inspect.signature(source).parameters
+    own = entry.options if kind == "tests" else parameters.keys() - {*OF_THE_COMMAND}
     documented, told = _documented(source), {}
-    for name, default in defaults.items():
+    for name in filter(own.__contains__, parameters):
+        default = parameters[name].default
         text = documented.get(name, "").partition(", def")[0]
         text = re.sub(r"(,| or) (callable|splitter or iterable)$", "", text)
         shown = f"default {'none' if default is None else default}"

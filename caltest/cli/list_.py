@@ -129,8 +129,7 @@ def bundled(kind: str) -> dict[str, Any]:
     dict
         A JSON Schema; the others are in its "$defs", as section 9.3 of the specification has it.
     """
-    found = {kind: load_schema(kind)}
-    waiting = [kind]
+    found, waiting = {kind: load_schema(kind)}, [kind]
     while waiting:
         text = json.dumps(found[waiting.pop()])
         for other in _files():

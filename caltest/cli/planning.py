@@ -320,8 +320,7 @@ def plan_monitoring(
     Written as JSON, the plan is the --plan of caltest monitor, sample-size and power, and the
     --calibration-plan of pytest.
     """
-    write = out.writer(file.file)
-    stated = drifts.stated()
+    write, stated = out.writer(file.file), drifts.stated()
     with progress_bar("simulating", quiet=out.quiet):
         plan = caltest.plan_monitoring(
             file.distribution(classes, beta=beta, dirichlet=dirichlet),

@@ -49,8 +49,7 @@ def block_length(steps: int, lag: int, series: int = 1) -> int:
     """
     if lag == 0:
         return 1
-    reach = lag + 1
-    longest = -(-steps * series // MOST)
+    reach, longest = lag + 1, -(-steps * series // MOST)
     return max(longest, min(LONG * reach, max(SHORT * reach, steps * series // FEWEST)))
 
 

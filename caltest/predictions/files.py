@@ -346,8 +346,7 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     else:
         rule = "path must be a path or an open binary file"
         raise invalid(rule, shown(path), "pass one str or pathlib.Path, which may be a pattern")
-    name = name_of(path)
-    head = _head(source)
+    name, head = name_of(path), _head(source)
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
         head = _head(source)
@@ -525,8 +524,7 @@ def _number(text: pl.Series) -> pl.Series:
     import polars as pl
 
     missing = text.str.to_lowercase().is_in(MISSING_WORDS)
-    whole = text.cast(pl.Int64, strict=False)
-    number = text.cast(pl.Float64, strict=False)
+    whole, number = text.cast(pl.Int64, strict=False), text.cast(pl.Float64, strict=False)
     has_words = (number.is_null() & text.is_not_null() & ~missing).any()
     if has_words or missing.sum() + text.null_count() == len(text):
         return text
