@@ -84,12 +84,11 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(slopes|reference) (has no effect|must be one of the classes)": r"--set \1 \2",
     r"\bwithout slopes='reference'": "without --set slopes=reference",
     r"^n_jobs must be None or": "--jobs must be",
-    r"^path must name": "FILE must name",
-    r"^path must be": "FILE must be",
+    r"^path must (name|be)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
-    r"calibrators|score|reference|cluster|time|lag) (must|has)": _flagged,
-    rf"^({TRUTHS}|sample_weight|n_resamples|n_datasets|file_format|cv|inner_cv|power|n|batch_id|"
-    r"ids|sep|decimal|encoding|sheet) (must|has)": _flagged,
+    rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
+    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet) "
+    r"(must|has|is about)": _flagged,
     r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
@@ -97,7 +96,6 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(the truth must be stated once: )(.*)": lambda words: (
         words[1] + re.sub(r"\btruth\b", "--map", re.sub(rf"\b({TRUTHS})\b", r"--\1", words[2]))
     ),
-    r"^ratio is about": "--ratio is about",
     r"; pass the probabilities of one class, \(n,\)$": "; name the column of one class by --probs",
     r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",
     r"^k must be one of the classes": "--lens must name one of the classes",
