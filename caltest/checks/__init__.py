@@ -5,6 +5,6 @@ three parts: the argument and its rule, the value and its place, the remedy. Row
 """
 
 from caltest.checks.arrays import *
-from caltest.checks.mistakes import *
 from caltest.checks.options import *
 from caltest.checks.schemas import *
+from caltest.checks.suspicions import *

@@ -11,6 +11,7 @@ from numbers import Real
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
+from caltest.numerics.softmax import softmax
 from caltest.types import AnyArray, Codes, Floats
 
 MISSING_WORDS = ("na", "nan", "n/a", "null", "none", "missing", "#n/a", "?", ".")
@@ -67,8 +68,7 @@ def as_numbers(values: object, name: str) -> AnyArray:
     if array.dtype.kind in "biuf":
         return array
     items = array.astype(object)
-    strange = [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]
-    if strange:
+    if strange := [place for place, item in np.ndenumerate(items) if not isinstance(item, NUMBER)]:
         place = next((place for place in strange if not _is_numeral(items[place])), strange[0])
         got = f"{shown(items[place])} at row {place[0]}" if place else shown(items.item())
         if is_missing(items[place]) or str(items[place]).strip().lower() in MISSING_WORDS:
@@ -238,6 +238,15 @@ def label_values(values: object, name: str) -> AnyArray:
         array = np.array(items)
     if array.dtype.kind not in "biufU":
         raise invalid(rule, f"dtype {array.dtype}", "convert them to strings")
+    return check_not_missing(array, name)
+
+
+def check_not_missing(array: AnyArray, name: str) -> AnyArray:
+    """Check that no number and no time (n,) is missing."""
+    gone = np.isnan(array) if array.dtype.kind in "fmM" else np.zeros(0, bool)
+    if gone.any():
+        row = int(np.argmax(gone))
+        raise missing(name, f"{array[row]} at row {row}")
     return array
 
 
@@ -248,8 +257,6 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
         return values.astype(np.int64)
     row = int(np.argmax(bad))
     got = f"{values[row]:.8g} at row {row}"
-    if np.isnan(values[row]):
-        raise missing(name, got)
     if fraction[row]:
         remedy = "pass integers, strings, booleans or one-hot rows"
         raise invalid(f"{name} must be whole numbers", got, remedy)
@@ -257,24 +264,23 @@ def _whole(values: AnyArray, name: str) -> AnyArray:
 
 
 def _default_classes(values: AnyArray, m: int, name: str) -> AnyArray:
+    names: Iterable[object] = range(m)
     if values.dtype.kind == "b":
         if m != 2:
             rule = f"{name} must not be booleans beyond two classes"
             raise invalid(rule, f"{m} columns of probs", "pass integers or strings")
-        return read_only(np.array([False, True]))
-    if values.dtype.kind == "U":
+        names = False, True
+    elif values.dtype.kind == "U":
         names = sorted(set(values.tolist()))
         if len(names) != m:
             rule = f"classes must be given where {name} do not show each class"
             got = f"{len(names)} distinct labels for {m} columns"
             raise invalid(rule, got, "pass classes=[...], the names of the columns in their order")
-        return read_only(np.array(names))
-    return read_only(np.arange(m))
+    return read_only(np.array(names))
 
 
 def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
-    m = len(classes)
-    text = values.dtype.kind == "U"
+    m, text = len(classes), values.dtype.kind == "U"
     if text and classes.dtype.kind != "U":  # "0" for 0, as a text file has it
         written = classes.astype(str)
         unknown = ~np.isin(values, written)
@@ -305,8 +311,7 @@ def _codes(values: AnyArray, classes: AnyArray, name: str) -> Codes:
 
 
 def _unknown_label(values: AnyArray, row: int, classes: AnyArray, name: str) -> InvalidInput:
-    m = len(classes)
-    distinct = np.unique(values).tolist()
+    m, distinct = len(classes), np.unique(values).tolist()
     remedy = "drop that row, or pass classes=[...] with one name per column"
     if values.dtype.kind in "iu" and distinct[0] > 0 and distinct[-1] == m:
         remedy = f"pass classes=range(1, {m + 1}) if the columns are numbered from 1"
@@ -359,7 +364,9 @@ def check_probs(
     values = _numbers_of_probs(probs, name)
     if from_logits:
         _check_values_of_logits(values, classes, name)
-        return read_only(_sigmoid(values) if values.ndim == 1 else _softmax(values))
+        if values.ndim == 1:
+            return read_only(_sigmoid(values))
+        return read_only(softmax(np.ascontiguousarray(values, np.float64), 1.0))
     matrix = _owned(values, classes, name)
     if values.ndim == 1:
         return both_columns(matrix)
@@ -383,8 +390,7 @@ def check_event_probs(probs: object, *, classes: object = None, name: str = "pro
 
     `both_columns` gives what `check_probs` returns for them. Parameters and errors are as there.
     """
-    values = _numbers_of_probs(probs, name)
-    return read_only(_owned(values, classes, name))
+    return read_only(_owned(_numbers_of_probs(probs, name), classes, name))
 
 
 def check_logits(logits: object, *, name: str = "logits") -> Floats:
@@ -491,9 +497,7 @@ def _rounding_of_type(matrix: Floats) -> float:
     # A bfloat16 is the first half of a float32.
     if np.array_equal(single, matrix) and not (single.view(np.uint32) & 0xFFFF).any():
         return HALF["bfloat16"]
-    if np.array_equal(matrix.astype(np.float16), matrix):
-        return HALF["float16"]
-    return 0.0
+    return HALF["float16"] if np.array_equal(matrix.astype(np.float16), matrix) else 0.0
 
 
 def _sum_not_one(
@@ -535,12 +539,4 @@ def _sigmoid(log_odds: AnyArray) -> Floats:
     with np.errstate(over="ignore"):  # exp overflows to inf, and 1 / inf is the limit
         matrix[:, 0] = 1 / (1 + np.exp(log_odds.astype(np.float64)))
         matrix[:, 1] = 1 / (1 + np.exp(-log_odds.astype(np.float64)))
-    return matrix
-
-
-def _softmax(logits: AnyArray) -> Floats:
-    matrix = np.array(logits, dtype=np.float64, order="C")
-    matrix -= matrix.max(axis=1, keepdims=True)
-    np.exp(matrix, out=matrix)
-    matrix /= matrix.sum(axis=1, keepdims=True)
     return matrix

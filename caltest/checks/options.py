@@ -55,11 +55,10 @@ def check_instance(
 
 def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> float | None:
     """Check a tolerance, that equivalence has one, and that no null is named beside it."""
-    wants_equivalence = check_flag(equivalence, "equivalence")
+    if check_flag(equivalence, "equivalence") and tolerance is None:
+        rule = "equivalence must come with a tolerance"
+        raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
     if tolerance is None:
-        if wants_equivalence:
-            rule = "equivalence must come with a tolerance"
-            raise invalid(rule, "tolerance=None", "pass tolerance=0.02, for example")
         return None
     if null is not None:
         rule = "null must be left out where a tolerance is given, which has its own null "
@@ -159,11 +158,11 @@ def check_share(value: object, name: str) -> float:
     raise invalid(f"{name} must lie in [0, 1]", shown(value), "pass 0.1 for 10 %")
 
 
-def check_integer(value: object, name: str, minimum: int = 1) -> int:
+def check_integer(value: object, name: str, minimum: int = 1, *, otherwise: str = "") -> int:
     """Check an integer that is at least `minimum`; a float is refused."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum:
         return int(value)
-    rule = f"{name} must be an integer of at least {minimum}"
+    rule = f"{name} must be an integer of at least {minimum}{otherwise}"
     raise invalid(rule, shown(value), f"pass {minimum} or more")
 
 
@@ -171,11 +170,7 @@ def check_resamples(n_resamples: object) -> int | None:
     """Check a number of resamples; None stands for "adaptive"."""
     if isinstance(n_resamples, str) and n_resamples == ADAPTIVE:
         return None
-    try:
-        return check_integer(n_resamples, "n_resamples")
-    except InvalidInput as error:
-        rule = f"{error.rule}, or {ADAPTIVE!r}"
-        raise invalid(rule, error.got, error.remedy) from None
+    return check_integer(n_resamples, "n_resamples", otherwise=f", or {ADAPTIVE!r}")
 
 
 def check_fixed_resamples(n_resamples: object, name: str) -> int:
@@ -244,11 +239,7 @@ def check_weights(weights: object, n: int, name: str = "sample_weight") -> Float
 
 def check_groups(groups: object, n: int, name: str = "groups") -> AnyArray:
     """Check the values of groups, one per row and none missing."""
-    values = group_values(arrays.check_column(groups, n, name), name)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
-        raise arrays.missing(name, f"nan at row {row}")
-    return arrays.read_only(values.copy())
+    return arrays.read_only(group_values(arrays.check_column(groups, n, name), name).copy())
 
 
 def group_values(values: object, name: str) -> AnyArray:
@@ -258,9 +249,7 @@ def group_values(values: object, name: str) -> AnyArray:
     """
     array = arrays.as_array(values, name)
     if array.dtype.kind == "M":
-        if np.isnat(array).any():
-            raise arrays.missing(name, f"NaT at row {int(np.argmax(np.isnat(array)))}")
-        array = array.astype("datetime64[us]")
+        array = arrays.check_not_missing(array, name).astype("datetime64[us]")
     elif array.dtype.kind != "O" or not all(
         any(hasattr(kind, one) for one in CALENDAR) for kind in set(map(type, array.flat))
     ):

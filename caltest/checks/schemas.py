@@ -26,12 +26,11 @@ REMEDY = "pass what to_dict or to_json gave"
 @cache
 def load_schema(kind: str) -> dict[str, Any]:
     """Return the schema of a kind as it stands in its file."""
-    text = (FOLDER / f"{kind}.json").read_text(encoding="utf-8")
-    values: dict[str, Any] = json.loads(text)
+    values: dict[str, Any] = json.loads((FOLDER / f"{kind}.json").read_text(encoding="utf-8"))
     return values
 
 
-def parse_json(text: str, rule: str, remedy: str) -> Any:
+def parse_json(text: str | bytes, rule: str, remedy: str) -> Any:
     """Return what JSON holds, of which a rule says what it must be."""
     try:
         return json.loads(text)
@@ -143,10 +142,8 @@ def _breaches(value: Any, rule: Mapping[str, Any], kind: str, path: str) -> Brea
         found = [next(_breaches(value, one, kind, path), None) for one in rule["anyOf"]]
         if all(found):
             yield cast("tuple[str, str, object]", found[0])
-    if _TYPES["object"](value):
-        missing = set(rule.get("required", ())) - value.keys()
-        if missing:
-            yield path, f"have the key {min(missing)!r}", [*value]
+    if _TYPES["object"](value) and (missing := set(rule.get("required", ())) - value.keys()):
+        yield path, f"have the key {min(missing)!r}", [*value]
     for place, item, inner in _inside(value, rule):
         if inner is False:
             yield path, f"have no key {place[1:]!r}", item

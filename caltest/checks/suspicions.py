@@ -1,4 +1,6 @@
-"""Input that is valid but looks like a mistake: what was seen, and how to say what is meant.
+"""Input that looks like a mistake: what was seen, and how to say what is meant.
+
+Errors are for what cannot be meant: swapped arguments, labels from 1, classes for probabilities.
 
 Statements about the predictions have an error rate: were they calibrated and the rows independent,
 each would be made of at most one in 1000 data sets.
@@ -13,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from caltest.errors import SuspectInputWarning
+from caltest.checks.arrays import as_array
+from caltest.errors import SuspectInputWarning, invalid, shown
 from caltest.types import AnyArray, Codes, Floats
 
 CHANCE = 1e-3
@@ -25,8 +28,10 @@ SMOOTHED = 0.02  # of the probability of a row, spread over all its classes
 UNRELATED = 0.05  # the same chance where predictions have nothing to do with the labels
 TOLERANCE = 1e-3  # of sums of probabilities that were rounded
 FIRST = 1000  # rows that tell whether groups are to be counted
-ROUNDING = 1e-9  # of a logarithm less its mean
-NAMED = 12  # classes up to which an order is written out
+OF_LOGARITHMS = 1e-9  # of a logarithm less its mean
+WRITTEN_OUT = 12  # classes up to which an order is written out
+SHIFTED = 5.0  # standard errors by which labels fit better one column further left
+LEAST_SHIFTED = 20  # rows from which that is looked at
 
 
 def suspect(message: str) -> None:
@@ -126,7 +131,7 @@ def _suspect_order(
     logs -= weight @ logs / n
     along = logs[rows, order[codes]] - logs[rows, codes]
     clear = math.sqrt(2.0 * (orders - math.log(UNRELATED)) * float(weight @ along**2))
-    if weight @ gain < orders - math.log(CHANCE) or weight @ along < clear + ROUNDING * n:
+    if weight @ gain < orders - math.log(CHANCE) or weight @ along < clear + OF_LOGARITHMS * n:
         return
     with np.errstate(divide="ignore"):
         losses = [-float(weight @ np.log(probs[rows, k])) / n for k in (order[codes], codes)]
@@ -138,8 +143,8 @@ def _suspect_order(
             f"{told}; if they are that, pass classes={names}, the event last, or 1 - probs"
         )
         return
-    pairs = [f"{classes[k]} in column {order[k]}" for k in moved[:NAMED].tolist()]
-    remedy = f"classes={names}" if m <= NAMED else f"classes=[...] with {', '.join(pairs)}"
+    pairs = [f"{classes[k]} in column {order[k]}" for k in moved[:WRITTEN_OUT].tolist()]
+    remedy = f"classes={names}" if m <= WRITTEN_OUT else f"classes=[...] with {', '.join(pairs)}"
     suspect(
         f"the columns of probs fit the labels far better in another order, {told}; if they stand "
         f"so, pass {remedy}"
@@ -191,3 +196,61 @@ def suspect_index(**columns: Any) -> None:
                 f"{index[0]} in row 0: rows are paired by their position; pass "
                 f"{name}.loc[{first}.index] to pair them by index, or .to_numpy()"
             )
+
+
+# ---- mistakes that are no valid input -----------------------------------------------------------
+
+
+def check_not_numbered_from_one(probs: Floats, codes: Codes, name: str = "labels") -> None:
+    """Recognise labels 1 to m whose last class does not occur, which are columns 0 to m - 1 too.
+
+    They are taken for it where class 0 does not occur, there are three classes or more, and the
+    probabilities of the labels are far less, by 5 standard errors, than those one column to their
+    left.
+
+    Parameters
+    ----------
+    probs : (n, m) array
+        Probabilities.
+    codes : (n,) array
+        Integers that came as labels, without names of the classes.
+    name : str
+        Name of the labels, for messages.
+
+    Raises
+    ------
+    InvalidInput
+        If the labels are numbered from 1, by these signs.
+    """
+    n, m = probs.shape
+    if m < 3 or n < LEAST_SHIFTED or codes.min() == 0:
+        return
+    rows = np.arange(n)
+    gain = probs[rows, codes - 1] - probs[rows, codes]
+    if gain.mean() > SHIFTED * gain.std() / n**0.5:
+        rule = f"{name} must be numbered from 0, as the columns, where classes are not given"
+        got = f"{name} from 1 to {codes.max()}, which fit the columns before theirs"
+        remedy = f"pass classes=range(1, {m + 1}), or classes=range(0, {m}) if they are right"
+        raise invalid(rule, got, remedy)
+
+
+def check_not_swapped(probs: AnyArray, labels: AnyArray) -> None:
+    """Recognise labels passed as probs: whole numbers or text where labels hold fractions."""
+    if _has_fractions(labels) and not _has_fractions(probs):
+        got = "fractions as labels and none as probs"
+        raise invalid("probs must come before labels", got, "swap the two arguments")
+
+
+def check_not_classified(probs: object, model: object) -> object:
+    """Recognise a function that predicts labels, such as the method `predict` of a classifier."""
+    values = as_array(probs, "probs")
+    first = next(iter(values.ravel()[:1].tolist()), None)
+    method = hasattr(model, "__self__") and getattr(model, "__name__", "") == "predict"
+    if isinstance(first, str) or (method and values.ndim == 1 and not _has_fractions(values)):
+        remedy = "pass the classifier itself, or its predict_proba"
+        raise invalid("model must return probabilities", f"the label {shown(first)}", remedy)
+    return probs
+
+
+def _has_fractions(array: AnyArray) -> bool:
+    return array.dtype.kind == "f" and bool(np.any(array > np.floor(array)))

@@ -20,19 +20,18 @@ from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
 from caltest.cli import inputs, options, settings
 from caltest.cli.inputs import STREAM, FileForm, PredictionFile
-from caltest.cli.options import grouped, says
+from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
-from caltest.predictions import files, tables
-from caltest.predictions.options import Says
+from caltest.predictions import Predictions, files, tables
+from caltest.predictions.options import FILE_FORMATS
+from caltest.predictions.tables import Table
 from caltest.results.base import plain
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
-    from caltest.predictions import Predictions
-    from caltest.predictions.tables import Table
 
 SCHEMA = "caltest/calibration-map/1"
 
@@ -40,36 +39,26 @@ SCHEMA = "caltest/calibration-map/1"
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-@grouped
+@grouped(
+    method="KEY: Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list "
+    "calibrators`; or auto, a mixture of several with the least cross-validated log loss.",
+    set_="Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
+    "Repeatable.",
+    n_resamples="Resamples of the test in the summary.",
+    rng="Seed of all random numbers; the same file and seed give the same map.",
+    output="Write the map here (JSON); - is standard output.",
+    quiet="No summary, no progress bar and no warnings.",
+)
 def fit(
     file: PredictionFile,
     *,
-    method: Annotated[
-        str,
-        Says(
-            "KEY",
-            "Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list calibrators`; "
-            "or auto, a mixture of several with the least cross-validated log loss.",
-            "calibrators",
-        ),
-    ],
-    set_: Annotated[
-        options.Keys,
-        says(
-            "set_",
-            "Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
-            "Repeatable.",
-        ),
-    ] = None,
-    n_resamples: Annotated[int, says("n_resamples", "Resamples of the test in the summary.")] = 999,
-    rng: Annotated[
-        int, says("rng", "Seed of all random numbers; the same file and seed give the same map.")
-    ] = 0,
+    method: str,
+    set_: options.Keys = None,
+    n_resamples: int = 999,
+    rng: int = 0,
     n_jobs: int | None = None,
-    output: Annotated[
-        Path | None, says("output", "Write the map here (JSON); - is standard output.")
-    ] = None,
-    quiet: Annotated[bool, says("quiet", "No summary, no progress bar and no warnings.")] = False,
+    output: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Fit a calibration map to predictions that the model was not fitted on, and save it.
 
@@ -85,24 +74,20 @@ def fit(
 
         seed, jobs = checks.check_seed(rng), checks.check_jobs(n_jobs)
         chosen = settings.calibrator(method, settings.parse(set_), seed=seed, n_jobs=jobs)
-        predictions, values = file.read(file.probs)
-        note = ""
-        if predictions.m > 2 and isinstance(chosen, BinaryCalibrator):
-            note = f"--method {chosen.key} is for two classes: fitted for each class against the "
-            note += "others"
+        predictions, logits = file.predictions(), file.logits
+        is_binary = predictions.m > 2 and isinstance(chosen, BinaryCalibrator)
+        if is_binary:
             chosen = OneVsRest(chosen, n_jobs=jobs)
         fitted = clone(chosen)
         if file.from_logits:  # as they stand: not every map sees only the probabilities in them
             fitted.set_params(from_logits=True, classes=predictions.classes.tolist())
-            labels = predictions.classes[predictions.labels]
-            fitted.fit(values, labels, predictions.sample_weight)
+            fitted.fit(logits, predictions.classes[predictions.labels], predictions.sample_weight)
         else:
             fitted.fit(predictions)
         options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": jobs}
         summary = "" if quiet else str(fitted.summary(**options))
         if not quiet:
-            given = values if file.from_logits else None
-            summary += _out_of_fold({method: chosen}, predictions, given, options)
+            summary += _out_of_fold({method: chosen}, predictions, logits, options)
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
     saved = {
@@ -122,8 +107,9 @@ def fit(
     }
     text = json.dumps(saved, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(f"{text}\n", output=output)
-    if note and not quiet:
-        echo(f"caltest: {note}\n", err=True)
+    if is_binary and not quiet:
+        told = f"--method {method} is for two classes: fitted for each class against the others"
+        echo(f"caltest: {told}\n", err=True)
     if summary:
         echo(summary, err=to_file(output) is None)
 
@@ -147,7 +133,13 @@ def _out_of_fold(
 # ---- apply ---------------------------------------------------------------------------------------
 
 
-@grouped
+@grouped(
+    probs="Columns of the probabilities, or logits, if other than those of the fit: a prefix, one "
+    "name, or names joined by commas in the order of the classes.",
+    prefix="TEXT: What the names of the new columns begin with.",
+    form=f"{', '.join(FILE_FORMATS)}; by default that of --output's suffix, else that of NEW.",
+    offers={"form": FILE_FORMATS},
+)
 def apply(
     map_: Annotated[
         Path, typer.Argument(metavar="MAP", help="What `caltest calibrate fit` wrote.")
@@ -161,27 +153,11 @@ def apply(
         ),
     ],
     *,
-    probs: Annotated[
-        str | None,
-        says(
-            "probs",
-            "Columns of the probabilities, or logits, if other than those of the fit: a prefix, "
-            "one name, or names joined by commas in the order of the classes.",
-        ),
-    ] = None,
+    probs: str | None = None,
     renormalize: bool = False,
-    prefix: Annotated[
-        str, Says("TEXT", "What the names of the new columns begin with.")
-    ] = "calibrated_",
+    prefix: str = "calibrated_",
     form_of: FileForm,
-    form: Annotated[
-        str | None,
-        says(
-            "form",
-            f"{', '.join(files.FORMATS)}; by default that of --output's suffix, else that of NEW.",
-            offers=files.FORMATS,
-        ),
-    ] = None,
+    form: str | None = None,
     output: Path | None = None,
     quiet: bool = False,
 ) -> None:
@@ -197,7 +173,7 @@ def apply(
         fitted = read_map(map_)
         opened, how = inputs.opened(file), form_of.how
         if form is not None:
-            write_as = checks.check_choice(form, files.FORMATS, "--format")
+            write_as = checks.check_choice(form, FILE_FORMATS, "--format")
         elif path is None or not path.suffix:
             write_as = how["file_format"] or files.format_of(file) or "csv"
         else:
@@ -211,12 +187,7 @@ def apply(
             values = _values(fitted, table, columns, renormalize=renormalize)
         raw: Any = files.raw_table(opened, as_text=write_as in files.TYPELESS, **how)
         added = _added(fitted, table, columns, values, prefix)
-        if isinstance(raw, dict):
-            raw |= added
-        else:
-            import polars as pl
-
-            raw = raw.with_columns([pl.Series(name, values) for name, values in added.items()])
+        raw = raw | added if isinstance(raw, dict) else raw.with_columns(**added)
         content = io.BytesIO()
         files.write_table(raw, path or content, file_format=write_as)
         if path is None:
@@ -229,8 +200,7 @@ def apply(
 def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
     if probs is None and fitted.columns is not None:
-        missing = [name for name in fitted.columns if name not in table.names]
-        if missing:
+        if missing := [name for name in fitted.columns if name not in table.names]:
             rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
             got = f"the columns {checks.listing(table.names, limit=30)}"
             raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
@@ -252,19 +222,16 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
-    calibrator = fitted.calibrator
-    raw = tables.numbers_of_columns(table, columns)
+    calibrator, raw = fitted.calibrator, tables.numbers_of_columns(table, columns)
     width, m = raw.shape[1] if raw.ndim == 2 else 1, len(fitted.classes)
     if width != m and not (width == 1 and m == 2):
         rule = f"NEW must have a column for each of the {m} classes of the fit"
         remedy = "name the columns by --probs, in the order of the classes"
         raise invalid(rule, f"{width}", remedy)
     logits = bool(calibrator.from_logits)
+    read_as: Any = {"renormalize": renormalize, "classes": calibrator.classes_}
     try:
-        if logits:
-            checked = checks.check_logits(raw)
-        else:
-            checked = checks.check_probs(raw, renormalize=renormalize, classes=calibrator.classes_)
+        checked = checks.check_logits(raw) if logits else checks.check_probs(raw, **read_as)
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
         raise InvalidInput(error.rule, error.got, remedy) from error
@@ -280,8 +247,7 @@ def _added(
     else:
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
-    twice = [name for name in added if name in table.names]
-    if twice:
+    if twice := [name for name in added if name in table.names]:
         rule = "columns that are added must have new names"
         raise invalid(rule, checks.listing(twice[:3]), "choose another --prefix")
     return added
@@ -331,18 +297,11 @@ def read_map(path: Path) -> Map:
     """
     from caltest.calibrators import Calibrator
 
-    name = path.name
+    name, fit_one = path.name, "fit one with caltest calibrate fit"
     if path == STREAM or not path.is_file():
-        remedy = "fit one with caltest calibrate fit"
-        raise invalid("MAP must name a file", repr(str(path)), remedy)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        got = f"{name!r}, in which UnicodeDecodeError: {error}"
-        remedy = "fit it again with caltest calibrate fit"
-        raise invalid("MAP must be a complete calibration map", got, remedy) from error
+        raise invalid("MAP must name a file", repr(str(path)), fit_one)
     remedy = "pass what caltest wrote"
-    values = parse_json(text, f"MAP {name!r} must be JSON", remedy)
+    values = parse_json(path.read_bytes(), f"MAP {name!r} must be JSON", remedy)
     if not isinstance(values, dict):
         raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data
@@ -350,10 +309,8 @@ def read_map(path: Path) -> Map:
     values = check(values, SCHEMA, f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"
-        remedy = "fit one with caltest calibrate fit"
-        raise invalid("MAP must be a calibration map", got, remedy)
+        raise invalid("MAP must be a calibration map", got, fit_one)
     calibrator = Calibrator.from_dict(values)
-    columns = getattr(calibrator, "feature_names_in_", None)
-    if is_whole:
-        columns = values["data"]["columns"]
+    named = getattr(calibrator, "feature_names_in_", None)
+    columns = values["data"]["columns"] if is_whole else named
     return Map(calibrator, None if columns is None else [str(one) for one in columns])

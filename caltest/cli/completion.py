@@ -7,7 +7,6 @@ read off the sources; tests/unit/cli/test_completion.py compares them with the r
 from __future__ import annotations
 
 import csv
-import dataclasses
 import gzip
 import importlib
 import inspect
@@ -29,15 +28,15 @@ LENSES = ("strong", "confidence", "classwise", "top-label", "top-2", "within-top
 
 # What other options of the command line stand for.
 OF_THE_COMMAND = ("from_logits", "classes", "random_state", "n_jobs")
-KINDS = ("tests", "measures", "nulls", "lenses", "kernels", "calibrators")
 KEYS_OF = {"kernel": "kernels", "calibrator": "calibrators"}
 DASHES = "----------\n"
 
 
 def keys(kind: str) -> list[str]:
-    """Return the keys of a registry in alphabetical order."""
-    paths = (PACKAGE / FOLDERS[kind]).rglob("*.py")
-    texts = [path.read_text(encoding="utf-8") for path in paths]
+    """Return the keys of a registry in alphabetical order; of lenses some."""
+    if kind == "lenses":
+        return [*LENSES]
+    texts = [path.read_text(encoding="utf-8") for path in (PACKAGE / FOLDERS[kind]).rglob("*.py")]
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
         return sorted(key for text in texts for key in pattern.findall(text))
@@ -54,17 +53,12 @@ def starting(choices: Iterable[str], incomplete: str) -> list[str]:
     return [f"{done}{comma}{choice}" for choice in choices if choice.startswith(last)]
 
 
-def of(offers: str | Iterable[str] | Callable[..., list[str]]) -> Callable[..., list[str]]:
+def of(offers: str | Iterable[str]) -> Callable[..., list[str]]:
     """Return the completion of words, of keys of a registry, of columns, or of settings."""
-    if callable(offers):
-        return offers
-    named = {"columns": of_columns, "settings": of_settings}
-    if isinstance(offers, str) and offers in named:
-        return named[offers]
+    if offers in ("columns", "settings"):
+        return of_columns if offers == "columns" else of_settings
 
     def complete(incomplete: str) -> list[str]:
-        if offers == "lenses":
-            return starting(LENSES, incomplete)
         return starting(keys(offers) if isinstance(offers, str) else offers, incomplete)
 
     return complete
@@ -112,7 +106,7 @@ def registry(kind: str) -> Mapping[str, Any]:
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        One of `caltest list`.
 
     Returns
     -------
@@ -130,7 +124,7 @@ def options_of(kind: str, key: str) -> dict[str, str]:
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        One of `caltest list`.
     key : str
         A key of its registry; one that is not there has no options.
 
@@ -143,16 +137,11 @@ def options_of(kind: str, key: str) -> dict[str, str]:
     if entry is None or kind in ("nulls", "lenses"):
         return {}
     source = entry.measure if kind == "tests" else entry
-    defaults: dict[str, object]
-    if kind == "calibrators":
-        parameters = inspect.signature(source).parameters.values()
-        defaults = {p.name: p.default for p in parameters if p.name not in OF_THE_COMMAND}
-    else:
-        defaults = {f.name: f.default for f in dataclasses.fields(source)}
-        if kind == "tests":
-            defaults = {name: defaults[name] for name in entry.options}
+    parameters = inspect.signature(source).parameters
+    own = entry.options if kind == "tests" else parameters.keys() - {*OF_THE_COMMAND}
     documented, told = _documented(source), {}
-    for name, default in defaults.items():
+    for name in filter(own.__contains__, parameters):
+        default = parameters[name].default
         text = documented.get(name, "").partition(", def")[0]
         text = re.sub(r"(,| or) (callable|splitter or iterable)$", "", text)
         shown = f"default {'none' if default is None else default}"

@@ -17,13 +17,12 @@ from caltest.checks.arrays import listing
 from caltest.checks.suspicions import warn_caller
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
-from caltest.predictions import files
+from caltest.predictions import Predictions, files, tables
+from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import ENGINES, FileOptions, NumberOptions, names_of
+from caltest.predictions.tables import Table
 
 if TYPE_CHECKING:
-    from caltest.predictions import Predictions, tables
-    from caltest.predictions.dependence import Dependence
-    from caltest.predictions.tables import Table
     from caltest.sources.sources import Source
 
 STREAM = Path("-")
@@ -116,7 +115,7 @@ class PredictionFile(FileForm):
 
         return self.lying.has_more_rows(ROWS)[0]
 
-    def columns_asked(self, by: str | None) -> dict[str, object]:
+    def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
         """Return the arguments of `test_calibration` that name columns and say what they hold."""
         return {
             "label": self.observed,
@@ -124,11 +123,8 @@ class PredictionFile(FileForm):
             "classes": options.parse_classes(self.classes),
             **self.read_as,
             "by": _groups(by, self._names),
+            "segments": _groups(segments, self._names, "--segments"),
         }
-
-    def segments_asked(self, segments: str | None) -> str | list[str] | None:
-        """Return the columns that `--segments` names."""
-        return _groups(segments, self._names, "--segments")
 
     @property
     def _names(self) -> Sequence[str]:
@@ -137,58 +133,44 @@ class PredictionFile(FileForm):
 
     def predictions(
         self,
+        probs: str | None = None,
         *,
         by: str | None = None,
-        dependence: Dependence | None = None,
+        dependence: Dependence = Dependence(),  # noqa: B008 - frozen
         known: Sequence[object] | None = None,
     ) -> Predictions:
-        """Return the predictions, with the groups that `--by` gives, and their clusters.
+        """Return the predictions, with the groups that `--by` gives, their weights and clusters.
 
-        `known` are classes of rows before, for labels that need not show each of them.
+        Parameters
+        ----------
+        probs : str, optional
+            In the place of `--probs`. The file is read once, however often columns are asked for.
+        by : str, optional
+            What `--by` gave.
+        dependence : Dependence
+            Which rows may depend on each other.
+        known : sequence, optional
+            The classes where neither `--classes` nor the columns name them, as of rows before, for
+            labels that need not show each of them.
         """
-        found = self.read(self.probs, by=by, known=known)[0]
-        if dependence is None:
-            return found
         with self.rows_named():
+            raw = self.chosen(self.observed, probs or self.probs, by)
+            if raw["classes"] is None and known is not None:
+                raw["classes"] = list(known)
+            found = Predictions(**raw, **self.read_as, source=self._opened[1])
             return dependence.of_table(self._opened[0], self.observed).given_to(found)
+
+    @property
+    def logits(self) -> object:
+        """The columns as they stand where they hold logits, else None."""
+        return self.chosen(self.observed, self.probs, None)["probs"] if self.from_logits else None
 
     def rows_named(self) -> AbstractContextManager[None]:
         """Name rows in errors as a person counts them in the file."""
         return rows_named(self._opened[0].place)
 
-    def read(
-        self, probs: str | None, *, by: str | None = None, known: Sequence[object] | None = None
-    ) -> tuple[Predictions, object]:
-        """Return the predictions of some columns, and what these hold, such as logits.
-
-        Parameters
-        ----------
-        probs : str or None
-            As `--probs`. The file is read once, however often columns are asked for.
-        by : str, optional
-            What `--by` gave.
-        known : sequence, optional
-            The classes where neither `--classes` nor the columns name them.
-
-        Returns
-        -------
-        predictions : Predictions
-            With their groups and weights.
-        values : array_like, shape (n, m) or (n,)
-            Not checked.
-        """
-        from caltest.predictions import Predictions
-
-        with self.rows_named():
-            raw = self.chosen(self.observed, probs, by)
-            if raw["classes"] is None and known is not None:
-                raw["classes"] = list(known)
-            return Predictions(**raw, **self.read_as, source=self._opened[1]), raw["probs"]
-
     def chosen(self, label: str, probs: str | None, by: str | None) -> tables.Raw:
         """Return the columns that the options name, not checked."""
-        from caltest.predictions import tables
-
         opened = self._opened[0]
         return tables.choose_columns(
             opened,
@@ -223,8 +205,6 @@ class PredictionFile(FileForm):
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the probabilities."""
-        from caltest.predictions import tables
-
         taken = [name for name in (self.observed, self.sample_weight) if name is not None]
         return tables.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
+import caltest
 from caltest import render
 from caltest.checks import check_choice, load_schema
 from caltest.checks.schemas import FOLDER, URN
 from caltest.cli import completion
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, progress_bar, write_text
-
-if TYPE_CHECKING:
-    from caltest.results import HTestTable
+from caltest.results import HTestTable
 
 TITLES = {
     "tests": "Tests: --test KEY",
@@ -59,22 +59,20 @@ def list_(
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
-    sheets = []
+    told: dict[str, list[tuple[str, str]]] = {}
     if key is None:
         for name in kinds:
-            facts = [(one, _title(entry)) for one, entry in completion.registry(name).items()]
-            sheets.append(render.Sheet(title=TITLES[name], facts=tuple(facts), listing=True))
+            entries = completion.registry(name).items()
+            told[TITLES[name]] = [(one, _title(entry)) for one, entry in entries]
     else:  # its nulls, if it is a test, and its options
-        name, entries = kinds[0], completion.registry(kinds[0])
-        entry = entries[check_choice(key, entries, "KEY")]
+        name, registry = kinds[0], completion.registry(kinds[0])
+        entry = registry[check_choice(key, registry, "KEY")]
         facts = [(name.removesuffix("s").replace("lense", "lens"), key)]
         if name == "tests":
             facts.append(("nulls", ", ".join(entry.nulls)))
-        before = BEFORE_OPTIONS.get(name, "")
-        facts += [
-            (f"{before}{one}", text) for one, text in completion.options_of(name, key).items()
-        ]
-        sheets.append(render.Sheet(title=_title(entry), facts=tuple(facts), listing=True))
+        before, known = BEFORE_OPTIONS.get(name, ""), completion.options_of(name, key)
+        told[_title(entry)] = facts + [(f"{before}{one}", text) for one, text in known.items()]
+    sheets = (render.Sheet(title=t, facts=tuple(f), listing=True) for t, f in told.items())
     write_text("".join(map(render.text, sheets)), output=output)
 
 
@@ -131,8 +129,7 @@ def bundled(kind: str) -> dict[str, Any]:
     dict
         A JSON Schema; the others are in its "$defs", as section 9.3 of the specification has it.
     """
-    found = {kind: load_schema(kind)}
-    waiting = [kind]
+    found, waiting = {kind: load_schema(kind)}, [kind]
     while waiting:
         text = json.dumps(found[waiting.pop()])
         for other in _files():
@@ -175,7 +172,6 @@ def demo(
     """Test four scikit-learn classifiers on handwritten digits that they have not seen."""
     choose_format(None, output)
     with progress_bar("training and testing", quiet=quiet) as progress:
-        from caltest import Predictions, test_calibration
         from caltest.datasets import digits_models
 
         digits = digits_models(rng=rng)
@@ -183,8 +179,9 @@ def demo(
         tests: list[Any] = []
         rows = []
         for name, model in digits.models.items():
-            seen = Predictions.from_model(model, digits.X, digits.y)
-            found: list[Any] = [test_calibration(None, seen, lens=one, **draws) for one in LENSES]
+            seen = caltest.Predictions.from_model(model, digits.X, digits.y)
+            ask = partial(caltest.test_calibration, None, seen, **draws)
+            found: list[Any] = [ask(lens=one) for one in LENSES]
             tests.append(found)
             pvalues = (found[0].pvalue, found[1].pvalue, float(found[2].adjusted.min()))
             # The codes take three places, so that the p-values of a column stay aligned.

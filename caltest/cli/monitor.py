@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
 import typer
 
 from caltest.checks import as_array, check_choice, check_groups, check_unused
-from caltest.checks.arrays import label_values, missing
+from caltest.checks.arrays import label_values
 from caltest.cli import options
 from caltest.cli.inputs import PredictionFile
 from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
-from caltest.predictions.options import Says, column
 from caltest.types import AnyArray
 
 if TYPE_CHECKING:
@@ -44,19 +42,7 @@ class Rows(NamedTuple):
 class WatchedFile(PredictionFile):
     """The file of rows; where `--ids` names them, their outcomes may come in a later one."""
 
-    label: Annotated[
-        str | None,
-        options.says(
-            "label", "Column of the true labels; with --ids it may be left out, and the rows wait."
-        ),
-    ] = None
-    ids: Annotated[
-        str | None,
-        column(
-            "Names of the rows. Rows without --label wait; a file with --label and no --probs has "
-            "the outcomes of rows that wait."
-        ),
-    ] = None
+    ids: str | None = None
 
     def names(self) -> list[str] | None:
         """Return the names of the rows, as text; the file is read here at the latest."""
@@ -88,34 +74,30 @@ class WatchedFile(PredictionFile):
     def values(self, name: str | None, option: str) -> AnyArray:
         """Return the names or the labels that an option names, of a file that may have no more."""
         opened = self._opened[0]
-        column = opened.column(check_choice(name, opened.names, option))
         with self.rows_named():
-            values = label_values(column, option)
-            if values.dtype.kind == "f" and np.isnan(values).any():
-                raise missing(option, f"nan at row {int(np.argmax(np.isnan(values)))}")
-        return values
+            return label_values(opened.column(check_choice(name, opened.names, option)), option)
 
 
-@options.grouped
+@options.grouped(
+    label="Column of the true labels; with --ids it may be left out, and the rows wait.",
+    ids="COLUMN: Names of the rows. Rows without --label wait; a file with --label and no --probs "
+    "has the outcomes of rows that wait.",
+    batch_id="ID: Name of these rows, such as their day; a name is counted once. By default the "
+    "rows themselves are known again, whatever the file.",
+    again="Count rows that were counted before once more.",
+    by="Watch each group of this column as well.",
+    restart="Watch for a change: at least 1 / level rows between false alarms on average.",
+    memory="N: Rows over which what is learned fades.",
+)
 def monitor(
     state: State,
     file: WatchedFile,
     *,
-    batch_id: Annotated[
-        str | None,
-        Says(
-            "ID",
-            "Name of these rows, such as their day; a name is counted once. By default the rows "
-            "themselves are known again, whatever the file.",
-        ),
-    ] = None,
-    again: Annotated[bool, Says("", "Count rows that were counted before once more.")] = False,
-    by: Annotated[str | None, Says("COLUMNS", "Watch each group of this column as well.")] = None,
-    restart: Annotated[
-        bool,
-        Says("", "Watch for a change: at least 1 / level rows between false alarms on average."),
-    ] = False,
-    memory: Annotated[int | None, Says("N", "Rows over which what is learned fades.")] = None,
+    batch_id: str | None = None,
+    again: bool = False,
+    by: str | None = None,
+    restart: bool = False,
+    memory: int | None = None,
     plan: Path | None = None,
     level: float | None = None,
     fail: bool = False,

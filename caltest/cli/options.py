@@ -1,15 +1,16 @@
 """Options that commands share, each described once, and the groups that they come in.
 
 What is read, true and tested is described in `caltest.predictions.options`. A parameter of a
-command is the option of its name; `Annotated[..., says(name, text)]` words it otherwise.
+command is the option of its name; `@grouped(name=text)` words it otherwise.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -17,10 +18,11 @@ import typer
 
 from caltest.checks.options import CORRECTIONS
 from caltest.cli import completion
-from caltest.predictions.options import FileOptions, Procedure, Reading, Says, Truth, names_of
+from caltest.predictions import options as reading
 
 RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
 REPORTS = ("html", "pdf", "docx", "xlsx", "markdown", "json")
+SCORES = ("log-loss", "brier", "spherical")
 PROFILES = ("general", "clinical", "credit", "ml", "forecast")
 
 Keys = list[str] | None  # of a repeatable option
@@ -36,72 +38,71 @@ File = Annotated[
 ]
 
 
-def _described(kind: type) -> dict[str, Says]:
+def _described(kind: type) -> dict[str, str]:
     """Return what a TypedDict says of its options, but of those that Python alone has."""
     hints = get_type_hints(kind, include_extras=True)
     return {n: get_args(hint)[1] for n, hint in hints.items() if get_origin(hint) is Annotated}
 
 
-OPTIONS: dict[str, Says] = {
-    **_described(Reading),
-    **_described(FileOptions),
-    **_described(Truth),
-    **_described(Procedure),
-    "set_": Says(
-        "KEY=VALUE",
-        "Option of the test, such as bins=10 or kernel=gaussian; see `caltest list tests KEY`. "
-        "Repeatable.",
-        "settings",
-        "--set",
-    ),
-    "by": Says(
-        "COLUMNS",
-        "Test each group of this column by itself; several, joined by commas, are crossed.",
-        "columns",
-    ),
-    "segments": Says(
-        "COLUMNS",
-        "Test all values of these columns and their intersections, which overlap; joined by "
-        "commas.",
-        "columns",
-    ),
-    "correction": Says("KEY", "Multiple testing: joint, holm, fdr_bh, none, ...", CORRECTIONS),
-    "calibrators": Says(
-        "KEY",
-        "Calibrators to compare: temperature, dirichlet, ... Repeatable, as --lens.",
-        "calibrators",
-    ),
-    "fail": Says("", "Exit with status 1 where calibration is rejected at --level (adjusted)."),
-    "plan": Says("FILE", "Take the level from the JSON of caltest plan-monitoring."),
-    "n_resamples": Says(
-        "B", "Resamples; the smallest p-value is 1/(B + 1).", flag="--n-resamples --resamples"
-    ),
-    "rng": Says("N", "Seed of all random numbers; printed, to repeat it.", flag="--seed"),
-    "n_jobs": Says("N", "Threads; the results do not depend on it.", flag="--jobs"),
-    "form": Says(
-        "NAME",
-        f"{', '.join(RESULTS[:-1])} or {RESULTS[-1]}; by default that of --output's suffix.",
-        RESULTS,
-        "--format",
-    ),
-    "output": Says("FILE", "Write the result here; - is standard output.", flag="--output -o"),
-    "quiet": Says("", "No progress bar and no warnings.", flag="--quiet -q"),
+OPTIONS: dict[str, str] = {
+    **_described(reading.Reading),
+    **_described(reading.FileOptions),
+    **_described(reading.Truth),
+    **_described(reading.Procedure),
+    "set_": "KEY=VALUE: Option of the test, such as bins=10 or kernel=gaussian; see `caltest list "
+    "tests KEY`. Repeatable.",
+    "by": "COLUMNS: Test each group of this column by itself; several, joined by commas, are "
+    "crossed.",
+    "segments": "COLUMNS: Test all values of these columns and their intersections, which overlap; "
+    "joined by commas.",
+    "correction": "KEY: Multiple testing: joint, holm, fdr_bh, none, ...",
+    "calibrators": "KEY: Calibrators to compare: temperature, dirichlet, ... Repeatable, as "
+    "--lens.",
+    "fail": "Exit with status 1 where calibration is rejected at --level (adjusted).",
+    "plan": "FILE: Take the level from the JSON of caltest plan-monitoring.",
+    "n_resamples": "B: Resamples; the smallest p-value is 1/(B + 1).",
+    "rng": "N: Seed of all random numbers; printed, to repeat it.",
+    "n_jobs": "N: Threads; the results do not depend on it.",
+    "form": f"NAME: {', '.join(RESULTS[:-1])} or {RESULTS[-1]}; by default that of --output's "
+    "suffix.",
+    "output": "FILE: Write the result here; - is standard output.",
+    "quiet": "No progress bar and no warnings.",
+}
+# What TAB offers: words, the keys of a registry, columns of the file, or settings.
+OFFERS: dict[str, str | Sequence[str]] = {
+    **dict.fromkeys(("calibrators", "recalibrate", "method"), "calibrators"),
+    "test": "tests",
+    "null": "nulls",
+    "lens": "lenses",
+    "probs": "columns",
+    "set_": "settings",
+    "correction": CORRECTIONS,
+    "form": RESULTS,
+    "profile": PROFILES,
+    "score": SCORES,
+    "engine": reading.ENGINES,
+    "on_error": reading.ON_ERROR,
+    "file_format": reading.FILE_FORMATS,
+}
+OF_COLUMNS = ("COLUMN", "COLUMNS", "PREFIX")
+FLAGS = {  # of those that are not called as in Python
+    "file_format": "--input-format",
+    "form": "--format",
+    "from_logits": "--logits",
+    "n_jobs": "--jobs",
+    "n_resamples": "--n-resamples --resamples",
+    "rng": "--seed",
+    "output": "--output -o",
+    "quiet": "--quiet -q",
+    "sample_weight": "--weight",
+    "set_": "--set",
+    "truth": "--map",
 }
 
 
-def says(name: str, text: str, **changes: Any) -> Says:
-    """Return what is said of an option, in other words."""
-    return replace(OPTIONS[name], text=text, **changes)
-
-
 def flag_of(name: str) -> str:
-    """Return the option that stands for an argument of Python."""
-    return _flags(name, OPTIONS.get(name))[0]
-
-
-def _flags(name: str, about: Says | None) -> list[str]:
-    own = about.flag.split() if about else []
-    return own or [f"--{name.replace('_', '-')}"]
+    """Return the option that stands for an argument of Python, and its other names."""
+    return FLAGS.get(name) or f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,7 @@ class Draws:
 # ---- groups of options --------------------------------------------------------------------------
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def grouped(command: Callable[..., None] | None = None, /, **said: Any) -> Callable[..., Any]:
     """Make an option of each parameter of a command, and of each field of the dataclasses in it.
 
     Typer knows no groups: it sees the fields as parameters, and the command gets the dataclasses.
@@ -125,13 +126,21 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     ----------
     command : callable
         Its parameters, and the fields of the dataclasses that they are annotated with, are
-        described by their name in `OPTIONS`, or by what they are annotated with.
+        described by their name in `OPTIONS`, or are annotated with what Typer takes. Without it, a
+        decorator is returned.
+    **said : str
+        What this command says of an option; the name of its value may stand before it. As mappings
+        `offers`, `flags` and `shown`: of some options, for this command, what TAB offers, their
+        names, and the default that is shown.
 
     Returns
     -------
     callable
         What Typer makes a command of.
     """
+    if command is None:
+        return partial(grouped, **said)
+    offers, flags, shown = (said.pop(name, {}) for name in ("offers", "flags", "shown"))
     hints = get_type_hints(command, include_extras=True)
     own = inspect.signature(command).parameters
     groups = {name: hints[name] for name in own if is_dataclass(hints[name])}
@@ -143,34 +152,42 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**made, **given)
 
+    def option(name: str, hint: Any, default: Any) -> inspect.Parameter:
+        usual, (metavar, text) = OPTIONS.get(name, ""), _parted(said.get(name, ""))
+        metavar = metavar or _parted(usual)[0]
+        if (usual or text) and get_origin(hint) is not Annotated:
+            offered = offers.get(name, "columns" if metavar in OF_COLUMNS else OFFERS.get(name))
+            about = typer.Option(
+                *flags.get(name, flag_of(name)).split(),
+                metavar=metavar or None,
+                help=text or _parted(usual)[1],
+                autocompletion=completion.of(offered) if offered else None,
+                show_default=shown.get(name, True),
+            )
+            hint = Annotated[hint, about]
+        only = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(name, only, default=default, annotation=hint)
+
+    how = reading.names_of(reading.FileOptions)
     parameters: list[inspect.Parameter] = []
     for name, parameter in own.items():
         if name not in groups:
-            parameters.append(_option(name, hints[name], parameter.default))
+            parameters.append(option(name, hints[name], parameter.default))
             continue
+        inner = inspect.signature(groups[name]).parameters
         of_fields = get_type_hints(groups[name], include_extras=True)
-        for field in sorted(fields(groups[name]), key=lambda f: f.name in names_of(FileOptions)):
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            parameters.append(_option(field.name, of_fields[field.name], default))
+        ordered = sorted(inner, key=lambda one: one in how)
+        parameters += [option(one, of_fields[one], inner[one].default) for one in ordered]
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     call.__annotations__ = {one.name: one.annotation for one in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
 
 
-def _option(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    kind, about = get_args(hint) if get_origin(hint) is Annotated else (hint, OPTIONS.get(name))
-    if isinstance(about, Says):
-        option = typer.Option(
-            *_flags(name, about),
-            metavar=about.metavar or None,
-            help=about.text,
-            autocompletion=completion.of(about.offers) if about.offers else None,
-            show_default=about.show_default or True,
-        )
-        hint = Annotated[kind, option]
-    only = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, only, default=default, annotation=hint)
+def _parted(words: str) -> tuple[str, str]:
+    """Part the name of a value, "COLUMN: ", from what is said of it."""
+    metavar, _, text = words.partition(": ")
+    return (metavar, text) if metavar.isupper() else ("", words)
 
 
 # ---- values -------------------------------------------------------------------------------------
@@ -181,9 +198,7 @@ _COMMA = re.compile(r",(?![^\[]*\])")
 
 def split(value: str | None) -> list[str] | None:
     """Names joined by commas as a list, blanks around them dropped."""
-    if value is None:
-        return None
-    return [name.strip() for name in _COMMA.split(value) if name.strip()]
+    return None if value is None else [name.strip() for name in _COMMA.split(value) if name.strip()]
 
 
 def split_keys(values: list[str] | None, default: str = "") -> list[str]:

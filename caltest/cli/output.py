@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "json": lambda result: result.to_json() + "\n",
-    "markdown": lambda result: result.to_markdown(),
-    "csv": lambda result: result.to_csv(),
-    "html": lambda result: result.to_html(),
-    "latex": lambda result: result.to_latex(),
+    **{form: methodcaller(f"to_{form}") for form in ("markdown", "csv", "html", "latex")},
 }
 OF_VERDICTS = [form for form in FORMATS if form != "csv"]  # a verdict is no table
 _STREAM = Path("-")

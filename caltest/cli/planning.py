@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import caltest
 from caltest.checks import check_unused
 from caltest.cli import calibrate, inputs, options
-from caltest.cli.options import grouped, says
+from caltest.cli.options import grouped
 from caltest.cli.output import Output, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid, rows_named, shown
-from caltest.predictions.options import Says
 
 if TYPE_CHECKING:
     from caltest.planning.truths import PredictionDistribution
@@ -31,10 +31,14 @@ File = Annotated[
         "test`; - for standard input.",
     ),
 ]
-Beta = Annotated[str | None, Says("A,B", "Draw risks from this Beta distribution, not from FILE.")]
-Dirichlet = Annotated[
-    str | None, Says("A,B,C", "Draw predictions from this Dirichlet distribution, not from FILE.")
-]
+STUDY = {
+    "beta": "A,B: Draw risks from this Beta distribution, not from FILE.",
+    "dirichlet": "A,B,C: Draw predictions from this Dirichlet distribution, not from FILE.",
+    "label": "Column of labels, if --probs would take it for a probability.",
+    "lens": "Aspect of the predictions to test: strong, confidence, classwise[1], ...",
+    "level": "Significance level.",
+    "n_datasets": "N: Simulated data sets for each n.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +46,7 @@ class StudyFile(inputs.FileForm):
     """A file of predictions, if there is one, and what its columns hold."""
 
     file: File = None
-    label: Annotated[
-        str | None, says("label", "Column of labels, if --probs would take it for a probability.")
-    ] = None
+    label: str | None = None
     probs: str | None = None
     sample_weight: str | None = None
     from_logits: bool = False
@@ -72,7 +74,7 @@ class StudyFile(inputs.FileForm):
             raise invalid(rule, " and ".join(places) or "none", "pass one, such as --beta 2,5")
         named = options.parse_classes(classes)
         if self.file is None:
-            own = {options.flag_of(n): value or None for n, value in vars(self).items()}
+            own = {options.flag_of(n).split()[0]: value or None for n, value in vars(self).items()}
             check_unused("without FILE", **own)
             return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
         table, name = inputs.table(self.file, self.how)
@@ -115,26 +117,13 @@ class StatedTruth:
 class StudyTests(ChosenTests):
     """The tests of each simulated data set."""
 
-    test: Annotated[
-        options.Keys,
-        says(
-            "test",
-            "Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
-            "tests.",
-        ),
-    ] = None
-    lens: Annotated[
-        str,
-        says("lens", "Aspect of the predictions to test: strong, confidence, classwise[1], ..."),
-    ] = "strong"
+    lens: str = "strong"
     tolerance: float | None = None
     equivalence: bool = False
-    level: Annotated[
-        float | None, says("level", "Significance level.", show_default=f"{LEVEL:g}")
-    ] = None
+    level: float | None = None
     plan: Path | None = None
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self, segments: str | None = None) -> dict[str, Any]:
         """Return the arguments of `power` that they stand for."""
         own = {name: getattr(self, name) for name in ("lens", "tolerance", "equivalence")}
         own["level"] = LEVEL if self.level is None else self.level
@@ -143,34 +132,31 @@ class StudyTests(ChosenTests):
 
             check_unused("where --plan has it", level=self.level)
             own["level"] = MonitoringPlan.read(self.plan).level_of_checks()
-        return {**own, **super().asked()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyTest(StudyTests):
-    """The test of each simulated data set."""
-
-    test: Annotated[options.Keys, says("test", "The test: combined (the default), skce, ...")] = (
-        None
-    )
+        return {**own, **super().asked(segments)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
     """How much is simulated, and from which seed."""
 
-    n_datasets: Annotated[int, Says("N", "Simulated data sets for each n.")] = 1000
+    n_datasets: int = 1000
     n_resamples: int = 199
     rng: int | None = None
     n_jobs: int | None = None
 
 
-@grouped
+@grouped(
+    shown={"level": f"{LEVEL:g}"},
+    n="N: Rows of the study; several, joined by commas.",
+    test="Test: combined (the default), skce, ... Repeat it or join keys by commas to compare "
+    "tests.",
+    **STUDY,
+)
 def power(
     *,
-    n: Annotated[str, Says("N", "Rows of the study; several, joined by commas.")],
-    beta: Beta = None,
-    dirichlet: Dirichlet = None,
+    n: str,
+    beta: str | None = None,
+    dirichlet: str | None = None,
     truth: StatedTruth,
     file: StudyFile,
     classes: str | None = None,
@@ -185,13 +171,11 @@ def power(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        from caltest import power as power_of
-
         distribution = file.distribution(classes, beta=beta, dirichlet=dirichlet)
         sizes = numbers(n, "--n", "100,200,500")
         if any(value != int(value) for value in sizes):
             raise invalid("--n must be whole numbers", shown(sizes), "write 100,200,500")
-        result = power_of(
+        result = caltest.power(
             distribution,
             n=[int(value) for value in sizes],
             progress=progress,
@@ -202,18 +186,25 @@ def power(
     write(result)
 
 
-@grouped
+@grouped(
+    shown={"level": f"{LEVEL:g}"},
+    power="P: Find the least n with this power.",
+    n_min="N: Least n that is tried.",
+    n_max="N: Largest n that is tried.",
+    test="The test: combined (the default), skce, ...",
+    **STUDY,
+)
 def sample_size(
     *,
-    power: Annotated[float, Says("P", "Find the least n with this power.")] = 0.8,
-    n_min: Annotated[int, Says("N", "Least n that is tried.")] = 20,
-    n_max: Annotated[int, Says("N", "Largest n that is tried.")] = 10_000,
-    beta: Beta = None,
-    dirichlet: Dirichlet = None,
+    power: float = 0.8,
+    n_min: int = 20,
+    n_max: int = 10_000,
+    beta: str | None = None,
+    dirichlet: str | None = None,
     truth: StatedTruth,
     file: StudyFile,
     classes: str | None = None,
-    test: StudyTest,
+    tests: StudyTests,
     simulation: Simulation,
     out: Output,
 ) -> None:
@@ -223,16 +214,14 @@ def sample_size(
     """
     write = out.writer(file.file)
     with progress_bar("simulating", quiet=out.quiet) as progress:
-        from caltest import sample_size as sample_size_of
-
-        result = sample_size_of(
+        result = caltest.sample_size(
             file.distribution(classes, beta=beta, dirichlet=dirichlet),
             power=power,
             n_min=n_min,
             n_max=n_max,
             progress=progress,
             **truth.stated(),
-            **test.asked(),
+            **tests.asked(),
             **vars(simulation),
         )
     write(result)
@@ -242,20 +231,21 @@ def sample_size(
 class Widths:
     """How wide intervals may be."""
 
-    ratio_width: Annotated[float | None, Says("W", "Width of the interval of E/O.")] = None
-    slope_width: Annotated[
-        float | None, Says("W", "Width of the interval of the calibration slope.")
-    ] = None
-    intercept_width: Annotated[
-        float | None, Says("W", "Width of the interval of the calibration in the large.")
-    ] = None
+    ratio_width: float | None = None
+    slope_width: float | None = None
+    intercept_width: float | None = None
 
 
-@grouped
+@grouped(
+    ratio_width="W: Width of the interval of E/O.",
+    slope_width="W: Width of the interval of the calibration slope.",
+    intercept_width="W: Width of the interval of the calibration in the large.",
+    **STUDY,
+)
 def precision(
     *,
     widths: Widths,
-    beta: Beta = None,
+    beta: str | None = None,
     truth: StatedTruth,
     file: StudyFile,
     rng: int | None = None,
@@ -268,9 +258,7 @@ def precision(
     write = out.writer(file.file)
     asked = vars(widths) if widths != Widths() else {}
     with progress_bar("computing", quiet=out.quiet):
-        from caltest import sample_size_for_precision
-
-        result = sample_size_for_precision(
+        result = caltest.sample_size_for_precision(
             file.distribution(beta=beta), rng=rng, **asked, **truth.stated()
         )
     write(result)
@@ -280,29 +268,19 @@ def precision(
 class Watched:
     """What is watched, and how many false alarms are allowed."""
 
-    rows_per_day: Annotated[float, Says("N", "Rows a day of each model.")]
-    false_alarms_per_year: Annotated[
-        float, Says("N", "Of all models and checks together, on average.")
-    ] = 1.0
-    models: Annotated[int, Says("N", "Number of models.", flag="--n-models")] = 1
-    checks_per_day: Annotated[
-        float, Says("N", "Tests of a fixed number of rows that each model has a day, as by pytest.")
-    ] = 0.0
+    rows_per_day: float
+    false_alarms_per_year: float = 1.0
+    models: int = 1
+    checks_per_day: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drifts:
     """Drifts whose delays are wanted."""
 
-    temperature: Annotated[
-        str | None, says("temperature", "Drift: softmax(log p / T); several by commas.")
-    ] = None
-    slope: Annotated[
-        str | None, says("slope", "Drift: log odds B logit(p); several by commas.")
-    ] = None
-    intercept: Annotated[
-        str | None, says("intercept", "Drift: log odds A + logit(p); likewise.")
-    ] = None
+    temperature: str | None = None
+    slope: str | None = None
+    intercept: str | None = None
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `plan_monitoring` that they stand for."""
@@ -313,16 +291,27 @@ class Drifts:
         }
 
 
-@grouped
+@grouped(
+    flags={"models": "--n-models"},
+    rows_per_day="N: Rows a day of each model.",
+    false_alarms_per_year="N: Of all models and checks together, on average.",
+    models="N: Number of models.",
+    checks_per_day="N: Tests of a fixed number of rows that each model has a day, as by pytest.",
+    temperature="Drift: softmax(log p / T); several by commas.",
+    slope="Drift: log odds B logit(p); several by commas.",
+    intercept="Drift: log odds A + logit(p); likewise.",
+    n_streams="N: Simulated streams for each drift.",
+    **STUDY,
+)
 def plan_monitoring(
     *,
     watched: Watched,
     drifts: Drifts,
-    beta: Beta = None,
-    dirichlet: Dirichlet = None,
+    beta: str | None = None,
+    dirichlet: str | None = None,
     file: StudyFile,
     classes: str | None = None,
-    n_streams: Annotated[int, Says("N", "Simulated streams for each drift.")] = 50,
+    n_streams: int = 50,
     rng: int | None = None,
     out: Output,
 ) -> None:
@@ -331,12 +320,9 @@ def plan_monitoring(
     Written as JSON, the plan is the --plan of caltest monitor, sample-size and power, and the
     --calibration-plan of pytest.
     """
-    write = out.writer(file.file)
-    stated = drifts.stated()
+    write, stated = out.writer(file.file), drifts.stated()
     with progress_bar("simulating", quiet=out.quiet):
-        from caltest import plan_monitoring as plan_of
-
-        plan = plan_of(
+        plan = caltest.plan_monitoring(
             file.distribution(classes, beta=beta, dirichlet=dirichlet),
             n_streams=n_streams,
             rng=rng,

@@ -8,38 +8,26 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
-from caltest.checks import check_choice, check_unused
+import caltest
+from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
+from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, PredictionFile
-from caltest.cli.options import PROFILES, REPORTS, Draws, Keys, grouped, says, split_keys
-from caltest.cli.output import (
-    Output,
-    VerdictOutput,
-    choose_format,
-    echo,
-    progress_bar,
-    to_file,
-    write_text,
-)
+from caltest.cli.options import REPORTS, SCORES, Draws, Keys, grouped, split_keys
+from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
 from caltest.outputs import check_target, write_whole
-from caltest.predictions.options import Says
+from caltest.predictions.dependence import Dependence
 
 if TYPE_CHECKING:
     from caltest.reporting import Report
     from caltest.results import CalibratorComparison, ModelComparison
-
-ANY_RESAMPLES = options.says(
-    "n_resamples",
-    "Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision at --level "
-    "needs, and up to 10^6 for a small p-value.",
-)
 
 NUMBER = re.compile(r"-?[0-9]+")
 
@@ -58,16 +46,13 @@ def _test(
     segments: str | None = None,
     level: float | None = None,
     fail: bool = False,
-    n_resamples: Annotated[str, ANY_RESAMPLES] = "999",
+    n_resamples: str = "999",
     rng: int | None = None,
     n_jobs: int | None = None,
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
-    badge: Annotated[
-        Path | None,
-        Says("FILE", "Write the answer as a badge: .svg, or .json for an endpoint of shields.io."),
-    ] = None,
+    badge: Path | None = None,
     out: Output,
 ) -> None:
     """Test whether the probabilities in a file are calibrated."""
@@ -77,29 +62,19 @@ def _test(
         check_choice(badge.suffix.lower(), (".svg", ".json"), "the suffix of --badge")
     if fail and level is None:
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
+    seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
     with progress_bar("testing", quiet=out.quiet) as progress:
-        from caltest import test_calibration
-        from caltest.predictions.dependence import Dependence
-
         if segments is not None:
-            check_unused("on segments", cluster=cluster, time=time, lag=lag)
-        asked = tests.asked() if segments is None else tests.asked_of_segments()
+            check_unused("on segments", **rows)
         if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": file.lying, "engine": engine, "on_error": on_error}
-            given |= {
-                "cluster": cluster,
-                "time": time,
-                "lag": lag,
-                "segments": file.segments_asked(segments),
-                "sample_weight": file.sample_weight,
-                **file.columns_asked(by),
-            }
+            given |= {**rows, **file.columns_asked(by, segments)}
+            given["sample_weight"] = file.sample_weight
         else:
-            dependence = Dependence(cluster, time, lag)
-            given = {"data": file.predictions(by=by, dependence=dependence)}
+            given = {"data": file.predictions(by=by, dependence=Dependence(**rows))}
             given |= {"by": True if by else None, "segments": file.segments(segments)}
         run = partial(
-            test_calibration,
+            caltest.test_calibration,
             None,
             lens=options.one_or_many(lens),
             tolerance=tolerance,
@@ -107,15 +82,17 @@ def _test(
             correction=correction,
             # What is neither a number nor "adaptive" stays as it is, to be refused.
             n_resamples=int(n_resamples) if NUMBER.fullmatch(n_resamples) else n_resamples,
-            rng=rng,
+            rng=seed,
             n_jobs=n_jobs,
             level=level,
             progress=progress,
-            **asked,
+            **tests.asked(segments),
         )
         whole = run(**given | {"by": None}) if out.beside and by is not None else None
         result = run(**given)
     found = write(result, whole=whole, n_jobs=n_jobs, equivalence=equivalence)
+    if out.beside and rng is None and not out.quiet:  # the sentences of a verdict have no seed
+        writing.echo(f"caltest: --seed {seed} repeats this\n", err=True)
     if badge is not None:
         from caltest.results.wording import badge as badge_of
 
@@ -125,24 +102,19 @@ def _test(
         raise typer.Exit(1)
 
 
-def _verdict(rng: int | None = None, **given: Any) -> None:
+def _verdict(**given: Any) -> None:
     """Say in a few sentences what a test of the probabilities in a file found, and what helps."""
-    from caltest.checks import check_seed
-
-    seed, rejected = check_seed(rng), None
-    try:
-        _test(rng=seed, **given)
-    except typer.Exit as error:  # --fail
-        rejected = error
-    if rng is None and not given["out"].quiet:  # the sentences of a verdict have no seed
-        echo(f"caltest: --seed {seed} repeats this\n", err=True)
-    if rejected is not None:
-        raise rejected
+    _test(**given)
 
 
 _verdict.__signature__ = inspect.signature(_test)  # type: ignore[attr-defined]
 _verdict.__annotations__ = {**_test.__annotations__, "out": VerdictOutput}
-test, verdict = options.grouped(_test), options.grouped(_verdict)
+of_a_test = options.grouped(
+    n_resamples="Resamples; the smallest p-value is 1/(B + 1). adaptive: as many as the decision "
+    "at --level needs, and up to 10^6 for a small p-value.",
+    badge="FILE: Write the answer as a badge: .svg, or .json for an endpoint of shields.io.",
+)
+test, verdict = of_a_test(_test), of_a_test(_verdict)
 
 
 # ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------
@@ -150,100 +122,58 @@ test, verdict = options.grouped(_test), options.grouped(_verdict)
 FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
 
 
-@grouped
+@grouped(
+    offers={"form": REPORTS},
+    test="Test; by default those that the size of the data allows. Repeatable, as --lens.",
+    grades="COLUMN: Grades of a master scale, with traffic lights: a column, or the PDs between "
+    "grades, 0.01,0.05.",
+    recalibrate="KEY: Calibrator to fit and to test on rows that it was not fitted to: "
+    "temperature, dirichlet, ... Repeatable, as --lens.",
+    profile="NAME: Words, order and tests of a field: general, clinical, credit, ml or forecast.",
+    tolerance="Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
+    meta='KEY=VALUE: What the author states: "data period=2024", limitations=..., signatures=..., '
+    "event=death. Repeatable.",
+    title="TEXT: Title of the page.",
+    author="TEXT: Author, as the page names them.",
+    form="html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
+    "suffix, else html.",
+    output="Write the report here; - is standard output. Without it and --format: "
+    "FILE_report.html, beside FILE.",
+    force="Write FILE_report.html over a file that is no report of caltest.",
+)
 def report(
     file: PredictionFile,
     *,
     lens: Keys = None,
-    test: Annotated[
-        Keys,
-        says(
-            "test",
-            "Test; by default those that the size of the data allows. Repeatable, as --lens.",
-        ),
-    ] = None,
+    test: Keys = None,
     by: str | None = None,
-    grades: Annotated[
-        str | None,
-        Says(
-            "COLUMN",
-            "Grades of a master scale, with traffic lights: a column, or the PDs between grades, "
-            "0.01,0.05.",
-            "columns",
-        ),
-    ] = None,
+    grades: str | None = None,
     segments: str | None = None,
     cluster: str | None = None,
-    recalibrate: Annotated[
-        Keys,
-        Says(
-            "KEY",
-            "Calibrator to fit and to test on rows that it was not fitted to: temperature, "
-            "dirichlet, ... Repeatable, as --lens.",
-            "calibrators",
-        ),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        Says(
-            "NAME",
-            "Words, order and tests of a field: general, clinical, credit, ml or forecast.",
-            PROFILES,
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        Says(
-            "T",
-            "Say whether the error is shown to be within T, as 0.05 for five points, or beyond.",
-        ),
-    ] = None,
-    meta: Annotated[
-        Keys,
-        Says(
-            "KEY=VALUE",
-            'What the author states: "data period=2024", limitations=..., signatures=..., '
-            "event=death. Repeatable.",
-        ),
-    ] = None,
-    title: Annotated[str | None, Says("TEXT", "Title of the page.")] = None,
-    author: Annotated[str | None, Says("TEXT", "Author, as the page names them.")] = None,
+    recalibrate: Keys = None,
+    profile: str | None = None,
+    tolerance: float | None = None,
+    meta: Keys = None,
+    title: str | None = None,
+    author: str | None = None,
     level: float | None = None,
     draws: Draws,
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
-    form: Annotated[
-        str | None,
-        says(
-            "form",
-            "html, pdf, docx, xlsx (the tables), markdown or json; by default that of --output's "
-            "suffix, else html.",
-            offers=REPORTS,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        says(
-            "output",
-            "Write the report here; - is standard output. Without it and --format: "
-            "FILE_report.html, beside FILE.",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, Says("", "Write FILE_report.html over a file that is no report of caltest.")
-    ] = False,
+    form: str | None = None,
+    output: Path | None = None,
+    force: bool = False,
     quiet: bool = False,
     context: typer.Context,
 ) -> None:
     """Write a report on the predictions in a file: one page that needs no network."""
     if output is None and form is None and file.file != STREAM:
         output = _beside(file.file, force=force)
-    form = FORMATS[choose_format(form, output, file=file.file, formats=FORMATS, default="html")]
+    form = FORMATS[
+        writing.choose_format(form, output, file=file.file, formats=FORMATS, default="html")
+    ]
     with progress_bar("report", quiet=quiet) as progress:
-        from caltest import report as make
-        from caltest.checks import check_seed, check_unused
-        from caltest.predictions.dependence import Dependence
         from caltest.reporting.files import check_written
 
         check_written(form)
@@ -252,26 +182,25 @@ def report(
         needs_rows = grades or segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
             given = {"model": None, "data": file.lying, "engine": engine, "on_error": on_error}
-            given |= {"cluster": cluster, **file.columns_asked(by)}
+            given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
-            predictions, values = file.read(file.probs, by=by)
-            if cluster is not None:
-                if segments is not None:
-                    check_unused("with --segments", cluster=cluster)
-                predictions = file.predictions(by=by, dependence=Dependence(cluster))
+            if segments is not None:
+                check_unused("with --segments", cluster=cluster)
+            predictions = file.predictions(by=by, dependence=Dependence(cluster))
             # What is fitted sees more in logits than in their probabilities.
             beside = file.from_logits and bool(recalibrate)
-            given = {"model": values, "data": predictions} if beside else {"model": predictions}
-            given |= {"from_logits": beside, "by": True if by else None}
+            given = {"model": predictions, "from_logits": beside, "by": True if by else None}
+            if beside:
+                given |= {"model": file.logits, "data": predictions}
+        given["segments"] = file.segments(segments)
         words = list(context.obj or ())  # the command line as it was given, with its seed
         if not any(word.partition("=")[0] == "--seed" for word in words):
             words += ["--seed", str(seed)]
-        made: Report = make(
+        made: Report = caltest.report(
             **given,
             test=_keys(test),
             lens=_keys(lens),
             grades=file.grades(grades),
-            segments=file.segments(segments),
             recalibrate=_keys(recalibrate),
             profile=profile,
             tolerance=tolerance,
@@ -287,10 +216,10 @@ def report(
         )
         progress(what=f"report: {form}")
         content = made.to_format(form)
-    write_text(content, output=output)
-    path = to_file(output)
+    writing.write_text(content, output=output)
+    path = writing.to_file(output)
     if path is not None and not quiet:
-        echo(f"wrote {path}: {made.content.answer.verdict.headline}\n", err=True)
+        writing.echo(f"wrote {path}: {made.content.answer.verdict.headline}\n", err=True)
 
 
 def _beside(file: Path, *, force: bool) -> Path:
@@ -322,41 +251,25 @@ def _keys(values: list[str] | None) -> list[str] | None:
 
 # ---- `caltest compare FILE`: calibrators by cross-validation, or models on the same rows --------
 
-SCORES = ("log-loss", "brier", "spherical")
 
-
-@grouped
+@grouped(
+    models="PREFIX: Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
+    "column of the probabilities of each, two or more. Repeatable, as --lens.",
+    score=f"KEY: Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
+    "are reported, and never selected by.",
+    cv="K: Folds of the comparison of calibrators: 5 by default.",
+    inner_cv="K: Folds of the selection in training rows: by default --cv.",
+    reference="PREFIX: Model that the others are compared with; by default the best.",
+)
 def compare(
     file: PredictionFile,
     *,
-    models: Annotated[
-        Keys,
-        Says(
-            "PREFIX",
-            "Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
-            "column of the probabilities of each, two or more. Repeatable, as --lens.",
-            "columns",
-        ),
-    ] = None,
+    models: Keys = None,
     calibrators: Keys = None,
-    score: Annotated[
-        str,
-        Says(
-            "KEY",
-            f"Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
-            "are reported, and never selected by.",
-            SCORES,
-        ),
-    ] = "log-loss",
-    cv: Annotated[
-        int | None, Says("K", "Folds of the comparison of calibrators: 5 by default.")
-    ] = None,
-    inner_cv: Annotated[
-        int | None, Says("K", "Folds of the selection in training rows: by default --cv.")
-    ] = None,
-    reference: Annotated[
-        str | None, Says("PREFIX", "Model that the others are compared with; by default the best.")
-    ] = None,
+    score: str = "log-loss",
+    cv: int | None = None,
+    inner_cv: int | None = None,
+    reference: str | None = None,
     lens: Keys = None,
     tests: ChosenTests,
     level: float | None = None,
@@ -383,26 +296,21 @@ def compare(
         if models:
             unused = {"--probs": file.probs, "--calibrators": calibrators, "--cv": cv}
             check_unused("with --models", **unused, **{"--inner-cv": inner_cv})
-            from caltest.comparison import compare_models
-
             prefixes = split_keys(models)
             if len(prefixes) < 2:
                 raise invalid("--models must name at least two", prefixes[0], "add another")
-            seen = {one.rstrip("_") or one: file.read(one)[0] for one in prefixes}
+            seen = {one.rstrip("_") or one: file.predictions(one) for one in prefixes}
             if len(seen) < len(prefixes):
                 got = ", ".join(prefixes)
                 raise invalid("--models must name each model once", got, "leave one out")
             name = None if reference is None else reference.rstrip("_") or reference
-            result = compare_models(seen, reference=name, **common)
+            result = caltest.compare_models(seen, reference=name, **common)
         else:
             check_unused("without --models", **{"--reference": reference})
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
-            from caltest.comparison import compare_calibrators
-
-            predictions, values = file.read(file.probs)
-            result = compare_calibrators(
-                values if file.from_logits else predictions,
-                predictions if file.from_logits else None,
+            rows = (file.logits, file.predictions()) if file.from_logits else (file.predictions(),)
+            result = caltest.compare_calibrators(
+                *rows,
                 from_logits=file.from_logits,
                 calibrators=_keys(calibrators),
                 **common,

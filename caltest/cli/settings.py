@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +33,16 @@ class ChosenTests:
     null: str | None = None
     set_: options.Keys = None
 
-    def asked(self) -> dict[str, Any]:
-        """Return the arguments of `test_calibration` that they stand for."""
-        chosen = test_options(parse(self.set_), options.split_keys(self.test))
-        return {"test": options.one_or_many(self.test), "null": self.null, **chosen}
-
-    def asked_of_segments(self) -> dict[str, Any]:
-        """Return the same for segments, whose options `--set` gives."""
+    def asked(self, segments: str | None = None) -> dict[str, Any]:
+        """Return the arguments of `test_calibration`; of segments `--set` gives their options."""
         from caltest.htests.run import SEGMENT_OPTIONS
 
         settings = parse(self.set_)
-        check_known_settings(settings, SEGMENT_OPTIONS, "--segments")
-        chosen = {name: _value(name, parts) for name, parts in settings.items()}
-        return chosen | {"test": options.one_or_many(self.test), "null": self.null}
+        if segments is None:
+            chosen = test_options(settings, options.split_keys(self.test))
+        else:
+            chosen = _values(settings, SEGMENT_OPTIONS, "--segments")
+        return {"test": options.one_or_many(self.test), "null": self.null, **chosen}
 
 
 def parse(values: Sequence[str] | None) -> Settings:
@@ -93,10 +91,8 @@ def parse_value(text: str) -> object:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
@@ -107,6 +103,11 @@ def test_options(settings: Settings, tests: Collection[str]) -> dict[str, Any]:
     keys = [check_choice(key, REGISTRY, "--test") for key in tests or (DEFAULT, INSTEAD)]
     known = sorted({name for key in keys for name in REGISTRY[key].options})
     chosen = " and ".join(f"--test {key}" for key in tests) or "the default test"
+    return _values(settings, known, chosen)
+
+
+def _values(settings: Settings, known: Collection[str], chosen: str) -> dict[str, Any]:
+    """Return the values of options, each of which what was chosen must take."""
     check_known_settings(settings, known, chosen)
     return {name: _value(name, parts) for name, parts in settings.items()}
 
@@ -115,16 +116,17 @@ def _value(name: str, parts: Mapping[str, object]) -> object:
     if name == "kernel" and parts.get("", "") is not None:
         from caltest.kernels import REGISTRY
 
-        kernel = REGISTRY[check_choice(parts.get("", "exponential"), REGISTRY, "--set kernel")]
-        own = {part: value for part, value in parts.items() if part}
-        known = [field.name for field in fields(kernel)]
-        check_known_settings(own, known, f"kernel={parts.get('', 'exponential')}")
-        return kernel(**own)  # type: ignore[arg-type]
+        key = check_choice(parts.get("", "exponential"), REGISTRY, "--set kernel")
+        own: dict[str, Any] = {part: value for part, value in parts.items() if part}
+        check_known_settings(own, [field.name for field in fields(REGISTRY[key])], f"kernel={key}")
+        return REGISTRY[key](**own)
     if name == "calibrator":
         return _inner(parts)
     if name == "param_grid" and "" not in parts:
         return {part: v if isinstance(v, list) else [v] for part, v in parts.items()}
-    _check_no_parts(name, parts)
+    for part in filter(None, parts):
+        rule, got = f"{name} has no options of its own", shown(f"--set {name}.{part}")
+        raise invalid(rule, got, f"write --set {name}=VALUE")
     return parts[""]
 
 
@@ -165,8 +167,7 @@ def calibrator(
     names = kind._get_param_names()  # noqa: SLF001, scikit-learn's list of the options
     known = [name for name in names if name not in OF_THE_COMMAND]
     chosen = f"--method {method}" if option == "--method" else f"calibrator={method}"
-    check_known_settings(settings, known, chosen)
-    values: dict[str, Any] = {n: _value(n, parts) for n, parts in settings.items()}
+    values = _values(settings, known, chosen)
     if "calibrator" in known and "calibrator" not in values:
         values["calibrator"] = _inner({"": "temperature" if "cv" in known else "isotonic"})
     given = {"random_state": seed, "n_jobs": n_jobs}
@@ -179,9 +180,6 @@ def _inner(parts: Mapping[str, object]) -> object:
     return calibrator(str(parts.get("", "isotonic")), own, option="--set calibrator")
 
 
-# ---- checks -------------------------------------------------------------------------------------
-
-
 def check_known_settings(names: Collection[str], known: Collection[str], chosen: str) -> None:
     """Check that each option is one that what was chosen takes."""
     for name in names:
@@ -190,11 +188,3 @@ def check_known_settings(names: Collection[str], known: Collection[str], chosen:
             raise invalid(rule, shown(name), "leave it out")
         if name not in known:
             raise not_a_choice(name, known, f"--set for {chosen}")
-
-
-def _check_no_parts(name: str, parts: Mapping[str, object]) -> None:
-    """Check that an option that is a plain value has no options of its own."""
-    for part in parts:
-        if part:
-            rule = f"{name} has no options of its own"
-            raise invalid(rule, shown(f"--set {name}.{part}"), f"write --set {name}=VALUE")

@@ -45,7 +45,7 @@ TRUTHS = "temperature|slope|intercept|ratio|noise"
 
 def _flagged(found: re.Match[str]) -> str:
     """Name the option that stands for an argument, before what follows it."""
-    return " ".join([flag_of(found[1]), *found.groups()[1:]])
+    return " ".join([flag_of(found[1]).split()[0], *found.groups()[1:]])
 
 
 def _numbered(ends: re.Match[str]) -> str:
@@ -84,12 +84,11 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(slopes|reference) (has no effect|must be one of the classes)": r"--set \1 \2",
     r"\bwithout slopes='reference'": "without --set slopes=reference",
     r"^n_jobs must be None or": "--jobs must be",
-    r"^path must name": "FILE must name",
-    r"^path must be": "FILE must be",
+    r"^path must (name|be)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
-    r"calibrators|score|reference|cluster|time|lag) (must|has)": _flagged,
-    rf"^({TRUTHS}|sample_weight|n_resamples|n_datasets|file_format|cv|inner_cv|power|n|batch_id|"
-    r"ids|sep|decimal|encoding|sheet) (must|has)": _flagged,
+    rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
+    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet) "
+    r"(must|has|is about)": _flagged,
     r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
@@ -97,7 +96,6 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^(the truth must be stated once: )(.*)": lambda words: (
         words[1] + re.sub(r"\btruth\b", "--map", re.sub(rf"\b({TRUTHS})\b", r"--\1", words[2]))
     ),
-    r"^ratio is about": "--ratio is about",
     r"; pass the probabilities of one class, \(n,\)$": "; name the column of one class by --probs",
     r"^null '([\w-]+)' (has|takes)": r"--null \1 \2",
     r"^k must be one of the classes": "--lens must name one of the classes",
@@ -127,63 +125,47 @@ def in_words_of_the_command_line(message: str) -> str:
 
 # ---- Examples of each command: what `--help` ends with, and what a test runs --------------------
 
-EXAMPLES: dict[str, tuple[str, ...]] = {
-    "demo": ("caltest demo --seed 1",),
-    "test": (
-        "caltest test predictions.csv --label y --probs p_",
-        "caltest test predictions.csv --label y --lens confidence,classwise",
-        "caltest test predictions.csv --label y --test ece --set bins=10 -o ece.json",
-        "caltest test predictions.csv --label y --by ward --level 0.05 --fail",
-        "caltest test predictions.csv --label y --segments ward --level 0.05",
-        "cat predictions.csv | caltest test - --label y --format markdown",
-    ),
-    "verdict": (
-        "caltest verdict predictions.csv --label y --probs p_",
-        "caltest verdict predictions.csv --label y --by ward --level 0.05 --fail",
-    ),
-    "report": (
-        "caltest report predictions.csv --label y -o report.html",
-        "caltest report predictions.csv --label y --by ward --level 0.05 -o report.md",
-    ),
-    "compare": (
-        "caltest compare predictions.csv --label y --probs p_",
-        "caltest compare val.csv --label y --calibrators vector,dirichlet -o c.md",
-        "caltest compare models.csv --label y --models forest_,boosting_ --level 0.05",
-    ),
-    "power": (
-        "caltest power --beta 2,5 --temperature 1.5 --n 100,200,500",
-        "caltest power val.csv --noise 0.2 --test skce,ece --n 200",
-        "caltest power --dirichlet 1,1,1 --test brier --n 50 -o size.json",
-    ),
-    "sample-size": (
-        "caltest sample-size --beta 2,5 --slope 0.7 --test cox --null asymptotic",
-        "caltest sample-size val.csv --temperature 2 --test brier --power 0.9",
-    ),
-    "precision": (
-        "caltest precision --beta 2,5",
-        "caltest precision risks.csv --ratio-width 0.1 --intercept-width 0.4",
-    ),
-    "monitor": (
-        "caltest monitor state.json predictions.csv --label y --level 0.01",
-        "caltest monitor watch.json predictions.csv --label y --by ward --fail",
-    ),
-    "plan-monitoring": (
-        "caltest plan-monitoring --beta 2,5 --rows-per-day 500 --n-streams 2",
-        "caltest plan-monitoring val.csv --rows-per-day 9 --slope 0.5 -o plan.json",
-    ),
-    "calibrate fit": (
-        "caltest calibrate fit val.csv --label y --method temperature -o map.json",
-        "caltest calibrate fit val.csv --label y --method auto -o map.json",
-        "caltest calibrate fit val.csv --label y --method matrix --set lam=1 -q",
-    ),
-    "calibrate apply": (
-        "caltest calibrate apply map.json new.csv -o calibrated.csv",
-        "caltest calibrate apply map.json new.csv --prefix q_ -o calibrated.parquet",
-        "caltest test calibrated.csv --label y --probs calibrated_",
-    ),
-    "list": ("caltest list", "caltest list tests ece", "caltest list calibrators"),
-    "schema": ("caltest schema", "caltest schema htest -o htest.schema.json"),
-}
+EXAMPLES: dict[str, list[str]] = {}
+for line in """\
+demo: caltest demo --seed 1
+test: caltest test predictions.csv --label y --probs p_
+test: caltest test predictions.csv --label y --lens confidence,classwise
+test: caltest test predictions.csv --label y --test ece --set bins=10 -o ece.json
+test: caltest test predictions.csv --label y --by ward --level 0.05 --fail
+test: caltest test predictions.csv --label y --segments ward --level 0.05
+test: cat predictions.csv | caltest test - --label y --format markdown
+verdict: caltest verdict predictions.csv --label y --probs p_
+verdict: caltest verdict predictions.csv --label y --by ward --level 0.05 --fail
+report: caltest report predictions.csv --label y -o report.html
+report: caltest report predictions.csv --label y --by ward --level 0.05 -o report.md
+compare: caltest compare predictions.csv --label y --probs p_
+compare: caltest compare val.csv --label y --calibrators vector,dirichlet -o c.md
+compare: caltest compare models.csv --label y --models forest_,boosting_ --level 0.05
+power: caltest power --beta 2,5 --temperature 1.5 --n 100,200,500
+power: caltest power val.csv --noise 0.2 --test skce,ece --n 200
+power: caltest power --dirichlet 1,1,1 --test brier --n 50 -o size.json
+sample-size: caltest sample-size --beta 2,5 --slope 0.7 --test cox --null asymptotic
+sample-size: caltest sample-size val.csv --temperature 2 --test brier --power 0.9
+precision: caltest precision --beta 2,5
+precision: caltest precision risks.csv --ratio-width 0.1 --intercept-width 0.4
+monitor: caltest monitor state.json predictions.csv --label y --level 0.01
+monitor: caltest monitor watch.json predictions.csv --label y --by ward --fail
+plan-monitoring: caltest plan-monitoring --beta 2,5 --rows-per-day 500 --n-streams 2
+plan-monitoring: caltest plan-monitoring val.csv --rows-per-day 9 --slope 0.5 -o plan.json
+calibrate fit: caltest calibrate fit val.csv --label y --method temperature -o map.json
+calibrate fit: caltest calibrate fit val.csv --label y --method auto -o map.json
+calibrate fit: caltest calibrate fit val.csv --label y --method matrix --set lam=1 -q
+calibrate apply: caltest calibrate apply map.json new.csv -o calibrated.csv
+calibrate apply: caltest calibrate apply map.json new.csv --prefix q_ -o calibrated.parquet
+calibrate apply: caltest test calibrated.csv --label y --probs calibrated_
+list: caltest list
+list: caltest list tests ece
+list: caltest list calibrators
+schema: caltest schema
+schema: caltest schema htest -o htest.schema.json
+""".splitlines():
+    command, _, example = line.partition(": ")
+    EXAMPLES.setdefault(command, []).append(example)
 
 
 def epilog(command: str) -> str:

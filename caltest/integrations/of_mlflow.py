@@ -33,8 +33,7 @@ def metric(measure: str, *, probs: object, name: str | None, options: Mapping[st
     check_choice(measure, [*metrics.PROPER.values(), *metrics.ERRORS.values()], "measure")
 
     def of_rows(predictions: Any, targets: Any) -> float:  # noqa: ARG001, MLflow's arguments
-        labels = as_array(targets, "targets")
-        p = as_array(given(probs), "probs")
+        labels, p = as_array(targets, "targets"), as_array(given(probs), "probs")
         if len(labels) == 1 < len(p):
             return math.nan  # MLflow tries a metric on the first row before it runs it
         return metrics.score(labels, p, measure=measure, **options)

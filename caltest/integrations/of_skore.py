@@ -11,9 +11,7 @@ from caltest.checks import check_choice, check_level, check_seed
 from caltest.errors import NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues
-from caltest.results import HTestTable
-from caltest.results.wording import headline, headline_of_table, pvalue_of_table
-from caltest.segments import SegmentsTest
+from caltest.testing.assertions import checked_result
 
 
 class CalibrationCheck(Check):
@@ -59,12 +57,10 @@ class CalibrationCheck(Check):
         str or None
             What is wrong, or None where nothing is found.
         """
-        parts = getattr(report, "reports_", [report])
-        found = [part for part in (self._tested(one) for one in parts) if part is not None]
+        found = list(filter(None, map(self._tested, getattr(report, "reports_", [report]))))
         if not found:
             raise _not_applicable("the report has no classifier with probabilities and a test set")
-        pvalues = [pvalue for pvalue, _ in found]
-        adjusted, _ = adjusted_pvalues(pvalues, "holm")
+        adjusted, _ = adjusted_pvalues([pvalue for pvalue, _ in found], "holm")
         worst = int(adjusted.argmin())
         if adjusted[worst] > self.level:
             return None
@@ -81,11 +77,8 @@ class CalibrationCheck(Check):
             result = test_calibration(model, (report.X_test, report.y_test), **asked)
         except NotApplicable as error:
             raise _not_applicable(str(error)) from error
-        if isinstance(result, SegmentsTest):
-            return result.pvalue, result.verdict().headline
-        if isinstance(result, HTestTable):
-            return pvalue_of_table(result), headline_of_table(result)
-        return result.pvalue, headline(result)
+        answer = checked_result(result, level=self.level)
+        return answer.pvalue, answer.headline
 
 
 def _not_applicable(reason: str) -> Exception:

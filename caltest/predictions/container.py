@@ -150,20 +150,18 @@ class Predictions:
         renormalize = checks.check_flag(renormalize, "renormalize")
         matrix = None
         if probs.ndim == 1 and not from_logits:
-            self.__dict__["_event"] = checks.check_event_probs(probs, classes=classes)
-            n, m = probs.size, 2
+            known = self.__dict__["_event"] = checks.check_event_probs(probs, classes=classes)
         else:
-            options: dict[str, Any] = {"from_logits": from_logits, "renormalize": renormalize}
-            matrix = checks.check_probs(probs, classes=classes, **options)
-            n, m = matrix.shape
+            known = matrix = checks.check_probs(
+                probs, classes=classes, from_logits=from_logits, renormalize=renormalize
+            )
+        n, m = len(known), 2 if matrix is None else matrix.shape[1]
         codes, names = checks.check_labels(labels, n, m, classes)
         if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
             checks.check_not_numbered_from_one(matrix, codes)
         if from_logits:
             suspicions.suspect_logits(probs)
-        suspicions.suspect_predictions(
-            self.__dict__["_event"] if matrix is None else matrix, codes, names
-        )
+        suspicions.suspect_predictions(known, codes, names)
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
         weights = None
@@ -190,7 +188,7 @@ class Predictions:
             self.__dict__.update(probs=matrix, _event=matrix[:, 1])  # one of them is kept
             return matrix
 
-    def _with(self, redrawing: Redraws = None, **changes: AnyArray) -> Predictions:
+    def _with(self, redrawing: Redraws = None, **changes: object) -> Predictions:
         """Copy with some fields changed, without a check; the new arrays become read-only."""
         copy = _restore(*[changes.get(name, getattr(self, name)) for name in FIELDS])
         copy.__dict__["_redrawing"] = redrawing
@@ -418,8 +416,7 @@ class Predictions:
         codes = np.empty(self.n, dtype=np.int64)
         for rows in _blocks(self.n, self.m):  # whole, NumPy would copy the read-only matrix
             codes[rows] = self.probs[rows].argmax(axis=1)
-        checks.read_only(codes)
-        return codes
+        return checks.read_only(codes)
 
     @cached_property
     def redrawing(self) -> Redrawing:
@@ -465,15 +462,11 @@ class Predictions:
 
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Predictions:
         """Give each row a cluster, within which rows may depend on each other."""
-        copy = self._with(clusters=cluster_codes(clusters, self.n))
-        object.__setattr__(copy, "unit", unit)
-        return copy
+        return self._with(clusters=cluster_codes(clusters, self.n), unit=unit)
 
     def from_source(self, name: str) -> Predictions:
         """Name what the data frame was read from, for print."""
-        copy = self._with()
-        object.__setattr__(copy, "source", self.source.replace("data frame", name, 1))
-        return copy
+        return self._with(source=self.source.replace("data frame", name, 1))
 
     def by_group(self) -> dict[object, Predictions]:
         """Split the rows by their group, in sorted order of the groups."""

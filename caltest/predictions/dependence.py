@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from caltest.checks import check_groups, check_integer, check_not_label
-from caltest.checks.arrays import as_array, check_column, missing
+from caltest.checks.arrays import as_array, check_column, check_not_missing
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.predictions import tables
 from caltest.types import Codes
@@ -24,17 +24,14 @@ FEWEST, MOST = 12, 50  # blocks for which they are shortened, or made longer
 
 def cluster_codes(clusters: object, n: int, name: str = "clusters") -> Codes:
     """Number the clusters of n rows in sorted order, (n,); none may be missing."""
-    values = check_groups(clusters, n, name)
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return np.unique(check_groups(clusters, n, name), return_inverse=True)[1].astype(np.int64)
 
 
 def time_steps(time: object, n: int) -> Codes:
     """Number the distinct times of n rows in their order, (n,); none may be missing."""
     values = as_array(time, "time")
     if values.dtype.kind in "mM":
-        values = check_column(values, n, "time")
-        if np.isnat(values).any():
-            raise missing("time", f"NaT at row {int(np.argmax(np.isnat(values)))}")
+        values = check_not_missing(check_column(values, n, "time"), "time")
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     dated = values.dtype.kind == "O" and values.ndim == 1 and values.size
     if dated and hasattr(values[0], "isoformat"):
@@ -52,10 +49,8 @@ def block_length(steps: int, lag: int, series: int = 1) -> int:
     """
     if lag == 0:
         return 1
-    reach = lag + 1
-    longest = -(-steps * series // MOST)
-    shortest = max(SHORT * reach, steps * series // FEWEST)
-    return max(longest, min(LONG * reach, shortest))
+    reach, longest = lag + 1, -(-steps * series // MOST)
+    return max(longest, min(LONG * reach, max(SHORT * reach, steps * series // FEWEST)))
 
 
 @dataclass(frozen=True)
@@ -84,10 +79,11 @@ class Dependence:
 
     def of_table(self, table: Table, label: str | None) -> Dependence:
         """Return the same with the values of the columns."""
-        for name, value in (("cluster", self.cluster), ("time", self.time)):
+        found: dict[str, object] = {"cluster": self.cluster, "time": self.time}
+        for name, value in found.items():
             check_not_label(value, label, name)
-        cluster = tables.column_or_values(table, self.cluster, "cluster")
-        return Dependence(cluster, tables.column_or_values(table, self.time, "time"), self.lag)
+            found[name] = tables.column_or_values(table, value, name)
+        return replace(self, **found)
 
     def given_to(self, predictions: Predictions) -> Predictions:
         """Return the predictions with their clusters, or blocks of time.
@@ -108,13 +104,10 @@ class Dependence:
             remedy = "pass both; forecasts of the sum of the next h steps have lag=h-1"
             raise invalid("time and lag must be given together", f"{given} alone", remedy)
         n, cluster = predictions.n, self.cluster
+        series = np.zeros(n, np.int64) if cluster is None else cluster_codes(cluster, n, "cluster")
         if self.time is None:
-            if cluster is None:
-                return predictions
-            return predictions.with_clusters(cluster_codes(cluster, n, "cluster"))
+            return predictions if cluster is None else predictions.with_clusters(series)
         lag, steps = check_integer(self.lag, "lag", minimum=0), time_steps(self.time, n)
-        clusterless = np.zeros_like(steps)
-        series = clusterless if cluster is None else cluster_codes(cluster, n, "cluster")
         count, lines = int(steps.max()) + 1, int(series.max()) + 1
         length = block_length(count, lag, lines)
         blocks = max(1, count // length)

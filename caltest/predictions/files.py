@@ -92,9 +92,6 @@ MAGIC = {
 GZIP = b"\x1f\x8b"
 
 
-FORMATS = FILE_FORMATS
-
-
 COLUMNAR = ("parquet", "feather")
 
 
@@ -121,7 +118,7 @@ class Opened:
     source : Path or BytesIO
         Text is UTF-8, and nothing is packed.
     kind : str
-        One of `FORMATS`.
+        One of `FILE_FORMATS`.
     name : str
         For messages.
     sep, decimal : str
@@ -147,8 +144,8 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         A file by its suffix, and by what is in it where that says nothing; a folder or a pattern
         stands for several, whose k=v folders are columns.
     **how
-        `file_format`, one of `FORMATS`, `sep`, `decimal` and `encoding` of a text, to force, and
-        `sheet` of a spreadsheet.
+        `file_format`, one of `FILE_FORMATS`, `sep`, `decimal` and `encoding` of a text, to force,
+        and `sheet` of a spreadsheet.
 
     Returns
     -------
@@ -207,8 +204,8 @@ def raw_table(
         As for `table_of_file`.
     """
     opened = _open(path, how)
-    as_text = as_text and opened.decimal == "."  # new columns have points
-    return _read(opened, _read_text if as_text else _read_kept)
+    is_text = as_text and opened.decimal == "."  # new columns have points
+    return _read(opened, _read_text if is_text else _read_kept)
 
 
 def scan(
@@ -244,14 +241,14 @@ def write_table(table: Any, target: Path | BinaryIO, *, file_format: str) -> Non
     target : Path or binary file
         Where to write; a file is replaced when the new one is whole.
     file_format : str
-        One of `FORMATS`.
+        One of `FILE_FORMATS`.
 
     Raises
     ------
     InvalidInput
         If the format cannot hold the table.
     """
-    check_choice(file_format, FORMATS, "file_format")
+    check_choice(file_format, FILE_FORMATS, "file_format")
     if not isinstance(target, Path):
         _write(table, target, file_format)
         return
@@ -271,11 +268,9 @@ def name_of(path: str | Path | BinaryIO) -> str:
 
 def format_of(path: str | Path) -> str | None:
     """Return the format that a suffix stands for, or None."""
-    ends = Path(Path(path).name.lower())
-    if ends.suffix != ".gz":
-        return SUFFIXES.get(ends.suffix)
-    found = SUFFIXES.get(ends.with_suffix("").suffix)
-    return found if found in TEXT else None
+    packed = Path(path).suffix.lower() == ".gz"
+    found = SUFFIXES.get((Path(path).with_suffix("") if packed else Path(path)).suffix.lower())
+    return found if found in TEXT or not packed else None
 
 
 def files_of(path: str | Path) -> list[Path] | None:
@@ -331,9 +326,8 @@ def literal(path: Path) -> str:
 def check_file(path: Path) -> None:
     """Check that a path names a file."""
     if not path.exists():
-        remedy = "check the spelling and the working directory"
-        if re.match(r"\w{2,}:/", str(path)):
-            remedy = "download it first"
+        is_url = re.match(r"\w{2,}:/", str(path))
+        remedy = "download it first" if is_url else "check the spelling and the working directory"
         raise invalid("path must name a file", repr(str(path)), remedy)
 
 
@@ -341,7 +335,7 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     """Find out what a file is and how it is written."""
     kind = how.get("file_format")
     if kind is not None:
-        check_choice(kind, FORMATS, "file_format")
+        check_choice(kind, FILE_FORMATS, "file_format")
     source: Source
     if isinstance(path, str | Path):
         check_file(Path(path))
@@ -352,8 +346,7 @@ def _open(path: str | Path | BinaryIO, how: FileOptions) -> Opened:
     else:
         rule = "path must be a path or an open binary file"
         raise invalid(rule, shown(path), "pass one str or pathlib.Path, which may be a pattern")
-    name = name_of(path)
-    head = _head(source)
+    name, head = name_of(path), _head(source)
     if head.startswith(GZIP):
         source = _valid(name, kind or "gz", lambda: unpacking.unpacked(source, name))
         head = _head(source)
@@ -457,8 +450,7 @@ def _decimal(lines: Sequence[str], sep: str) -> str:
 
 def _read(opened: Opened, of_text: Callable[[Opened], Any]) -> Any:
     """Read a file by its format, and by what is given where that has no types."""
-    read = READERS.get(opened.kind, of_text)
-    return _valid(opened.name, opened.kind, lambda: read(opened))
+    return _valid(opened.name, opened.kind, lambda: READERS.get(opened.kind, of_text)(opened))
 
 
 def _valid(name: str, kind: str, read: Callable[[], Any]) -> Any:
@@ -523,7 +515,7 @@ def _read_csv(opened: Opened) -> pl.DataFrame:
                 raise invalid(rule, got, remedy) from error
         frame = _csv(opened, infer_schema_length=None)
     frame = _named_once(frame.rename(str.strip))
-    texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep()).get_columns()
+    texts = frame.select(pl.col(pl.String).str.strip_chars().name.keep())
     return frame.with_columns(map(_number, texts))
 
 
@@ -532,8 +524,7 @@ def _number(text: pl.Series) -> pl.Series:
     import polars as pl
 
     missing = text.str.to_lowercase().is_in(MISSING_WORDS)
-    whole = text.cast(pl.Int64, strict=False)
-    number = text.cast(pl.Float64, strict=False)
+    whole, number = text.cast(pl.Int64, strict=False), text.cast(pl.Float64, strict=False)
     has_words = (number.is_null() & text.is_not_null() & ~missing).any()
     if has_words or missing.sum() + text.null_count() == len(text):
         return text
@@ -646,16 +637,14 @@ def _polars(opened: Opened) -> str | io.BytesIO:
 
 def _write(table: Any, target: BinaryIO, file_format: str) -> None:
     if file_format == "npz":
-        arrays = _arrays(table)
         with zipfile.ZipFile(target, "w") as archive:  # numpy.savez takes no array called "file"
-            for name, array in arrays.items():
+            for name, array in _arrays(table).items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, array, allow_pickle=False)
         return
     frame = _frame(table)
     if file_format in TYPELESS:
-        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-        if nested:
+        if nested := [name for name, dtype in frame.schema.items() if dtype.is_nested()]:
             rule = f"columns of a {file_format.upper()} file must be plain values"
             got = f"{nested[0]!r} of type {frame.schema[nested[0]]}"
             raise invalid(rule, got, "write Parquet or JSON lines")
@@ -684,14 +673,11 @@ def _arrays(table: Any) -> dict[str, AnyArray]:
     """Return one array per column; NPZ has no missing text."""
     if isinstance(table, Mapping):
         return dict(table)
-    arrays = {}
-    for name in table.columns:
-        array = table[name].to_numpy()
-        if array.dtype.kind == "O":
-            if table[name].null_count() or str(table[name].dtype) not in ("String", "Categorical"):
-                got = f"{name!r} of type {table[name].dtype}, {table[name].null_count()} missing"
-                remedy = "write Parquet"
-                raise invalid("columns of an NPZ file must be numbers or whole text", got, remedy)
-            array = array.astype(str)
-        arrays[name] = array
+    arrays = {column.name: column.to_numpy() for column in table}
+    for name in [name for name, array in arrays.items() if array.dtype.kind == "O"]:
+        if table[name].null_count() or str(table[name].dtype) not in ("String", "Categorical"):
+            got = f"{name!r} of type {table[name].dtype}, {table[name].null_count()} missing"
+            rule = "columns of an NPZ file must be numbers or whole text"
+            raise invalid(rule, got, "write Parquet")
+        arrays[name] = arrays[name].astype(str)
     return arrays

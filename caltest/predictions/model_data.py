@@ -200,8 +200,7 @@ class ModelData:
         if not models.is_model(model):
             return Predictions(model, y, **rows, **self.options)
         taken = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
-        others = [v for v in taken if isinstance(v, str)]
-        X = tables.features_of_frame(df, self.features, others)
+        X = tables.features_of_frame(df, self.features, [v for v in taken if isinstance(v, str)])
         return Predictions.from_model(model, X, y, **rows, **self.options)
 
     def _of_arrays(self, model: object, data: object) -> Predictions:
@@ -237,8 +236,7 @@ def _paired(model: object, data: object, y: Any) -> object:
     if data is not None:
         rule = "y must be left out where no model predicts X"
         got = f"type {type(model).__name__} in place of a model, and three arguments"
-        remedy = "call it as (probs, y), or as (model, X, y) with a model first"
-        raise invalid(rule, got, remedy)
+        raise invalid(rule, got, "call it as (probs, y), or as (model, X, y) with a model first")
     return y
 
 

@@ -60,8 +60,7 @@ def predict(model: Any, X: object) -> tuple[object, object]:
 
 def describe(model: object) -> str:
     """Name a model in one line: its repr, shortened, the steps of a pipeline, or a function."""
-    name = getattr(model, "__name__", None)
-    steps = getattr(model, "steps", None)
+    name, steps = getattr(model, "__name__", None), getattr(model, "steps", None)
     if _is_of_statsmodels(model):
         name = f"statsmodels {type(model.model).__name__}"  # type: ignore[attr-defined]  # it has one
     elif type(model).__name__ == "Pipeline" and isinstance(steps, list):

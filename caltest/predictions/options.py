@@ -1,7 +1,7 @@
 """Options that many functions take, each described once: what is read, and what is planned.
 
 Functions take them as `**data: Unpack[Reading]`; `caltest.cli.options` makes the options of the
-command line of the same annotations.
+command line of the same annotations, which begin with the name of a value: "COLUMN: ".
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 # What other libraries call an argument of ours: of several, the one that the function has is meant.
@@ -34,37 +33,6 @@ ON_ERROR = ("raise", "skip")
 FILE_FORMATS = ("csv", "tsv", "parquet", "feather", "jsonl", "npz", "excel")
 
 
-@dataclass(frozen=True, slots=True)
-class Says:
-    """What the command line says of an option.
-
-    Attributes
-    ----------
-    metavar : str
-        Name of its value; empty for a switch.
-    text : str
-        Its help.
-    offers : str, sequence of str or callable
-        What TAB offers: words, "columns" of the file, "settings", the keys of a registry, or what
-        completes a word.
-    flag : str
-        Its names, by default that of the argument of Python.
-    show_default : str, optional
-        Default that its help shows.
-    """
-
-    metavar: str
-    text: str
-    offers: str | Sequence[str] | Callable[..., list[str]] = ()
-    flag: str = ""
-    show_default: str | None = None
-
-
-def column(text: str, flag: str = "") -> Says:
-    """Return what is said of an option that names a column of the file."""
-    return Says("COLUMN", text, "columns", flag)
-
-
 class NoOptions(TypedDict):
     """None: what a function is given beside its arguments is answered by the one that is meant."""
 
@@ -72,10 +40,8 @@ class NoOptions(TypedDict):
 class NumberOptions(TypedDict, total=False):
     """How numbers are read; see `test_calibration`."""
 
-    from_logits: Annotated[
-        bool, Says("", "The columns hold logits, not probabilities.", flag="--logits")
-    ]
-    renormalize: Annotated[bool, Says("", "Rescale rows whose sum is off by rounding.")]
+    from_logits: Annotated[bool, "The columns hold logits, not probabilities."]
+    renormalize: Annotated[bool, "Rescale rows whose sum is off by rounding."]
 
 
 class FileOptions(TypedDict, total=False):
@@ -83,17 +49,13 @@ class FileOptions(TypedDict, total=False):
 
     file_format: Annotated[
         str | None,
-        Says(
-            "NAME",
-            f"{', '.join(FILE_FORMATS)}; by default that of the suffix, or of what is in the file.",
-            FILE_FORMATS,
-            "--input-format",
-        ),
+        f"NAME: {', '.join(FILE_FORMATS)}; by default that of the suffix, or of what is in the "
+        "file.",
     ]
-    sep: Annotated[str | None, Says("CHAR", "What stands between columns of a text, as ; or tab.")]
-    decimal: Annotated[str | None, Says("CHAR", "Decimal mark of a text: . or a comma.")]
-    encoding: Annotated[str | None, Says("NAME", "Encoding of a text, such as utf-8 or latin-1.")]
-    sheet: Annotated[str | None, Says("NAME", "Sheet of a spreadsheet, by default the first.")]
+    sep: Annotated[str | None, "CHAR: What stands between columns of a text, as ; or tab."]
+    decimal: Annotated[str | None, "CHAR: Decimal mark of a text: . or a comma."]
+    encoding: Annotated[str | None, "NAME: Encoding of a text, such as utf-8 or latin-1."]
+    sheet: Annotated[str | None, "NAME: Sheet of a spreadsheet, by default the first."]
 
 
 class MeasuredOptions(NumberOptions, total=False):
@@ -112,36 +74,32 @@ class Measured(MeasuredOptions, total=False):
 class ColumnOptions(NumberOptions, total=False):
     """How a model, its data and their columns are read; see `test_calibration`."""
 
-    label: Annotated[str | None, column("Column of the true labels.")]
+    label: Annotated[str | None, "COLUMN: Column of the true labels."]
     features: object  # names of columns, and for `test_segments` their values too
     probs: Annotated[
         str | Sequence[str] | None,
-        Says(
-            "NAMES",
-            "Columns of the probabilities: a prefix (p_), one name (binary: the probability of "
-            "the second class), or names joined by commas.",
-            "columns",
-        ),
+        "NAMES: Columns of the probabilities: a prefix (p_), one name (binary: the probability of "
+        "the second class), or names joined by commas.",
     ]
     classes: Annotated[
-        object, Says("NAMES", "Classes in the order of the probabilities, joined by commas.")
+        object, "NAMES: Classes in the order of the probabilities, joined by commas."
     ]
 
 
 class RowOptions(ColumnOptions, total=False):
     """The same with weights of rows, and with rows that depend on each other."""
 
-    sample_weight: Annotated[object, column("Column of the weights of the rows.", "--weight")]
+    sample_weight: Annotated[object, "COLUMN: Column of the weights of the rows."]
     cluster: Annotated[
         object,
-        column("Rows with the same value here, such as a patient, may depend on each other."),
+        "COLUMN: Rows with the same value here, such as a patient, may depend on each other.",
     ]
     time: Annotated[
-        object, column("Rows depend on each other where their times are up to --lag steps apart.")
+        object, "COLUMN: Rows depend on each other where their times are up to --lag steps apart."
     ]
     lag: Annotated[
         int | None,
-        Says("STEPS", "With --time: h - 1 for forecasts of what happens within h steps."),
+        "STEPS: With --time: h - 1 for forecasts of what happens within h steps.",
     ]
 
 
@@ -150,22 +108,14 @@ class EngineOptions(TypedDict, total=False):
 
     engine: Annotated[
         str,
-        Says(
-            "NAME",
-            "rows: read into memory; cells: count 2^16 cells of predictions in one query; "
-            "chunks: sums over chunks of rows, of several classes; auto: cells or chunks above 2 "
-            "million rows.",
-            ENGINES,
-        ),
+        "NAME: rows: read into memory; cells: count 2^16 cells of predictions in one query; "
+        "chunks: sums over chunks of rows, of several classes; auto: cells or chunks above 2 "
+        "million rows.",
     ]
     on_error: Annotated[
         str,
-        Says(
-            "NAME",
-            "With cells, files that cannot be read and rows that are wrong: raise, or skip with "
-            "a note.",
-            ON_ERROR,
-        ),
+        "NAME: With cells, files that cannot be read and rows that are wrong: raise, or skip with "
+        "a note.",
     ]
 
 
@@ -178,17 +128,15 @@ class Reading(RowOptions, EngineOptions, total=False):
 class Truth(TypedDict, total=False):
     """What is true in a planned study; see `power`."""
 
-    temperature: Annotated[float | None, Says("T", "Truth: softmax(log p / T).")]
-    slope: Annotated[float | None, Says("B", "Truth: log odds A + B logit(p).")]
+    temperature: Annotated[float | None, "T: Truth: softmax(log p / T)."]
+    slope: Annotated[float | None, "B: Truth: log odds A + B logit(p)."]
     intercept: Annotated[
         float | Sequence[float] | None,
-        Says("A", "The A of --slope; one for each class of several."),
+        "A: The A of --slope; one for each class of several.",
     ]
-    ratio: Annotated[float | None, Says("R", "Truth: p / R, so that 1.2 is a risk 20 % too high.")]
-    noise: Annotated[float | None, Says("S", "Truth: a share S of the labels is uniform.")]
-    truth: Annotated[
-        object, Says("FILE", "Truth: the map that `caltest calibrate fit` wrote.", flag="--map")
-    ]
+    ratio: Annotated[float | None, "R: Truth: p / R, so that 1.2 is a risk 20 % too high."]
+    noise: Annotated[float | None, "S: Truth: a share S of the labels is uniform."]
+    truth: Annotated[object, "FILE: Truth: the map that `caltest calibrate fit` wrote."]
 
 
 class Procedure(TypedDict, total=False):
@@ -196,38 +144,26 @@ class Procedure(TypedDict, total=False):
 
     test: Annotated[
         object,
-        Says("KEY", "Test: combined (the default), skce, ... Repeatable, as --lens.", "tests"),
+        "KEY: Test: combined (the default), skce, ... Repeatable, as --lens.",
     ]
     lens: Annotated[
         object,
-        Says(
-            "KEY",
-            "Aspect of the predictions to test: strong (the default), confidence, classwise, ... "
-            "Repeat it or join keys by commas.",
-            "lenses",
-        ),
+        "KEY: Aspect of the predictions to test: strong (the default), confidence, classwise, ... "
+        "Repeat it or join keys by commas.",
     ]
     null: Annotated[
         str | None,
-        Says(
-            "KEY",
-            "Null distribution of the statistic: exact (the default of most tests), ...",
-            "nulls",
-        ),
+        "KEY: Null distribution of the statistic: exact (the default of most tests), ...",
     ]
     tolerance: Annotated[
         float | None,
-        Says("T", "Test that the error is at most T, in the units of the printed estimate."),
+        "T: Test that the error is at most T, in the units of the printed estimate.",
     ]
     equivalence: Annotated[
         bool,
-        Says(
-            "",
-            "Test that the error is at least --tolerance: a small p-value shows calibration "
-            "within it.",
-        ),
+        "Test that the error is at least --tolerance: a small p-value shows calibration within it.",
     ]
-    level: Annotated[float, Says("L", "Significance level, such as 0.05.")]
+    level: Annotated[float, "L: Significance level, such as 0.05."]
 
 
 class PlannedData(ColumnOptions, Truth, total=False):
@@ -268,8 +204,7 @@ def check_names(options: Mapping[str, object], kind: type, function: Callable[..
     """
     for name in options:
         if name not in names_of(kind):
-            arguments = inspect.signature(function).parameters
-            near = did_you_mean(name, [*names_of(kind), *arguments])
+            near = did_you_mean(name, [*names_of(kind), *inspect.signature(function).parameters])
             words = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
             raise TypeError("; ".join(filter(None, (words, near))))
 

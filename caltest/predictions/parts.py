@@ -32,11 +32,10 @@ def stacked_parts(
     for name, table in parts:
         tables.append(table)
         first, own = (nw.from_native(tables[k]).schema for k in (0, -1))
-        needed = {name: dtype for name, dtype in first.items() if needs(name)}
-        if reason := unlike(needed, own):
-            raise invalid(ALIKE, f"{name}: {reason}", "correct it")
-        alike = [name for name, dtype in first.items() if not unlike({name: dtype}, own)]
-        tables[0] = tables[0].select(alike)
+        unalike = {one: why for one, dtype in first.items() if (why := unlike({one: dtype}, own))}
+        for why in (why for one, why in unalike.items() if needs(one)):
+            raise invalid(ALIKE, f"{name}: {why}", "correct it")
+        tables[0] = tables[0].select([one for one in first if one not in unalike])
     if not tables:
         rule = "data must have a part that can be read"
         raise invalid(rule, "none", "pass files or chunks with rows")

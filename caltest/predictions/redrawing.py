@@ -11,16 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest.numerics.labels import (
-    ALWAYS,
-    cumulative_limits,
-    draw_events,
-    draw_labels,
-    event_sums,
-    label_dtype,
-    relabelled,
-    row_hashes,
-)
+from caltest.numerics import labels as loops
 from caltest.types import Flags, Floats, Hashes, Ints, Labels
 
 Codes = NDArray[np.integer]
@@ -51,7 +42,7 @@ class Redrawing(ABC):
 
     def relabelled(self, table: Codes | Flags, m: int) -> Redrawing:
         """Return that of the labels (n, m before) in a table, for each label before."""
-        return Relabelled(self, table.astype(label_dtype(m)))
+        return Relabelled(self, table.astype(loops.label_dtype(m)))
 
 
 class Inversion(Redrawing):
@@ -69,22 +60,22 @@ class Inversion(Redrawing):
     @cached_property
     def limits(self) -> Ints:
         """Where each class but the last ends."""
-        return cumulative_limits(self.probs)
+        return loops.cumulative_limits(self.probs)
 
     @cached_property
     def rows(self) -> Hashes:
         """What the rows contribute to their uniform numbers."""
-        return row_hashes(np.arange(len(self.probs)))
+        return loops.row_hashes(np.arange(len(self.probs)))
 
     @cached_property
     def _second_of_two(self) -> Interval:
         first = np.ascontiguousarray(self.limits[:, 0])
-        return Interval(first, ALWAYS - first, self.rows)
+        return Interval(first, loops.ALWAYS - first, self.rows)
 
     def labels(self, keys: Hashes) -> Labels:
         if self.probs.shape[1] == 2:
             return self._second_of_two.labels(keys)
-        return draw_labels(self.limits, self.rows, keys)
+        return loops.draw_labels(self.limits, self.rows, keys)
 
     def summing(self, table: Floats) -> Callable[[Hashes], Floats] | None:
         return self._second_of_two.summing(table) if self.probs.shape[1] == 2 else None
@@ -97,7 +88,7 @@ class Inversion(Redrawing):
     def events(self, codes: Codes, m: int) -> Redrawing:
         at, last = np.arange(len(self.probs)), self.limits.shape[1] - 1
         low = np.where(codes > 0, self.limits[at, np.maximum(codes - 1, 0)], 0)
-        high = np.where(codes <= last, self.limits[at, np.minimum(codes, last)], ALWAYS)
+        high = np.where(codes <= last, self.limits[at, np.minimum(codes, last)], loops.ALWAYS)
         return Interval(low, high - low, self.rows)
 
 
@@ -110,18 +101,18 @@ class Interval(Redrawing):
     rows: Hashes
 
     def labels(self, keys: Hashes) -> Labels:
-        return draw_events(self.low, self.width, self.rows, keys)
+        return loops.draw_events(self.low, self.width, self.rows, keys)
 
     def summing(self, table: Floats) -> Callable[[Hashes], Floats] | None:
         # Rows that have one label only add it exactly: no rounding errors where nothing varies.
-        base = np.where(self.width < ALWAYS, table[:, 0], table[:, 1])
-        varies = (self.width > 0) & (self.width < ALWAYS)
+        base = np.where(self.width < loops.ALWAYS, table[:, 0], table[:, 1])
+        varies = (self.width > 0) & (self.width < loops.ALWAYS)
         slope = np.subtract(table[:, 1], base, out=np.zeros_like(base), where=varies)
         total = float(base.sum())
         if not math.isfinite(total) or not np.isfinite(slope).all():
             return None
         given = (self.low, self.width), self.rows
-        return lambda keys: event_sums(*given, keys, slope) + total
+        return lambda keys: loops.event_sums(*given, keys, slope) + total
 
     def taken(self, rows: Codes) -> Redrawing:
         return Interval(self.low[rows], self.width[rows], self.rows[rows])
@@ -143,7 +134,7 @@ class Relabelled(Redrawing):
     table: Labels
 
     def labels(self, keys: Hashes) -> Labels:
-        return relabelled(self.table, self.origin.labels(keys))
+        return loops.relabelled(self.table, self.origin.labels(keys))
 
     def taken(self, rows: Codes) -> Redrawing:
         return Relabelled(self.origin.taken(rows), self.table[rows])

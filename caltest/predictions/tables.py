@@ -196,8 +196,7 @@ def choose_columns(
         checks.check_not_label(one, label, "groups")
     checks.check_not_label(clusters, label, "clusters")
     single = [name for name in (sample_weight, groups, clusters) if isinstance(name, str)]
-    taken = [label, *single, *several]
-    columns = prob_columns(table.names, probs, taken)
+    columns = prob_columns(table.names, probs, [label, *single, *several])
     labels = label_values(table.column(label), "labels")
     if classes is None:
         classes = _classes_of_columns(stems(columns, probs), labels)

@@ -39,8 +39,7 @@ def unpacked(source: Path | io.BytesIO, name: str) -> io.BytesIO:
     """
     content = io.BytesIO()
     with gzip.open(source) as packed:
-        while piece := packed.read(PIECE):
-            content.write(piece)
+        while content.write(packed.read(PIECE)):
             check_bound(content.tell(), source, name)
     content.seek(0)
     return content
@@ -65,8 +64,7 @@ def check_archive(source: Path | io.BytesIO, name: str) -> None:
                 held = member.file_size - stream.tell()
             if math.prod(shape) * dtype.itemsize > held and not dtype.hasobject:
                 got = f"{held:,} bytes for the shape {shape} of {member.filename!r}"
-                rule = f"the arrays of {name!r} must be whole"
-                raise invalid(rule, got, "write the file again")
+                raise invalid(f"the arrays of {name!r} must be whole", got, "write the file again")
 
 
 def check_size(source: Path | io.BytesIO, name: str) -> None:
@@ -92,6 +90,6 @@ def check_bound(content: int, source: Path | io.BytesIO, name: str, what: str = 
     size = source.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if content > bound(size):
         rule = f"a packed file must unpack to at most {TIMES} times its size, or {ALWAYS >> 20} MiB"
-        most = f"{bound(size) >> 20:,} MiB"
-        remedy = f"unpack it yourself if it is to have more than {most}, and read that"
+        most = f"more than {bound(size) >> 20:,} MiB"
+        remedy = f"unpack it yourself if it is to have {most}, and read that"
         raise invalid(rule, f"{name!r}, {what} {size:,} bytes", remedy)

@@ -25,13 +25,9 @@ __all__ = [
 ]
 
 _NAMES = {
-    "TooFewRowsWarning": "caltest.testing.assertions",
-    "assert_calibrated": "caltest.testing.assertions",
-    "assert_within": "caltest.testing.assertions",
-    "check_calibrator": "caltest.testing.calibrator_checks",
-    "check_lens": "caltest.testing.htest_checks",
-    "check_model": "caltest.testing.htest_checks",
-    "check_test": "caltest.testing.htest_checks",
+    **dict.fromkeys(("TooFewRowsWarning", "assert_calibrated", "assert_within"), "assertions"),
+    **dict.fromkeys(("check_lens", "check_model", "check_test"), "htest_checks"),
+    "check_calibrator": "calibrator_checks",
 }
 
 
@@ -39,7 +35,7 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'caltest.testing' has no attribute {name!r}")
     try:
-        module = importlib.import_module(_NAMES.get(name, f"caltest.testing.{name}"))
+        module = importlib.import_module(f"caltest.testing.{_NAMES.get(name, name)}")
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise

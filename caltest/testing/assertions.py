@@ -54,7 +54,7 @@ class TooFewRowsWarning(UserWarning):
     """Calibration was not rejected, but so few rows would not have shown a large error either."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Checked:
     """An assertion about a model, before anything is raised.
 
@@ -100,9 +100,8 @@ class Checked:
     def least(self) -> float:
         """The smallest p-value that the resamples can give; 0 where nothing is resampled."""
         row = _row(self.result)
-        if isinstance(row, SegmentsTest):
-            return 1 / (row.n_resamples + 1)
-        return row.least_pvalue or 0.0
+        is_counted = isinstance(row, SegmentsTest)
+        return 1 / (row.n_resamples + 1) if is_counted else row.least_pvalue or 0.0
 
     @property
     def claims_within(self) -> bool:
@@ -166,7 +165,7 @@ def assert_calibrated(
     True
     """
     __tracebackhide__ = True
-    checked = check_calibrated(model, data, y, level=level, rng=rng, arguments=arguments)
+    checked = check_calibrated(model, data, y, level=level, rng=rng, **arguments)
     if not checked.holds:
         raise AssertionError(checked.message)
     if checked.few:
@@ -234,32 +233,25 @@ def assert_within(
     True
     """
     __tracebackhide__ = True
-    checked = check_within(
-        model, data, y, tolerance=tolerance, level=level, rng=rng, arguments=arguments
-    )
+    asked: Any = {"tolerance": tolerance, **arguments}
+    checked = check_within(model, data, y, level=level, rng=rng, **asked)
     if not checked.holds:
         raise AssertionError(checked.message)
     return checked.result  # type: ignore[return-value]  # segments have no tolerance
 
 
 def check_calibrated(
-    model: object,
-    data: object,
-    y: object,
-    *,
-    level: float,
-    rng: object,
-    arguments: Mapping[str, Any],
+    model: object, data: object, y: object, *, level: float, rng: object, **arguments: Any
 ) -> Checked:
     """Test calibration as `assert_calibrated` does, and raise nothing."""
     if arguments.get("equivalence"):
         remedy = "use assert_within, which fails unless the error is shown to be within it"
         raise invalid("assert_calibrated must not have equivalence=True", "True", remedy)
     level, seed = checks.check_level(level), _seed(rng)
-    given = {"n_resamples": resamples_for(level), **arguments}
+    given: dict[str, Any] = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, y, level=level, rng=seed, **given)
-    again = {**arguments, "level": level, "rng": seed}
-    repeat = f"ct.testing.assert_calibrated(model, data{_told(again)})"
+    repeat = "ct.testing.assert_calibrated(model, data"
+    repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"
     # The arguments but those that change no question, in an order, and without addresses.
     others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
     asked = re.sub(r" at 0x[0-9a-f]+", "", _told(others))
@@ -280,22 +272,14 @@ def resamples_for(level: float, tests: int = 1) -> int:
 
 
 def check_within(
-    model: object,
-    data: object,
-    y: object,
-    *,
-    tolerance: float,
-    level: float,
-    rng: object,
-    arguments: Mapping[str, Any],
+    model: object, data: object, y: object, *, level: float, rng: object, **arguments: Any
 ) -> Checked:
     """Test the tolerance as `assert_within` does, and raise nothing."""
     level, seed = checks.check_level(level), _seed(rng)
     if arguments.get("segments") is not None:
         rule = "segments must not be given for a tolerance"
         raise invalid(rule, shown(arguments["segments"]), "use by=, which tests each group")
-    given: dict[str, Any] = {"tolerance": tolerance, **arguments}
-    asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **given}
+    asked: dict[str, Any] = {"equivalence": True, "level": level, "rng": seed, **arguments}
     if "test" in arguments:
         found = test_calibration(model, data, y, **asked)
     else:
@@ -305,8 +289,8 @@ def check_within(
         asked["by"] = None if by is None else True
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
-    told = _told({**given, "level": level, "rng": seed})
-    repeat = f"ct.testing.assert_within(model, data{told})"
+    repeat = "ct.testing.assert_within(model, data"
+    repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"
     return checked_result(found, level=level, seed=seed, repeat=repeat)
 
 
@@ -343,17 +327,10 @@ def checked_result(
     else:
         pvalue, headline = found.pvalue, wording.headline(found)
         few = wording.is_too_small(found.size)
-    return Checked(
-        result=found,
-        pvalue=pvalue,
-        level=level,
-        seed=(row.seed if seed is None else seed) or 0,
-        holds=pvalue <= level if within else pvalue > level,
-        few=few and (within or pvalue > level),
-        headline=headline,
-        repeat=repeat,
-        asked=asked,
-    )
+    seed = (row.seed if seed is None else seed) or 0
+    holds = pvalue <= level if within else pvalue > level
+    few = few and (within or pvalue > level)
+    return Checked(found, pvalue, level, seed, holds, few, headline, repeat, asked)
 
 
 def _row(found: Tested) -> Any:
@@ -378,6 +355,5 @@ def _told(arguments: Mapping[str, Any]) -> str:
     told = ""
     for key, value in arguments.items():
         plain = value.tolist() if isinstance(value, np.generic) else value
-        named = name_of(value) if isinstance(value, FunctionType) else shown(plain)
-        told += f", {key}={named}"
+        told += f", {key}={name_of(value) if isinstance(value, FunctionType) else shown(plain)}"
     return told

@@ -131,24 +131,18 @@ def check_calibrator(
     optional = [name for name, one in CALIBRATOR_PROPERTIES.items() if one.declared]
     for name in declares:
         checks.check_choice(name, optional, "declares")
+    known = CALIBRATOR_PROPERTIES
+    fit = getattr(calibrator, "fit", None)
+    able = {
+        "weights": fit is not None and "sample_weight" in inspect.signature(fit).parameters,
+        "json": hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict"),
+    }
     if properties is None:
-        fit = getattr(calibrator, "fit", None)
-        able = {
-            "weights": fit is not None and "sample_weight" in inspect.signature(fit).parameters,
-            "json": hasattr(calibrator, "to_dict") and hasattr(calibrator, "from_dict"),
-        }
-        asked = [
-            name
-            for name, one in CALIBRATOR_PROPERTIES.items()
-            if able.get(name, not one.declared or name in declares)
-        ]
-    else:
-        asked = [
-            checks.check_choice(one, CALIBRATOR_PROPERTIES, "properties") for one in properties
-        ]
-    for name in asked:
+        declared = {name: not one.declared or name in declares for name, one in known.items()}
+        properties = [name for name, holds in (declared | able).items() if holds]
+    for chosen in [known[checks.check_choice(name, known, "properties")] for name in properties]:
         for m in n_classes:
-            _check(CALIBRATOR_PROPERTIES[name], Context(calibrator, m, atol, rng), examples)
+            _check(chosen, Context(calibrator, m, atol, rng), examples)
 
 
 def _check(chosen: Property, context: Context, examples: int) -> None:
@@ -204,10 +198,8 @@ def _calibrated(fitted: Any, probs: Floats) -> Floats:
 @st.composite
 def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions:
     """Draw a few rows with labels of every class, to fit a calibrator to."""
-    rows = (2 * m, max(2 * m, MOST_FITTED))
-    p = draw(strategies.probs(rows, m, zeros=zeros, rounded=False))
-    y = draw(strategies.labels(len(p), m, every=True))
-    return strategies.generated(p, y)
+    p = draw(strategies.probs((2 * m, max(2 * m, MOST_FITTED)), m, zeros=zeros, rounded=False))
+    return strategies.generated(p, draw(strategies.labels(len(p), m, every=True)))
 
 
 def stays_on_the_simplex(context: Context, data: Predictions, probs: Floats) -> None:

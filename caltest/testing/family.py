@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,12 +14,14 @@ import numpy as np
 from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
 from caltest.results import HTest, HTestTable
+from caltest.testing import assertions
 from caltest.testing.assertions import Checked, Tested
 from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.predictions import Predictions
 
+OF_CHECKED = ("pvalue", "level", "seed", "few", "least", "headline")
 MOST = 100_000  # scores that travel to the process that decides
 
 
@@ -87,6 +89,11 @@ class Record:
         return self.adjusted <= self.level or self.is_coarse
 
     @property
+    def rejected(self) -> bool:
+        """Whether the hypothesis that the model is calibrated is, by what is known."""
+        return self.failed and not self.within
+
+    @property
     def is_coarse(self) -> bool:
         """Whether more resamples could reject what the adjustment keeps: that does not pass."""
         told = self.pvalue <= self.level < self.adjusted
@@ -110,30 +117,24 @@ class Record:
 
 def record_of(checked: Checked, where: str) -> Record:
     """Return the record of an assertion that stands in the line `where`, "test_model.py:7"."""
-    first = checked.result.tests[0] if checked.result.tests else cast("Any", checked.result)
+    rows = checked.result.tests
+    first = rows[0] if rows else cast("Any", checked.result)
     block, scores = _joint(checked.result)
-    if checked.result.tests:
-        about: list[object] = [
-            (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group)
-            for row in checked.result.tests
-        ]
-        question = _hash([*about, checked.asked])
-    else:
-        question = _hash([checked.result.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}])
+    about: list[object] = [
+        (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows
+    ]
+    about += [checked.asked]
+    if not rows:
+        about = [checked.result.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}]
     return Record(
         within=checked.claims_within,
         name=first.data_name,
         n=checked.result.n,
-        pvalue=checked.pvalue,
-        level=checked.level,
-        seed=checked.seed,
-        few=checked.few,
-        least=checked.least,
-        headline=checked.headline,
+        **{name: getattr(checked, name) for name in OF_CHECKED},
         message="" if checked.holds else checked.message,
         html=checked.result.to_html(),
         where=where,
-        question=question,
+        question=_hash(about),
         block=block,
         scores=scores,
         adjusted=checked.pvalue,
@@ -152,9 +153,7 @@ def decide(records: Iterable[Record]) -> None:
     for record in family:
         most[record.block] = max(most.get(record.block, 0), len(record.scores or ()))
     scores = [
-        np.array(record.scores)
-        if record.scores is not None and len(record.scores) == most[record.block]
-        else None
+        np.array(record.scores) if len(record.scores or ()) == most[record.block] > 0 else None
         for record in family
     ]
     blocks = [record.block for record in family]
@@ -209,8 +208,7 @@ def adjusted_over_blocks(
     queues = [_most_extreme_last(some, pvalues, scores) for some in members.values()]
     adjusted, least = np.empty(len(pvalues)), 0.0
     while queues:
-        queue = min(queues, key=lambda one: one[-1][1])
-        i, pvalue = queue.pop()
+        i, pvalue = min(queues, key=lambda one: one[-1][1]).pop()
         adjusted[i] = least = max(least, min(1.0, len(queues) * pvalue))
         queues = [one for one in queues if one]
     return adjusted
@@ -263,6 +261,7 @@ def _hash(parts: Sequence[object]) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True)
 class Calibration:
     """Assertions of a pytest test, which the session records and decides together.
 
@@ -281,18 +280,14 @@ class Calibration:
 
     Attributes
     ----------
-    level, seed
+    level, seed, keep, tests
         As given.
     """
 
-    def __init__(
-        self, level: float, seed: int, keep: Callable[[Record], None], *, tests: int = 1
-    ) -> None:
-        self.level, self.seed = level, seed
-        self._keep, self._tests = keep, tests
-
-    def __repr__(self) -> str:
-        return f"Calibration(level={self.level}, seed={self.seed})"
+    level: float
+    seed: int
+    keep: Callable[[Record], None] = field(repr=False)
+    tests: int = field(default=1, repr=False)
 
     def assert_calibrated(
         self,
@@ -331,21 +326,17 @@ class Calibration:
             If an earlier run of this test rejected the same data with another seed.
         """
         __tracebackhide__ = True
-        from caltest.testing.assertions import check_calibrated, resamples_for
-
-        asked: dict[str, Any] = {
-            "level": self.level if level is None else level,
-            "rng": self.seed if rng is None else rng,
-        }
-        checked = check_calibrated(model, data, y, **asked, arguments=arguments)
-        wanted = resamples_for(checked.level, self._tests)
-        is_open = "n_resamples" not in arguments and wanted > resamples_for(checked.level)
+        given = self._given(level, rng)
+        checked = assertions.check_calibrated(model, data, y, **given, **arguments)
+        wanted = assertions.resamples_for(checked.level, self.tests)
+        is_open = "n_resamples" not in arguments and wanted > assertions.resamples_for(
+            checked.level
+        )
         if is_open and checked.least and not checked.holds:
             # Its p-value will be multiplied by up to the number of tests. That of more resamples
             # is valid by itself, so it is where it is asked for only below the level.
-            asked = {"level": checked.level, "rng": checked.seed}
-            more = {**arguments, "n_resamples": wanted}
-            checked = check_calibrated(model, data, y, **asked, arguments=more)
+            given = self._given(checked.level, checked.seed) | {"n_resamples": wanted}
+            checked = assertions.check_calibrated(model, data, y, **given, **arguments)
         return self._kept(checked)
 
     def assert_within(
@@ -386,17 +377,8 @@ class Calibration:
             If the error is not shown to be within the tolerance.
         """
         __tracebackhide__ = True
-        from caltest.testing.assertions import check_within
-
-        checked = check_within(
-            model,
-            data,
-            y,
-            tolerance=tolerance,
-            level=self.level if level is None else level,
-            rng=self.seed if rng is None else rng,
-            arguments=arguments,
-        )
+        given = {**self._given(level, rng), "tolerance": tolerance}
+        checked = assertions.check_within(model, data, y, **given, **arguments)
         found = self._kept(checked)
         if not checked.holds:
             raise AssertionError(checked.message)
@@ -423,13 +405,17 @@ class Calibration:
             If the result is one of equivalence and does not show it.
         """
         __tracebackhide__ = True
-        from caltest.testing.assertions import checked_result
-
-        checked = checked_result(result, level=self.level if level is None else level)
+        checked = assertions.checked_result(result, level=self.level if level is None else level)
         self._kept(checked)
         if checked.claims_within and not checked.holds:
             raise AssertionError(checked.message)
         return result
+
+    def _given(self, level: float | None, rng: object) -> dict[str, Any]:
+        return {
+            "level": self.level if level is None else level,
+            "rng": self.seed if rng is None else rng,
+        }
 
     def _kept(self, checked: Checked) -> Tested:
         __tracebackhide__ = True
@@ -437,5 +423,5 @@ class Calibration:
         path = caller.f_code.co_filename
         near = os.path.relpath(path) if os.path.splitdrive(path)[0] == "" else path
         path = path if near.startswith("..") else near
-        self._keep(record_of(checked, f"{path}:{caller.f_lineno}"))
+        self.keep(record_of(checked, f"{path}:{caller.f_lineno}"))
         return checked.result

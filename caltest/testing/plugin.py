@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,31 +37,15 @@ RECORDS = pytest.StashKey[list[Any]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("calibration", "tests of calibration (caltest)")
-    group.addoption(
-        "--calibration-level",
-        metavar="LEVEL",
-        type=_level,
-        help="significance level of the session's tests of calibration (default: 0.01)",
-    )
-    group.addoption(
-        "--calibration-plan",
-        metavar="FILE",
-        type=Path,
-        help="take the level from this plan, JSON of caltest.plan_monitoring",
-    )
-    group.addoption(
-        "--calibration-report",
-        metavar="FILE",
-        type=Path,
-        help="write every test of calibration to this HTML file",
-    )
-    group.addoption(
-        "--calibration-seed",
-        metavar="SEED",
-        type=_seed,
-        default=SEED,
-        help="seed of the session's tests of calibration (default: 0)",
-    )
+    tests = "of the session's tests of calibration"
+    plan = "take the level from this plan, JSON of caltest.plan_monitoring"
+    for metavar, kind, option, text in (
+        ("LEVEL", _level, "--calibration-level", f"significance level {tests} (default: 0.01)"),
+        ("FILE", Path, "--calibration-plan", plan),
+        ("FILE", Path, "--calibration-report", "write every test of calibration to this HTML file"),
+        ("SEED", _seed, "--calibration-seed", f"seed {tests} (default: 0)"),
+    ):
+        group.addoption(option, metavar=metavar, type=kind, help=text)
 
 
 def _level(text: str) -> float:
@@ -116,8 +101,8 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
 
     def keep(record: Record) -> None:
         __tracebackhide__ = True
-        before = rejected.get(record.question)
-        if before not in {None, record.seed}:
+        before = rejected.get(record.question, record.seed)
+        if before != record.seed:
             raise AssertionError(
                 f"Seed {record.seed} is refused: this test rejected the same data with seed "
                 f"{before}, and another seed is another chance to pass.\nUse rng={before} or "
@@ -128,7 +113,7 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
         records.append(record)
         for name in PROPERTIES:
             item.user_properties.append((f"calibration_{name}{number}", getattr(record, name)))
-        if record.failed and not record.within:
+        if record.rejected:
             rejected[record.question] = record.seed
 
     levels = []
@@ -139,7 +124,7 @@ def calibration(request: pytest.FixtureRequest) -> Calibration:
     level = next(iter(levels), item.config.stash[SESSION_LEVEL])
     tests = sum("calibration" in getattr(one, "fixturenames", ()) for one in item.session.items)
     seed = item.config.getoption("calibration_seed")
-    return Calibration(level, seed, keep, tests=tests)
+    return Calibration(level, SEED if seed is None else seed, keep, tests)
 
 
 # ---- reports ------------------------------------------------------------------------------------
@@ -153,11 +138,10 @@ def pytest_runtest_makereport(
     report = yield
     records = item.stash.get(RECORDS, None)
     if records and call.when == "call":
-        doubtful = any(record.failed and not record.within for record in records)
         expected = hasattr(report, "wasxfail") or str(report.longrepr).startswith(STRICT)
         report.__dict__ |= {
             "calibration": [{**record.to_dict(), "expected": expected} for record in records],
-            "calibration_held": doubtful and call.excinfo is None,
+            "calibration_held": call.excinfo is None and any(one.rejected for one in records),
         }
     return report
 
@@ -237,7 +221,7 @@ class Decisions:
         with suppress(OSError, InvalidInput), locked(cache.mkdir("caltest") / "rejected"):
             known = cache.get(CACHE, {})
             for nodeid, records in self.records.items():
-                known[nodeid] = {one.question: one.seed for one in _rejected(records)}
+                known[nodeid] = {one.question: one.seed for one in records if one.rejected}
             cache.set(CACHE, {nodeid: seeds for nodeid, seeds in known.items() if seeds})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -256,13 +240,9 @@ class Decisions:
             terminalreporter.write_line(f"report: {path}")
 
 
-def _rejected(records: list[Record]) -> list[Record]:
-    return [record for record in records if record.failed and not record.within]
-
-
 def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
     """Give a report that was held back its outcome, in place."""
-    rejected = _rejected(records)
+    rejected = [record for record in records if record.rejected]
     if not rejected:
         return
     strict = report.outcome == "failed"  # of a test that was expected to fail, and must
@@ -271,8 +251,6 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
         report.outcome, report.longrepr = "skipped", None
         return
     report.outcome = "failed"
-    texts: list[str] = []
-    for one in rejected:
-        texts += ["\n".join(filter(None, (one.message, one.decision)))]
-        texts += [f"{one.where}: AssertionError"]
-    report.longrepr = "\n\n".join(texts)
+    told = ["\n".join(filter(None, (one.message, one.decision))) for one in rejected]
+    places = [f"{one.where}: AssertionError" for one in rejected]
+    report.longrepr = "\n\n".join(chain.from_iterable(zip(told, places, strict=True)))

@@ -19,6 +19,7 @@ from hypothesis.strategies import SearchStrategy
 from hypothesis.vendor import pretty
 
 from caltest.errors import SuspectInputWarning, invalid, shown
+from caltest.numerics.softmax import softmax
 from caltest.predictions import Predictions
 from caltest.types import Codes, Floats
 
@@ -137,8 +138,7 @@ def logits(draw: st.DrawFn, n: Size = ROWS, m: Size = CLASSES, *, largest: float
     """
     n, m = _drawn(draw, n), _drawn(draw, m)
     cells = st.integers(-5, 5).map(float) | st.floats(-largest, largest, width=32)
-    row = st.lists(cells, min_size=m, max_size=m)
-    return np.array(draw(st.lists(row, min_size=n, max_size=n)))
+    return np.array(draw(st.lists(st.lists(cells, min_size=m, max_size=m), min_size=n, max_size=n)))
 
 
 @st.composite
@@ -260,9 +260,7 @@ class Recalibration:
     def __call__(self, probs: object) -> Floats:
         """Map (n, m) probabilities to (n, m) probabilities."""
         with np.errstate(divide="ignore"):
-            z = self.slope * np.log(np.asarray(probs, dtype=float)) + np.array(self.shift)
-        powers = np.exp(z - z.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+            return softmax(np.log(np.asarray(probs, float)), self.slope, np.array(self.shift))
 
 
 # The true probabilities, from those that are predicted.
@@ -321,16 +319,11 @@ def predictions(
     if calibrated is False:
         y = draw(labels(len(p), p.shape[1]))
     else:
-        if calibrated is True:
-            truth = p
-        elif callable(calibrated):
-            truth = calibrated(p)
-        elif calibrated in ALTERNATIVES:
-            truth = ALTERNATIVES[calibrated](p)
-        else:
+        truth = calibrated if callable(calibrated) else ALTERNATIVES.get(str(calibrated))
+        if truth is None and calibrated is not True:
             rule = f"calibrated must be True, False, {', '.join(map(repr, ALTERNATIVES))} or a map"
             raise invalid(rule, shown(calibrated), "use one")
-        y = redrawn(truth, np.random.default_rng(draw(SEEDS)))
+        y = redrawn(p if truth is None else truth(p), np.random.default_rng(draw(SEEDS)))
     values = (1.0, 0.5, 2.0) if isinstance(weighted, bool) else weighted
     weight = draw(st.none() | weights(len(p), values)) if weighted is not False else None
     return generated(p, y, sample_weight=weight)
@@ -430,9 +423,7 @@ def datasets(
 
 
 def _regular(m: int, n: int = 80) -> Floats:
-    rng = np.random.default_rng(0)
-    powers = np.exp(rng.normal(0, 2, (n, m)))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return softmax(np.random.default_rng(0).normal(0, 2, (n, m)), 1.0)
 
 
 DEGENERATE: Mapping[str, tuple[Floats, Codes]] = {
@@ -475,9 +466,7 @@ def degenerate() -> SearchStrategy[tuple[Floats, Codes]]:
     >>> find(strategies.degenerate(), lambda drawn: True)
     (array([[0.3, 0.7]]), array([1]))
     """
-    return st.sampled_from(sorted(DEGENERATE, key=lambda name: DEGENERATE[name][0].size)).map(
-        lambda name: DEGENERATE[name]
-    )
+    return st.sampled_from(sorted(DEGENERATE.values(), key=lambda drawn: drawn[0].size))
 
 
 def _normal(row: Sequence[float]) -> Floats:

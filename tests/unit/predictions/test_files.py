@@ -18,7 +18,7 @@ from caltest.predictions import files
 FRAME = pl.DataFrame({"y": ["a", "b", "a"], "p_a": [0.7, 0.2, 0.5], "p_b": [0.3, 0.8, 0.5]})
 
 
-TABLES = tuple(name for name in files.FORMATS if name != "excel")
+TABLES = tuple(name for name in files.FILE_FORMATS if name != "excel")
 
 
 @pytest.mark.parametrize("name", TABLES)

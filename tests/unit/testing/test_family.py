@@ -15,7 +15,7 @@ from caltest.testing.family import adjusted_over_blocks, decide, record_of
 def asked(data, level=0.05, **arguments):
     """Return the record of an assertion."""
     arguments = {"test": "brier", **arguments}
-    checked = check_calibrated(data, None, None, level=level, rng=0, arguments=arguments)
+    checked = check_calibrated(data, None, None, level=level, rng=0, **arguments)
     return record_of(checked, "test_model.py:1")
 
 

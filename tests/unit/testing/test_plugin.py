@@ -44,9 +44,9 @@ def imported():
     exec(DATA, names)  # noqa: S102, our own lines
     good, bad = names["GOOD"], names["BAD"]
     for data in (good, bad):
-        checked = check_calibrated(data, None, None, level=0.01, rng=0, arguments={})
+        checked = check_calibrated(data, None, None, level=0.01, rng=0)
         decide([record_of(checked, "")])
-    check_within(good, None, None, tolerance=0.2, level=0.01, rng=0, arguments={})
+    check_within(good, None, None, tolerance=0.2, level=0.01, rng=0)
     section({"test": []})
 
 
