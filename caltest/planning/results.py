@@ -12,7 +12,7 @@ from caltest.checks import check_confidence
 from caltest.drawing import draw
 from caltest.planning.rates import clopper_pearson
 from caltest.planning.truths import Effect
-from caltest.render.sheet import Pairs, Sheet, number
+from caltest.render import Pairs, Sheet, number
 from caltest.results.codec import plain
 from caltest.results.printable import Frame, Table
 from caltest.types import Floats, Ints

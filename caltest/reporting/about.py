@@ -209,8 +209,7 @@ def files_hash(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)
     return digest.hexdigest()
 
 
@@ -273,7 +272,7 @@ class Profile:
 
     Attributes
     ----------
-    key, title : str
+    key : str
     predicted, observed : str
         Heads of the columns of two classes: what the model says, and what happened.
     too_high, too_low : str
@@ -293,7 +292,6 @@ class Profile:
     """
 
     key: str
-    title: str
     predicted: str = "predicted"
     observed: str = "observed"
     too_high: str = "too high"
@@ -311,12 +309,10 @@ class Profile:
 PROFILES: dict[str, Profile] = {
     profile.key: profile
     for profile in (
-        Profile(key="general", title="probabilities of an event"),
+        Profile(key="general"),
         Profile(
             key="clinical",
-            title="validation of a risk model",
             predicted="mean risk",
-            observed="observed",
             too_high="risks too high",
             too_low="risks too low",
             binary=(
@@ -332,7 +328,6 @@ PROFILES: dict[str, Profile] = {
         ),
         Profile(
             key="credit",
-            title="validation of PDs",
             predicted="mean PD",
             observed="default rate",
             too_high="PD too high",
@@ -352,7 +347,6 @@ PROFILES: dict[str, Profile] = {
         ),
         Profile(
             key="ml",
-            title="confidence of a classifier",
             predicted="confidence",
             observed="accuracy",
             too_high="overconfident",
@@ -360,9 +354,7 @@ PROFILES: dict[str, Profile] = {
         ),
         Profile(
             key="forecast",
-            title="verification of probability forecasts",
             predicted="mean forecast",
-            observed="observed",
             too_high="forecasts too high",
             too_low="forecasts too low",
             binary=("corp", "brier", "spiegelhalter", "cox"),

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from caltest.errors import NotApplicable
-from caltest.render import Sheet
-from caltest.render.sheet import printable
+from caltest.render import Sheet, printable
 from caltest.reporting.content import Block, Content, Figure, Section
 from caltest.reporting.html import formula_image, html_page, subtitle
 from caltest.reporting.methods import plain_formula

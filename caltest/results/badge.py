@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from caltest.render.sheet import number
+from caltest.render import number
 from caltest.results import wording
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
+from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
 from caltest.results.sheets import CORRECTIONS, notes_of
 
 if TYPE_CHECKING:

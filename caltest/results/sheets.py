@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caltest.render import sheet
-from caltest.render.sheet import Sheet, number
+from caltest import render as sheet
+from caltest.render import Sheet, number
 from caltest.results import wording
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from caltest.render.sheet import Sheet, number
+from caltest.render import Sheet, number
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap, Choice

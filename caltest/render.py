@@ -1,4 +1,4 @@
-"""The sheet behind every print, and its forms: text, Markdown, HTML, LaTeX and CSV."""
+"""The only formatter: a result becomes a `Sheet`, and a sheet text, Markdown, HTML or LaTeX."""
 
 from __future__ import annotations
 
