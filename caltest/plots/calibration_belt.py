@@ -85,10 +85,9 @@ def calibration_belt(
         evidence = required(belt.evidence, "the calibration belt")
         measure = evidence.measure
         if measure.plot_kind(m=2) != "belt":
-            raise NotApplicable(
-                f"the calibration belt belongs to the test 'calibration-belt', not {belt.test!r}",
-                "run that test, or pass ct.measures.calibration_belt_curve(...)",
-            )
+            rule = "the calibration belt belongs to the test 'calibration-belt', not"
+            remedy = "run that test, or pass ct.measures.calibration_belt_curve(...)"
+            raise NotApplicable(f"{rule} {belt.test!r}", remedy)
         options = {option.name: getattr(measure, option.name) for option in fields(measure)}
         found = belt_of(evidence.predictions, lens=evidence.lens, **options)
     remedy = "pass ct.measures.calibration_belt_curve(...)"

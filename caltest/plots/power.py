@@ -162,11 +162,8 @@ def size_and_power(
     curves = _curves(pvalues)
     true = None if calibrated is None else check_known(calibrated, [*curves], "calibrated")
     if checks.check_flag(errors, "errors") and true is None:
-        raise invalid(
-            "errors needs calibrated=, since a rejection is an error for calibrated models only",
-            "no calibrated",
-            "name the calibrated models, or pass [] for none",
-        )
+        rule = "errors needs calibrated=, since a rejection is an error for calibrated models only"
+        raise invalid(rule, "no calibrated", "name the calibrated models, or pass [] for none")
     low, high = check_range(levels, "levels")
     band = checks.check_level(band, "band")
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)

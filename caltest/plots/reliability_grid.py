@@ -177,10 +177,8 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
         entry = pvalue, base.name_text(row.test)
         panels[key] = panels[key]._replace(pvalues=(*panels[key].pvalues, entry))
     if not panels:
-        raise NotApplicable(
-            f"{NAME} takes tests whose lens leaves two classes, and the table has none",
-            "run test_calibration with lens='classwise' or 'confidence'",
-        )
+        rule = f"{NAME} takes tests whose lens leaves two classes, and the table has none"
+        raise NotApplicable(rule, "run test_calibration with lens='classwise' or 'confidence'")
     return list(panels.values())
 
 

@@ -85,11 +85,9 @@ def view_of(
     if isinstance(source, HTest) and source.counted is not None:
         check_unused("where the first argument is the result of a test", labels=labels, **rows)
         if lens is not None and str(resolve_lens(lens)) != source.lens:
-            raise NotApplicable(
-                f"the cells of this result are those of the lens {source.lens!r}, and lens="
-                f"{str(lens)!r} needs the rows",
-                "run test_calibration under that lens, or with engine='rows'",
-            )
+            rule = f"the cells of this result are those of the lens {source.lens!r}, and lens="
+            remedy = "run test_calibration under that lens, or with engine='rows'"
+            raise NotApplicable(f"{rule}{str(lens)!r} needs the rows", remedy)
         return View(CellsEvent(source.counted.cells), source.lens, source)
     predictions, shown = seen(source, labels, lens, what, function, **rows)
     result = source if isinstance(source, HTest) else None
@@ -328,11 +326,9 @@ def view_of_table(
     check_choice(engine, ENGINES, "engine")
     source = source_of(data)
     if source is None:
-        raise NotApplicable(
-            "label= and probs= name columns of a data frame, of files or of frames that an "
-            "iterator gives",
-            "leave them out for arrays, predictions and results",
-        )
+        rule = "label= and probs= name columns of a data frame, of files or of frames that an"
+        remedy = "leave them out for arrays, predictions and results"
+        raise NotApplicable(f"{rule} iterator gives", remedy)
     if engine == "auto":
         many, source = source.has_more_rows(ROWS)
         engine = "cells" if many else "rows"

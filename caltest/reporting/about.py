@@ -306,6 +306,7 @@ class Profile:
     decisions: bool = False
 
 
+COX = ("calibration-in-the-large", "calibration-slope")
 PROFILES: dict[str, Profile] = {
     profile.key: profile
     for profile in (
@@ -315,13 +316,7 @@ PROFILES: dict[str, Profile] = {
             predicted="mean risk",
             too_high="risks too high",
             too_low="risks too low",
-            binary=(
-                "calibration-in-the-large",
-                "calibration-slope",
-                "ici",
-                "calibration-belt",
-                "unreliability",
-            ),
+            binary=(*COX, "ici", "calibration-belt", "unreliability"),
             estimates="Calibration of the risks",
             first=("within", "estimates", "decisions"),
             decisions=True,
@@ -334,12 +329,7 @@ PROFILES: dict[str, Profile] = {
             too_low="PD too low",
             event="default",
             events="defaults",
-            binary=(
-                "calibration-in-the-large",
-                "calibration-slope",
-                "spiegelhalter",
-                "hosmer-lemeshow",
-            ),
+            binary=(*COX, "spiegelhalter", "hosmer-lemeshow"),
             estimates="Calibration of the PDs",
             first=("grades", "within", "estimates"),
             graded=True,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from caltest.segments import SegmentsTest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ClassCount:
     """A class: how often it was observed, expected from the probabilities, and predicted.
 
@@ -60,7 +60,7 @@ class Data:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The verdict, the tests, and what was not tested and why.
 

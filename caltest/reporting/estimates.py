@@ -77,7 +77,8 @@ def collect_estimates(
     ends: dict[str, Any] = {"value": gap.gap, "low": gap.low, "high": gap.high}
     yield Estimate(name=name, ideal=0.0, **ends, unit="points", note=note)
     if source.m == 2 and source.weight is None:
-        expected, observed = source.totals()
+        event = source.event
+        expected, observed = float(event.mass @ event.values), event.counts[1]
         if observed and expected > 0:
             found = ratio_of_counts(expected, observed, source.n, LEVEL)
             note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"

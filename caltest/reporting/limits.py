@@ -54,10 +54,8 @@ def test_grades(
     Without grades the distinct PDs are grades where they are few, else tenths of the rows.
     """
     if predictions.m != 2 or predictions.sample_weight is not None:
-        raise NotApplicable(
-            "grades are tested by their counts of defaults",
-            "pass two classes, and no sample weights",
-        )
+        rule = "grades are tested by their counts of defaults"
+        raise NotApplicable(rule, "pass two classes, and no sample weights")
     pd, default = predictions.probs[:, 1], predictions.labels
     values, codes = np.unique(pd if grades is None else grades, return_inverse=True)
     names = list(map(str, values.tolist()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from caltest import measures, nulls
 from caltest.lenses import resolve_lens
@@ -65,10 +65,9 @@ REDRAWING = (
 
 
 def methods_of(
-    tests: Iterable[HTest], *, correction: str | None, recalibrated: bool, segmented: bool
+    rows: Sequence[HTest], correction: str | None, *, recalibrated: bool, segmented: bool
 ) -> Iterator[MethodText]:
     """Describe each test, null and lens once, in the order in which they first occur."""
-    rows = list(tests)
     for row in _first(rows, lambda row: row.test):
         kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
         if kept is not None:  # the docstring of the measure's function, or else of its class
@@ -143,7 +142,7 @@ ADJUSTMENTS = {
 }
 
 
-def _first(rows: list[HTest], key: Callable[[HTest], str]) -> list[HTest]:
+def _first(rows: Sequence[HTest], key: Callable[[HTest], str]) -> list[HTest]:
     found: dict[str, HTest] = {}
     for row in rows:
         found.setdefault(key(row), row)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,20 +23,15 @@ from caltest.measures.own import measure_of
 from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
-from caltest.reporting import about, files
-from caltest.reporting.content import Answer, Content, Figure, Section, Settings
-from caltest.reporting.document import sections
-from caltest.reporting.estimates import collect_estimates, collect_scores
+from caltest.reporting import about, estimates, files, limits, methods, recalibrated, tested, where
+from caltest.reporting.content import Answer, Block, Content, Figure, Section, Settings, notes
 from caltest.reporting.figures import draw_figures
 from caltest.reporting.html import html_page, markdown_page
-from caltest.reporting.limits import certify, read_grades, test_grades
-from caltest.reporting.methods import methods_of
-from caltest.reporting.reading import sentence
-from caltest.reporting.recalibrated import HeldOut, compare
+from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
-from caltest.reporting.tested import answer_of, describe_data, plan_of, plan_of_cells
-from caltest.reporting.where import find_segments, find_where
 from caltest.results.codec import plain
+from caltest.results.verdict import SPEAKS
+from caltest.results.wording import FIRST_EVIDENCE, capital
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
 
@@ -85,9 +81,34 @@ class Report:
 
     @property
     def sections(self) -> list[Section]:
-        """The parts of the report in their order."""
-        profile = about.worded(about.PROFILES[self.content.profile], self.content.meta)
-        return sections(self.content, self.figures, self.left_out, profile)
+        """The parts of the report in their order, the answer first."""
+        content = self.content
+        profile = about.worded(about.PROFILES[content.profile], content.meta)
+        decides = any(figure.section == "decisions" for figure in self.figures)
+        found: dict[str, tuple[str, Sequence[Block] | Iterator[Block]]] = {
+            "answer": ("The answer", _card(content)),
+            "details": ("More on the answer", _details(content)),
+            "within": ("Within a tolerance", limits.within_blocks(content.within)),
+            "estimates": (profile.estimates, estimates.estimate_blocks(content.estimates)),
+            "scores": ("Discrimination and scores", estimates.score_blocks(content.scores)),
+            "grades": ("Grades", limits.grade_blocks(content.grades)),
+            "decisions": ("Decisions", [_line("", NET_BENEFIT)] if decides else []),
+            "groups": ("Groups", where.group_blocks(content, profile)),
+            "where": ("Where it is wrong", where.place_blocks(content, profile)),
+            "segments": ("Segments", where.segment_blocks(content.segments)),
+            "about": ("About this validation", about.about_blocks(content)),
+            "tests": ("All tests", tested.test_blocks(content.answer)),
+            "data": ("What was tested", tested.data_blocks(content.data)),
+            "diagrams": ("Further diagrams", notes(self.left_out)),
+            "comparison": ("After recalibration", recalibrated.blocks_of(content.comparison)),
+            "methods": ("Methods", methods.method_blocks(content.methods)),
+            "signatures": ("Sign-off", about.sign_off_blocks(content)),
+        }
+        all_of = {}
+        for key in dict.fromkeys(("answer", "details", *profile.first, *found)):
+            own = (Block(kind="figure", figure=one) for one in self.figures if one.section == key)
+            all_of[key] = Section(key, found[key][0], (*found[key][1], *own))
+        return [section for section in all_of.values() if section.blocks]
 
     def to_html(self) -> str:
         """Return one page that needs no network, in which every text of the user's is escaped."""
@@ -350,31 +371,32 @@ def report(
     event, columns, scale = dict(stated).get("event"), None, None
     source: Rows | Counted
     if table is not None and counts:
-        plan = partial(plan_of_cells, **asked)
+        plan = partial(tested.plan_of_cells, **asked)
         source = count_rows(table, given, plan, event=event, settings=settings, on_error=on_error)
     else:
         origin = None
         if table is not None and not table.is_eager:
             needs = given.needs if segments is None and grades is None else bool
             given, origin = replace(given, model=None, data=table.table(needs)), table.name
-        plan = partial(plan_of, **asked)
+        plan = partial(tested.plan_of, **asked)
         with rows_named(None if table is None else table.place):
             source = read_rows(given, plan, event=event, fitted=bool(maps), name=origin)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         pd = source.predictions.probs[:, -1]
-        scale = None if grades is None else read_grades(grades, given, pd)
+        scale = None if grades is None else limits.read_grades(grades, given, pd)
     own = field(source.m)
     name = source.name.partition(", event: ")[0]  # the line below the title has it
     content, outcomes = _content(
-        source, settings, maps=maps, columns=columns, scale=scale, profile=own, tolerance=error
-    )
-    full = Content(
+        source,
+        settings,
+        profile=own,
+        tolerance=error,
+        maps=maps,
+        columns=columns,
+        scale=scale,
         title=f"Are the probabilities of {name} calibrated?" if title is None else str(title),
         author=author,
-        level=settings.level,
-        profile=own.key,
         meta=stated,
-        adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, own)),
         reproduction=about.reproduction(
             source.hashed,
             settings,
@@ -382,61 +404,134 @@ def report(
             command=command or about.call_of(asked_as, settings.seed),
             time=time,
         ),
-        **content,
     )
     settings.progress("figures")
-    return Report(full, *draw_figures(source, full, own, outcomes))
+    return Report(content, *draw_figures(source, content, own, outcomes))
 
 
 def _content(
     source: Rows | Counted,
     settings: Settings,
     *,
+    profile: about.Profile,
+    tolerance: float | None,
     maps: list[Calibrator],
     columns: Given | None,
     scale: AnyArray | None,
-    profile: about.Profile,
-    tolerance: float | None,
-) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
-    """Collect the parts of the content that are computed; those that need the rows from these."""
+    **stated: Any,
+) -> tuple[Content, tuple[recalibrated.HeldOut, ...]]:
+    """Compute the content; `stated` are the parts of it that are known before."""
     rows = source.predictions
     tests, left_out = source.tests(settings)
-    where = find_where(source, settings)
+    found = where.find_where(source, settings)
     segments = within = comparison = grades = None
-    outcomes: tuple[HeldOut, ...] = ()
+    outcomes: tuple[recalibrated.HeldOut, ...] = ()
     if rows is not None:
-        segments = None if columns is None else find_segments(rows, columns, settings)
-        within = None if tolerance is None else certify(rows, tolerance, settings)
+        segments = None if columns is None else where.find_segments(rows, columns, settings)
+        within = None if tolerance is None else limits.certify(rows, tolerance, settings)
         try:
             graded = profile.graded or scale is not None
-            grades = test_grades(rows, scale, settings) if graded else None
+            grades = limits.test_grades(rows, scale, settings) if graded else None
         except NotApplicable as error:
             left_out.append(f"Grades are not tested: {sentence(error)}")
         if maps:
-            comparison, outcomes = compare(rows, maps, settings, source.logits)
-    groups = () if where.groups is None else where.groups.rows
+            comparison, outcomes = recalibrated.compare(rows, maps, settings, source.logits)
+    groups = () if found.groups is None else found.groups.rows
     after = () if comparison is None else comparison.tests
     told = {"recalibrated": comparison is not None, "segmented": segments is not None}
-    methods = methods_of([*tests.rows, *groups, *after], correction=tests.correction, **told)
     settings.progress("verdict")
-    verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings)
+    verdict = tested.answer_of(tests.rows[0], found.groups, segments, comparison, settings)
     settings.progress("estimates")
-    estimates = tuple(collect_estimates(source, tests, profile, settings))
+    numbers = tuple(estimates.collect_estimates(source, tests, profile, settings))
     settings.progress("scores")
-    left_out = [*source.plan.notes, *left_out, *source.absent]
-    parts = {
-        "data": describe_data(source, where.groups),
-        "answer": Answer(verdict=verdict, tests=tests, left_out=tuple(left_out)),
-        "within": within,
-        "estimates": estimates,
-        "grades": grades,
-        "where": where,
-        "segments": segments,
-        "scores": collect_scores(source, tests, profile),
-        "comparison": comparison,
-        "methods": tuple(methods),
-    }
-    return parts, outcomes
+    content = Content(
+        level=settings.level,
+        profile=profile.key,
+        adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, profile)),
+        data=tested.describe_data(source, found.groups),
+        answer=Answer(verdict, tests, (*source.plan.notes, *left_out, *source.absent)),
+        within=within,
+        estimates=numbers,
+        grades=grades,
+        where=found,
+        segments=segments,
+        scores=estimates.collect_scores(source, tests, profile),
+        comparison=comparison,
+        methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **told)),
+        **stated,
+    )
+    return content, outcomes
+
+
+LABELS = {
+    "where": "Worst place: ",
+    "helps": "What helps: ",
+    "detectable": "Power: ",
+    "within": "Tolerance: ",
+    "whole": "All rows: ",
+    "groups": "Groups: ",
+    "segments": "Segments: ",
+    "also": "Also: ",
+}
+NET_BENEFIT = (
+    "The net benefit of treating where the risk is at least a threshold, in true positives of each "
+    "case, beside treating all and none. Where the curve is below either of these, deciding by the "
+    "model does harm at that threshold."
+)
+
+
+def _card(content: Content) -> Iterator[Block]:
+    """Yield at most five lines; a tolerance that was tested takes the place of the power.
+
+    Yields
+    ------
+    Block
+        A line.
+    """
+    (_, first), *others = content.answer.verdict.card
+    yield Block(kind="headline", text=_typeset(first))
+    tested = [] if content.within is None else content.within.sentences
+    for kind, text in others:
+        if not (tested and kind == "detectable"):
+            yield _line(kind, text)
+    for text in tested:
+        yield _line("within", text)
+
+
+def _details(content: Content) -> Iterator[Block]:
+    verdict, tested = content.answer.verdict, content.within is not None
+    for kind, text in verdict.sentences:
+        is_told = kind == "note" or (kind, text) in verdict.card
+        if not is_told or (tested and kind == "detectable"):
+            yield _line(kind, text)
+    table, pvalue = content.answer.tests, verdict.pvalue
+    least = float(table.adjusted.min())
+    bound, speaks = (FIRST_EVIDENCE, SPEAKS) if table.level is None else (table.level, table.level)
+    if pvalue > bound and least <= speaks:  # another test rejects where the answer does not
+        row = table[int(table.adjusted.argmin())]
+        text = (
+            f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against "
+            f"calibration; the answer is that of {table[0].test}, the first test."
+        )
+        yield from notes([text])
+    told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
+    yield from notes([*told, *content.data.warnings])
+
+
+def _line(kind: str, text: str) -> Block:
+    return Block(kind="text", text=_typeset(f"{LABELS.get(kind, '')}{text}"))
+
+
+def _typeset(text: str) -> str:
+    """Write minus signs before numbers as such, and small p-values as the page does.
+
+    Examples
+    --------
+    >>> _typeset("gap 0.4 points, -1.8 to 2.5; log-odds of p-values")
+    'gap 0.4 points, \u22121.8 to 2.5; log-odds of p-values'
+    """
+    text = text.replace(f"< {LEAST:.0e}", f"< {LEAST:g}")
+    return re.sub(r"(?<![\w.])-(?=\d)", MINUS, text)
 
 
 def _calibrators(values: object) -> list[Calibrator]:

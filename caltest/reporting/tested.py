@@ -16,18 +16,14 @@ from caltest.measures import Measure
 from caltest.nulls.cluster import Clusters
 from caltest.nulls.exact import bind_cells
 from caltest.predictions import Predictions
+from caltest.reporting import content
 from caltest.reporting.content import (
-    MOST_ROWS,
+    Answer,
     Block,
     ClassCount,
-    Content,
     Data,
     RecalibrationContent,
     Settings,
-    facts,
-    notes,
-    paragraph,
-    table,
 )
 from caltest.reporting.reading import DASH, MEANING, MINUS, count, share, short_pvalue, significant
 from caltest.results import HTest, HTestTable
@@ -46,7 +42,7 @@ def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
-def test_blocks(content: Content) -> Iterator[Block]:
+def test_blocks(answer: Answer) -> Iterator[Block]:
     """Yield all tests.
 
     Yields
@@ -54,7 +50,7 @@ def test_blocks(content: Content) -> Iterator[Block]:
     Block
         Of the section.
     """
-    tested = content.answer.tests
+    tested = answer.tests
     adjusted = ("adjusted",) if tested.correction is not None else ()
     owners: dict[str, list[str]] = {}
     rows, findings = [], []
@@ -69,8 +65,8 @@ def test_blocks(content: Content) -> Iterator[Block]:
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    yield paragraph(MEANING)
-    yield paragraph(
+    yield content.paragraph(MEANING)
+    yield content.paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
     )
@@ -79,16 +75,16 @@ def test_blocks(content: Content) -> Iterator[Block]:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         whose = "" if len(names) == len(tested) else f"{'; '.join(names[:3])}{more}: "
         closing.append(("note", f"{whose}{note}"))
-    yield table("Tests of calibration", header, rows, n_text=2, closing=tuple(closing))
+    yield content.table("Tests of calibration", header, rows, n_text=2, closing=tuple(closing))
     if findings:
         yield Block(kind="heading", text="What the combined tests saw first")
-        yield facts("Findings", findings)
+        yield content.facts("Findings", findings)
     if tested.level is not None:
-        yield paragraph(
+        yield content.paragraph(
             f"At level {tested.level:g}, with adjusted p-values, calibration is rejected by "
             f"{int(tested.rejected.sum())} of {len(tested)} tests."
         )
-    yield from notes(content.answer.left_out)
+    yield from content.notes(answer.left_out)
 
 
 # Limits chosen so that each part takes about 10 s of one core with 999 resamples.
@@ -269,12 +265,12 @@ def data_blocks(data: Data) -> Iterator[Block]:
     """
     sizes = {"rows (n)": data.n, "classes (m)": data.m, "groups": len(data.groups)}
     known = [(name, f"{size:,}") for name, size in sizes.items() if size]
-    yield facts("The data", [("source", data.source), *known])
+    yield content.facts("The data", [("source", data.source), *known])
     if not data.classes:
         return
     total = sum(row.observed for row in data.classes)
     ordered = sorted(data.classes, key=lambda row: -abs(row.observed - row.expected))
-    kept = data.classes if data.m <= MOST_ROWS else ordered[:MOST_ROWS]
+    kept = data.classes if data.m <= content.MOST_ROWS else ordered[: content.MOST_ROWS]
     rows = [
         (
             str(row.name),
@@ -286,7 +282,7 @@ def data_blocks(data: Data) -> Iterator[Block]:
         )
         for row in kept
     ]
-    yield table(
+    yield content.table(
         "Balance of the classes",
         ("class", "observed", "share", "expected", "difference", "predicted"),
         rows,
@@ -296,4 +292,4 @@ def data_blocks(data: Data) -> Iterator[Block]:
     )
     if len(kept) < data.m:
         text = f"{data.m - len(kept):,} classes whose difference is smaller are not listed."
-        yield from notes([text])
+        yield from content.notes([text])
