@@ -117,7 +117,7 @@ class Where:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A number that describes calibration, with its interval and the p-value of its test.
 
@@ -196,7 +196,7 @@ class WithinRow:
         return self.within, self.exceeds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Score:
     """A score, and the range of 95 % of its values if the model were calibrated."""
 
@@ -207,7 +207,7 @@ class Score:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of a score under a lens."""
 
@@ -216,7 +216,7 @@ class Parts:
     parts: ScoreDecomposition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scores:
     """How well outcomes are told apart, scores, and their decomposition."""
 
@@ -377,7 +377,7 @@ class Settings:
         return {**draws, "n_jobs": self.n_jobs, "level": self.level}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A drawn figure.
 

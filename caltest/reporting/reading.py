@@ -99,16 +99,16 @@ def span(low: float, high: float) -> str:
     return f"{points(low)} to {points(high)}"
 
 
-def short_pvalue(value: float) -> str:
-    """Return a p-value with two significant digits at most, never as 0.
+def short_pvalue(value: float | None) -> str:
+    """Return a p-value with two significant digits at most, never as 0; nothing for none.
 
     Examples
     --------
     >>> short_pvalue(0.0431), short_pvalue(0.3), short_pvalue(3e-9), short_pvalue(0.996)
     ('0.043', '0.3', '< 0.0001', '1')
     """
-    if value < LEAST:
-        return "< 0.0001"
+    if value is None or value < LEAST:
+        return "" if value is None else "< 0.0001"
     if value < 0.001:
         return f"{value:.5f}".rstrip("0") if value >= 0.00095 else f"{value:.4f}"
     return f"{value:.2g}"

@@ -121,15 +121,17 @@ def blocks_of(comparison: RecalibrationContent | None) -> Iterator[Block]:
     before: dict[str, Any] = {"key": "before", "difference": None, "stderr": None}  # from itself
     rows = [replace(row, **before) if row.key == REFERENCE else row for row in comparison.rows]
     fields = ("log_loss", "brier", "ece", "difference", "stderr")
-    columns = [decimal(getattr(row, name) for row in rows) for name in fields]
     adjusted = ("adjusted",) if comparison.correction else ()
-    pvalues = ([getattr(row, name) for row in rows] for name in ("pvalue", *adjusted))
-    tested = [["" if one is None else short_pvalue(one) for one in some] for some in pvalues]
+    cells = []
+    for row in rows:
+        pvalues = (row.pvalue, row.adjusted)[: 1 + len(adjusted)]
+        numbers = decimal(getattr(row, name) for name in fields)
+        cells.append((row.key, *map(short_pvalue, pvalues), *numbers))
     header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
     yield content.table(
         "Rows that were held out",
         header,
-        zip([row.key for row in rows], *tested, *columns, strict=True),
+        cells,
         explained="difference: of the log loss, from that before, with its standard error",
     )
     yield from content.notes(comparison.left_out)

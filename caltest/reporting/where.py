@@ -200,8 +200,8 @@ def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
         yield from map(content.paragraph, told)
         yield content.paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is that "
-            f"of the {'event' if report.data.m == 2 else 'confidence'} in the group as a whole. The "
-            f"p-value is that of the test \u201c{tested[0].test}\u201d, which sees "
+            f"of the {'event' if report.data.m == 2 else 'confidence'} in the group as a whole. "
+            f"The p-value is that of the test \u201c{tested[0].test}\u201d, which sees "
             "other errors too, adjusted for the groups: of a group that is right on average the "
             "direction is that of its worst range."
         )
@@ -271,7 +271,7 @@ def _cells(place: Place | Segment, pvalue: float | None) -> tuple[str, ...]:
     return (
         reading.points(place.gap),
         reading.span(place.low, place.high),
-        "" if pvalue is None else reading.short_pvalue(pvalue),
+        reading.short_pvalue(pvalue),
         reading.count(place.n),
         reading.share(place.predicted),
         reading.share(place.observed),
