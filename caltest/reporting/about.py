@@ -115,12 +115,10 @@ def about_blocks(content: Content) -> Iterator[Block]:
     meta = {name: text for name, text in content.meta if name not in (SIGNATURES, *WORDS)}
     if not meta:
         return
-    enough = " ".join(filter(None, (content.adequacy, meta.pop(ADEQUACY, ""))))
-    first, last = (
-        {name.capitalize(): meta.pop(name)} if name in meta else {}
-        for name in (PERIOD, LIMITATIONS)
-    )
-    stated = [*first.items(), ("Sample adequacy", enough), *meta.items(), *last.items()]
+    meta[ADEQUACY] = " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, ""))))
+    place = {PERIOD: 0, ADEQUACY: 1, LIMITATIONS: 3}  # of what has another name: 2
+    pairs = sorted(meta.items(), key=lambda pair: place.get(pair[0], 2))
+    stated = [(name.capitalize() if name in place else name, text) for name, text in pairs]
     yield facts("Stated by the author", stated)
 
 
@@ -133,7 +131,6 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
         Of the section.
     """
     told, data = content.reproduction, content.data
-    versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
     files = "files, one after the other" if " files, " in (told.data_file or "") else "file"
     known = {
         "author": content.author,
@@ -142,7 +139,7 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
         "SHA-256 of the predictions": told.data_hash,
         "rows": f"{data.n:,}, {data.m:,} classes",
         "date of the run": told.time,
-        "versions": versions,
+        "versions": ", ".join(map(" ".join, told.versions.items())),
         "command or call": told.command,
         "seed": f"{told.seed}, with {told.n_resamples:,} resamples",
     }
@@ -172,16 +169,9 @@ def reproduction(
         root = os.path.commonpath([path.parent for path in paths])
         first, last = (os.path.relpath(path, root) for path in (paths[0], paths[-1]))
         name = f"{len(paths):,} files, {first} to {last}"
-    return Reproduction(
-        versions=versions,
-        seed=settings.seed,
-        n_resamples=settings.n_resamples,
-        data_file=name,
-        file_hash=files_hash(paths) if paths else None,
-        data_hash=hashed,
-        command=command,
-        time=when.isoformat(timespec="seconds"),
-    )
+    made, file_hash = when.isoformat(timespec="seconds"), files_hash(paths) if paths else None
+    of_draws = settings.seed, settings.n_resamples
+    return Reproduction(versions, *of_draws, name, file_hash, hashed, command, made)
 
 
 def _now() -> dt.datetime:

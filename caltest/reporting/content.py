@@ -31,7 +31,7 @@ class ClassCount:
     predicted: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Data:
     """What was tested.
 
@@ -92,7 +92,7 @@ class Place(Gap):
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Where:
     """Where predictions and labels differ: groups, and classes and ranges of probability.
 
@@ -149,7 +149,7 @@ class Estimate:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Within:
     """Whether the error is within a tolerance: two hypotheses on each of some errors.
 
@@ -170,7 +170,7 @@ class Within:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WithinRow:
     """An error, and the p-values of both hypotheses on it.
 
@@ -317,7 +317,7 @@ class MethodText:
     references: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reproduction:
     """What is needed to make the same report again.
 
@@ -404,8 +404,7 @@ class Figure:
         """One `<svg>` element in the colours of the page."""
         from caltest.reporting.html import inline_svg
 
-        told = {"title": self.title, "description": self.description}
-        return inline_svg(self.canvas, key=self.key, **told)
+        return inline_svg(self.canvas, key=self.key, title=self.title, description=self.description)
 
     @property
     def width(self) -> float:

@@ -79,7 +79,7 @@ def test_grades(
 test_grades.__test__ = False  # type: ignore[attr-defined]
 
 
-def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
+def grade_blocks(tested: HTestTable) -> Iterator[Block]:
     """Yield the table of grades, with their lights.
 
     Yields
@@ -87,8 +87,6 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if tested is None:
-        return
     rows, bars = [], []
     for row, adjusted in zip(tested, tested.adjusted.tolist(), strict=True):
         if row.counts is None:
@@ -103,9 +101,8 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
     header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
     header += ["95 % of the rate", "p-value", "adjusted"]
-    lights = tested.traffic_lights
-    title = "Grades of the master scale"
-    yield table(title, header, rows, shown=25, bars=tuple(bars), lights=lights)
+    drawn: dict[str, Any] = {"bars": tuple(bars), "lights": tested.traffic_lights}
+    yield table("Grades of the master scale", header, rows, shown=25, **drawn)
     if tested.light_bounds:
         named = zip(LIGHTS[1:], tested.light_bounds, strict=True)
         told = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in named)
@@ -152,16 +149,11 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
                 left_out.append(f"{name}: {sentence(problem)}")
                 continue
             estimate = max(exceeds.estimate, 0.0) ** (1 / power)
-            pvalues = {"exceeds": exceeds.pvalue, "within": within.pvalue}
-            rows.append(WithinRow(name=name, estimate=estimate, **pvalues))
+            rows.append(WithinRow(name, estimate, exceeds.pvalue, within.pvalue))
     groups = len(parts) - 1
     is_whole = not groups or len(rows) == len(ERRORS) * len(parts)
-    return Within(
-        tolerance=tolerance,
-        sentences=tuple(_sentences(rows, tolerance, settings.level, groups, is_whole=is_whole)),
-        rows=tuple(rows),
-        left_out=tuple(left_out),
-    )
+    sentences = tuple(_sentences(rows, tolerance, settings.level, groups, is_whole=is_whole))
+    return Within(tolerance, sentences, tuple(rows), tuple(left_out))
 
 
 def _sentences(
@@ -194,7 +186,7 @@ def _sentences(
         )
 
 
-def within_blocks(within: Within | None) -> Iterator[Block]:
+def within_blocks(within: Within) -> Iterator[Block]:
     """Yield the hypotheses on a tolerance.
 
     Yields
@@ -202,17 +194,16 @@ def within_blocks(within: Within | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if within is None:
-        return
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
+        rows = [
+            (one.name, f"{100 * one.estimate:.1f}", *map(short_pvalue, one.pvalues))
+            for one in within.rows
+        ]
         yield table(
             "Both hypotheses",
             ("error", "points", f"p, at least {size}", f"p, at most {size}"),
-            [
-                (one.name, f"{100 * one.estimate:.1f}", *map(short_pvalue, one.pvalues))
-                for one in within.rows
-            ],
+            rows,
             explained=f"p-values: a small one under \u201cat least {size}\u201d shows that the "
             f"error is smaller, under \u201cat most {size}\u201d that it is larger",
         )

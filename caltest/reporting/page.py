@@ -6,7 +6,7 @@ import datetime as dt
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,30 +85,32 @@ class Report:
         content = self.content
         profile = about.worded(about.PROFILES[content.profile], content.meta)
         decides = any(figure.section == "decisions" for figure in self.figures)
-        found: dict[str, tuple[str, Sequence[Block] | Iterator[Block]]] = {
-            "answer": ("The answer", _card(content)),
-            "details": ("More on the answer", _details(content)),
-            "within": ("Within a tolerance", limits.within_blocks(content.within)),
-            "estimates": (profile.estimates, estimates.estimate_blocks(content.estimates)),
-            "scores": ("Discrimination and scores", estimates.score_blocks(content.scores)),
-            "grades": ("Grades", limits.grade_blocks(content.grades)),
-            "decisions": ("Decisions", [_line("", NET_BENEFIT)] if decides else []),
-            "groups": ("Groups", where.group_blocks(content, profile)),
-            "where": ("Where it is wrong", where.place_blocks(content, profile)),
-            "segments": ("Segments", where.segment_blocks(content.segments)),
-            "about": ("About this validation", about.about_blocks(content)),
-            "tests": ("All tests", tested.test_blocks(content.answer)),
-            "data": ("What was tested", tested.data_blocks(content.data)),
-            "diagrams": ("Further diagrams", notes(self.left_out)),
-            "comparison": ("After recalibration", recalibrated.blocks_of(content.comparison)),
-            "methods": ("Methods", methods.method_blocks(content.methods)),
-            "signatures": ("Sign-off", about.sign_off_blocks(content)),
+        benefit = NET_BENEFIT if decides else None
+        found: dict[str, tuple[str, Callable[[Any], Iterable[Block]], Any]] = {
+            "answer": ("The answer", _card, content),
+            "details": ("More on the answer", _details, content),
+            "within": ("Within a tolerance", limits.within_blocks, content.within),
+            "estimates": (profile.estimates, estimates.estimate_blocks, content.estimates),
+            "scores": ("Discrimination and scores", estimates.score_blocks, content.scores),
+            "grades": ("Grades", limits.grade_blocks, content.grades),
+            "decisions": ("Decisions", lambda text: [_line("", text)], benefit),
+            "groups": ("Groups", partial(where.group_blocks, profile=profile), content),
+            "where": ("Where it is wrong", partial(where.place_blocks, profile=profile), content),
+            "segments": ("Segments", where.segment_blocks, content.segments),
+            "about": ("About this validation", about.about_blocks, content),
+            "tests": ("All tests", tested.test_blocks, content.answer),
+            "data": ("What was tested", tested.data_blocks, content.data),
+            "diagrams": ("Further diagrams", notes, self.left_out),
+            "comparison": ("After recalibration", recalibrated.blocks_of, content.comparison),
+            "methods": ("Methods", methods.method_blocks, content.methods),
+            "signatures": ("Sign-off", about.sign_off_blocks, content),
         }
-        all_of = {}
+        told = []
         for key in dict.fromkeys(("answer", "details", *profile.first, *found)):
-            own = (Block(kind="figure", figure=one) for one in self.figures if one.section == key)
-            all_of[key] = Section(key, found[key][0], (*found[key][1], *own))
-        return [section for section in all_of.values() if section.blocks]
+            title, blocks_of, part = found[key]
+            drawn = (Block(kind="figure", figure=one) for one in self.figures if one.section == key)
+            told.append(Section(key, title, (*(() if part is None else blocks_of(part)), *drawn)))
+        return [section for section in told if section.blocks]
 
     def to_html(self) -> str:
         """Return one page that needs no network, in which every text of the user's is escaped."""
@@ -120,10 +122,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; figures are told in words."""
-        told = [
-            {"section": f.section, "title": f.title, "description": f.description}
-            for f in self.figures
-        ]
+        names = ("section", "title", "description")
+        told = [{name: getattr(figure, name) for name in names} for figure in self.figures]
         return {**plain(self.content), "figures": told, "left_out": list(self.left_out)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -509,11 +509,10 @@ def _details(content: Content) -> Iterator[Block]:
     bound, speaks = (FIRST_EVIDENCE, SPEAKS) if table.level is None else (table.level, table.level)
     if pvalue > bound and least <= speaks:  # another test rejects where the answer does not
         row = table[int(table.adjusted.argmin())]
-        text = (
-            f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against "
-            f"calibration; the answer is that of {table[0].test}, the first test."
+        own = f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against"
+        yield from notes(
+            [f"{own} calibration; the answer is that of {table[0].test}, the first test."]
         )
-        yield from notes([text])
     told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
     yield from notes([*told, *content.data.warnings])
 

@@ -101,7 +101,7 @@ def after_reading(row: Recalibrated, found: OutOfFold) -> str:
     return f"{told} At level {found.level:g}: {word}."
 
 
-def blocks_of(comparison: RecalibrationContent | None) -> Iterator[Block]:
+def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:
     """Yield the held-out rows, before and after.
 
     Yields
@@ -109,8 +109,6 @@ def blocks_of(comparison: RecalibrationContent | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if comparison is None:
-        return
     yield content.paragraph(
         f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows or "
         f"one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "

@@ -192,9 +192,8 @@ def answer_of(
     settings: Settings,
 ) -> Verdict:
     """Return the verdict that `caltest.verdict` gives for the same questions."""
-    results: list[tuple[str, Any]] = [("whole", first)]
-    results += [("groups", groups)] if groups is not None else []
-    results += [("segments", segments)] if segments is not None else []
+    found: dict[str, Any] = {"whole": first, "groups": groups, "segments": segments}
+    results = [(name, one) for name, one in found.items() if one is not None]
     if comparison is not None:
         return together(adjusted_verdicts(results, settings.n_jobs), comparison.helps)
     return verdict_of(*results, n_jobs=settings.n_jobs, command=settings.command)
@@ -210,15 +209,9 @@ NAMED = 5  # classes that a warning names
 def describe_data(source: Source, tested: HTestTable | None = None) -> Data:
     """Count rows by class and group, and collect warnings; `tested` are the groups that were."""
     classes = source.class_counts()
-    return Data(
-        source=source.name,
-        n=source.n,
-        m=source.m,
-        weighted=source.weight is not None,
-        classes=classes,
-        groups=source.group_sizes(tested),
-        warnings=tuple(_warnings(source, classes)),
-    )
+    groups, warnings = source.group_sizes(tested), tuple(_warnings(source, classes))
+    weighted = source.weight is not None
+    return Data(source.name, source.n, source.m, weighted, classes, groups, warnings)
 
 
 def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
@@ -271,17 +264,12 @@ def data_blocks(data: Data) -> Iterator[Block]:
     total = sum(row.observed for row in data.classes)
     ordered = sorted(data.classes, key=lambda row: -abs(row.observed - row.expected))
     kept = data.classes if data.m <= content.MOST_ROWS else ordered[: content.MOST_ROWS]
-    rows = [
-        (
-            str(row.name),
-            count(row.observed),
-            share(row.observed / total),
-            f"{row.expected:,.1f}",
-            f"{row.observed - row.expected:+z,.1f}".replace("-", MINUS),
-            DASH if row.predicted is None else count(row.predicted),
-        )
-        for row in kept
-    ]
+    rows = []
+    for row in kept:
+        gap = f"{row.observed - row.expected:+z,.1f}".replace("-", MINUS)
+        seen = str(row.name), count(row.observed), share(row.observed / total)
+        predicted = DASH if row.predicted is None else count(row.predicted)
+        rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
     yield content.table(
         "Balance of the classes",
         ("class", "observed", "share", "expected", "difference", "predicted"),

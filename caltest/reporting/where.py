@@ -162,13 +162,10 @@ def find_where(source: Source, settings: Settings) -> Where:
         except NotApplicable as error:
             remarks = (f"Groups are not tested: {error}",)
     settings.progress("classes and ranges")
-    return Where(
-        lens=source.lens,
-        places=judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed),
-        groups=groups,
-        group_places=() if groups is None else group_places(groups),
-        notes=remarks if groups is None else tuple(groups.notes),
-    )
+    places = judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed)
+    if groups is None:
+        return Where(source.lens, places, notes=remarks)
+    return Where(source.lens, places, groups, group_places(groups), tuple(groups.notes))
 
 
 def find_segments(predictions: Predictions, columns: Given, settings: Settings) -> SegmentsTest:
@@ -268,14 +265,9 @@ def _table(title: str, places: Sequence[Place], report: Content, profile: Profil
 
 def _cells(place: Place | Segment, pvalue: float | None) -> tuple[str, ...]:
     """Write what tables have of every place."""
-    return (
-        reading.points(place.gap),
-        reading.span(place.low, place.high),
-        reading.short_pvalue(pvalue),
-        reading.count(place.n),
-        reading.share(place.predicted),
-        reading.share(place.observed),
-    )
+    gap = reading.points(place.gap), reading.span(place.low, place.high)
+    shares = reading.share(place.predicted), reading.share(place.observed)
+    return (*gap, reading.short_pvalue(pvalue), reading.count(place.n), *shares)
 
 
 def _bars(places: Iterable[Place | Segment]) -> tuple[tuple[float, float, float], ...]:
@@ -316,7 +308,7 @@ def segments_reading(test: SegmentsTest) -> str:
     return f"{told} At level {test.level:g}: {rejected}."
 
 
-def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
+def segment_blocks(test: SegmentsTest) -> Iterator[Block]:
     """Yield the worst segments.
 
     Yields
@@ -324,8 +316,6 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if test is None:
-        return
     yield content.paragraph(segments_reading(test))
     rows = [(row.definition, *_cells(row, row.adjusted)) for row in test]
     header = ("segment", *GAP_COLUMNS, "predicted", "observed")
