@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from caltest.checks import as_array, check_calibrator, check_integer, check_prob
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.scales import FINEST, check_scale, diagonal, scale_for
-from caltest.types import AnyArray, Floats
+from caltest.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,16 +22,6 @@ COARSE = 101  # of each class of several
 COLOURED = len(base.CYCLE)
 LINES = 60  # at most
 SAME = 1e-3  # curves that are nearer than this are one
-
-
-class _Curves(NamedTuple):
-    """Curves with their names, and what is on the axes."""
-
-    x: Floats
-    ys: list[Floats]
-    names: list[str]
-    predicted: str
-    calibrated: str
 
 
 def calibration_map(
@@ -86,28 +76,30 @@ def calibration_map(
             given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
         low, high = (on.place(end) for end in calibrator.interval(given).T)
         base.band(ax, p, low, high, label="$p_0$ to $p_1$")
-    if calibrator.n_features_in_ == 2:
-        event = mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]
+    m, names = calibrator.n_features_in_, [""]
+    if m == 2:
+        ys = [mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]]
         of = f"probability of {base.name_text(calibrator.classes_.tolist()[1])}"
-        curves = _Curves(p, [event], [""], f"predicted {of}", f"calibrated {of}")
+        words = f"predicted {of}", f"calibrated {of}"
     elif isinstance(calibrator, SplineCalibrator):  # of each score, constant beyond those fitted
         pairs = zip(calibrator.scores_, calibrator.recalibrated_, strict=True)
         ys = [np.interp(p, *pair) for pair in pairs]
-        words = base.names_text(calibrator.classes_.tolist()) if len(ys) > 1 else [""]
+        names = base.names_text(calibrator.classes_.tolist()) if len(ys) > 1 else names
         score = "probability" if len(ys) > 1 else f"score, {calibrator.mode}"
-        curves = _Curves(p, ys, words, f"predicted {score}", "recalibrated score")
+        words = f"predicted {score}", "recalibrated score"
     else:
-        curves = _several_classes(calibrator, on.edges(COARSE - 1))
-    _draw_curves(ax, curves._replace(ys=[on.place(y) for y in curves.ys]))
+        p = on.edges(COARSE - 1)
+        ys, names, words = _several_classes(calibrator, p)
+    _draw_curves(ax, p, [on.place(y) for y in ys], names)
     base.legend(ax, loc="best")
-    title, m = calibrator.title, calibrator.n_features_in_
-    if len(curves.ys) < m > LINES:
-        title += f" ({len(curves.ys)} of {m} classes)"
-    return base.label_axes(ax, curves.predicted, curves.calibrated, title)
+    title = calibrator.title + (f" ({len(ys)} of {m} classes)" if len(ys) < m > LINES else "")
+    return base.label_axes(ax, *words, title)
 
 
-def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
-    """Return the map of each class where all other classes are equally probable."""
+def _several_classes(
+    calibrator: Calibrator, p: Floats
+) -> tuple[list[Floats], list[str], tuple[str, str]]:
+    """Return the map of each class where all others are equally probable, and names of the axes."""
     m = calibrator.n_features_in_
     alone = hasattr(calibrator, "maps")
     shown = np.unique(np.linspace(0, m - 1, min(m, LINES)).astype(int))
@@ -118,27 +110,23 @@ def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
         with np.errstate(divide="ignore"):
             given = np.log(rows) if calibrator.from_logits else rows
         ys.append((calibrator.maps(given) if alone else mapped(calibrator, rows))[:, k])
-    names = base.names_text(calibrator.classes_[shown].tolist())
     predicted = "predicted probability" + ("" if alone else ", others equal")
     calibrated = "calibrated probability" + (", before normalisation" if alone else "")
-    return _Curves(p, ys, names, predicted, calibrated)
+    return ys, base.names_text(calibrator.classes_[shown].tolist()), (predicted, calibrated)
 
 
-def _draw_curves(ax: Axes, curves: _Curves) -> None:
-    if np.ptp(curves.ys, axis=0).max() < SAME:
-        name = "every class" if len(curves.ys) > 1 else None
-        ax.plot(curves.x, curves.ys[0], color=base.BLUE, linewidth=base.LINE, label=name)
+def _draw_curves(ax: Axes, x: Floats, ys: list[Floats], names: list[str]) -> None:
+    if np.ptp(ys, axis=0).max() < SAME:
+        name = "every class" if len(ys) > 1 else None
+        ax.plot(x, ys[0], color=base.BLUE, linewidth=base.LINE, label=name)
         return
-    change = [-np.abs(y - curves.x).mean() for y in curves.ys]
-    ranking = np.argsort(change, kind="stable")
+    ranking = np.argsort([-np.abs(y - x).mean() for y in ys], kind="stable")
     for style, k in enumerate(sorted(ranking[:COLOURED])):
         color, line = base.CYCLE[style], base.STYLES[style]
-        look: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": base.LINE}
-        ax.plot(curves.x, curves.ys[k], label=curves.names[k], **look)
+        ax.plot(x, ys[k], color=color, linestyle=line, linewidth=base.LINE, label=names[k])
     grey: dict[str, Any] = {"color": base.GREY, "linewidth": base.THIN, "alpha": 0.5, "zorder": 1.9}
     for place, k in enumerate(ranking[COLOURED:]):
-        label = None if place else f"{ranking.size - COLOURED} others"
-        ax.plot(curves.x, curves.ys[k], label=label, **grey)
+        ax.plot(x, ys[k], label=None if place else f"{ranking.size - COLOURED} others", **grey)
 
 
 LOWEST = 500  # of what the largest probability is divided by where the plot starts
@@ -195,9 +183,8 @@ def latent_function(
     identity = z if calibrator.logarithmic_ else np.log(z)
     ax.plot(z, identity, color=base.BLACK, ls="--", linewidth=base.THIN, label="identity")
     rug = list(dict.fromkeys(calibrator.inducing_inputs_.tolist()))
-    style: dict[str, Any] = {"color": base.BLACK, "markersize": 9, "clip_on": False}
-    style |= {"transform": ax.get_xaxis_transform(), "label": "inducing inputs"}
-    ax.plot(rug, [0.0] * len(rug), "|", **style)
+    style: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "label": "inducing inputs"}
+    ax.plot(rug, [0.0] * len(rug), "|", color=base.BLACK, markersize=9, clip_on=False, **style)
     base.legend(ax)
     name = "logit" if calibrator.logarithmic_ else "probability"
     return base.label_axes(ax, f"{name} $z$", "latent function $f(z)$", calibrator.title)
@@ -232,10 +219,9 @@ def mapped(calibrator: Calibrator, probs: Floats) -> Floats:
     """
     from caltest.calibrators.inputs import Inputs
 
-    if not calibrator.from_logits:
-        return calibrator.calibrate(Inputs(probs, from_logits=False))
     with np.errstate(divide="ignore"):
-        return calibrator.calibrate(Inputs(np.log(probs), from_logits=True))
+        given = np.log(probs) if calibrator.from_logits else probs
+    return calibrator.calibrate(Inputs(given, from_logits=calibrator.from_logits))
 
 
 # ---- A calibration map of three classes as arrows on the simplex, Kull et al. 2019, figure 2a ---
@@ -290,14 +276,17 @@ def simplex_map(
     >>> ax = ct.plots.simplex_map(calibrator, data)
     """
     calibrator = fitted(calibrator)
-    remedy = "use parameter_heatmap or calibration_map"
-    check_classes_of_map(calibrator.n_features_in_, 3, "a map on the simplex", remedy)
+    if calibrator.n_features_in_ != 3:
+        rule = f"a map on the simplex needs 3 classes, and the map has {calibrator.n_features_in_}"
+        raise NotApplicable(rule, "use parameter_heatmap or calibration_map")
     check_integer(points, "points", 2)
     ax = base.axes(ax, SIMPLEX)
     _draw_frame(ax, calibrator.classes_.tolist())
     if predictions is not None:
         values = as_array(getattr(predictions, "probs", predictions), "predictions")
-        check_width(values, 3, "predictions")
+        if values.ndim != 2 or values.shape[1] != 3:
+            rule = "predictions must have 3 columns, as the map has classes"
+            raise invalid(rule, f"shape {values.shape}", "pass what the map was fitted to")
         probs = check_probs(values)
         even = np.linspace(0, len(probs) - 1, min(len(probs), MOST_DOTS)).astype(np.intp)
         dots: dict[str, Any] = {"color": base.GREY, "markersize": 2.5, "alpha": 0.4, "zorder": 1}
@@ -320,16 +309,13 @@ def simplex_map(
 
 def _grid(points: int) -> Floats:
     """Return an even grid inside of the simplex, `points` along a side."""
-    i, j = np.meshgrid(np.arange(points), np.arange(points), indexing="ij")
-    inside = i + j < points
-    first, second = i[inside], j[inside]
+    first, second = np.nonzero(np.add.outer(np.arange(points), np.arange(points)) < points)
     counts = np.column_stack([points - 1 - first - second, first, second])
     return (counts + 1 / 3) / points
 
 
 def _draw_frame(ax: Axes, classes: list[object]) -> None:
-    outline = np.vstack([CORNERS, CORNERS[:1]])
-    ax.plot(*outline.T, color=base.GREY, linewidth=base.THIN, zorder=1)
+    ax.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color=base.GREY, linewidth=base.THIN, zorder=1)
     middle = CORNERS.mean(axis=0)
     # Each middle line ends where two classes are equally probable.
     for k in range(3):
@@ -348,16 +334,3 @@ def _draw_arrows(ax: Axes, start: Floats, end: Floats, **style: Any) -> None:
     places, moves = start @ CORNERS, (end - start) @ CORNERS
     in_place: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "minlength": 0.1}
     ax.quiver(*places.T, *moves.T, **in_place, **{"zorder": 2, **style})
-
-
-def check_width(values: AnyArray, m: int, name: str) -> None:
-    """Check that predictions have as many classes as the map they are drawn with."""
-    if values.ndim != 2 or values.shape[1] != m:
-        rule = f"{name} must have {m} columns, as the map has classes"
-        raise invalid(rule, f"shape {values.shape}", "pass what the map was fitted to")
-
-
-def check_classes_of_map(m: int, wanted: int, what: str, remedy: str) -> None:
-    """Check the number of classes that a picture of a calibration map needs."""
-    if m != wanted:
-        raise NotApplicable(f"{what} needs {wanted} classes, and the map has {m}", remedy)

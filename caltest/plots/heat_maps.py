@@ -131,11 +131,9 @@ def parameter_heatmap(
     form = check_choice(form, FORMS, "form")
     pair = getattr(calibrator, f"{form}_", None)
     if pair is None:
-        raise NotApplicable(
-            f"{calibrator.title} has no {form} parameters here",
-            "use form='linear' with Dirichlet "
-            "calibration or matrix, vector or temperature scaling, or draw calibration_map",
-        )
+        remedy = "use form='linear' with Dirichlet calibration or matrix, vector or temperature"
+        rule = f"{calibrator.title} has no {form} parameters here"
+        raise NotApplicable(rule, f"{remedy} scaling, or draw calibration_map")
     ax = base.axes(ax, (5.6, 4.6))
     names = calibrator.classes_.tolist()
     last = "intercept" if form == "linear" else "c"

@@ -76,12 +76,8 @@ def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
     return drawn[check_choice(kind, drawn, "kind")](table, ax=ax)
 
 
-MAPS: dict[str, Callable[..., Axes]] = {
-    "map": calibration_map,
-    "simplex": simplex_map,
-    "parameters": parameter_heatmap,
-    "latent": latent_function,
-}
+MAPS: dict[str, Draw] = {"map": calibration_map, "simplex": simplex_map}
+MAPS |= {"parameters": parameter_heatmap, "latent": latent_function}
 
 
 def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -> Axes:

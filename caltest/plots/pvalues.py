@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from caltest import checks, render
-from caltest.checks import check_instance, check_optional_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
@@ -17,8 +16,6 @@ from caltest.types import Flags, Floats, Order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from caltest.results import HTest
 
 ROWS = 40
 SMALLEST_PVALUE = 1e-4  # smaller p-values are drawn there, as the prints show them
@@ -167,19 +164,14 @@ def calibration_errors(
 def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
     """Name each row by what differs between the rows: test, lens, group, data."""
     fields = ("data_name", "test", "lens", "group")
-    differ = [f for f in fields if len({str(getattr(row, f)) for row in rows}) > 1]
-    differ = differ or ["test"]
-    names = [
-        ", ".join(base.name_text(name) for name in parts if name is not None)
-        for parts in ([getattr(row, field) for field in differ] for row in rows)
-    ]
+    differ = [f for f in fields if len({str(getattr(row, f)) for row in rows}) > 1] or ["test"]
+    parts = [[getattr(row, field) for field in differ] for row in rows]
+    lenses = {test.lens for test in omnibus}
     several = len({(test.test, test.lens) for test in omnibus}) > 1
     for test in omnibus:
-        parts = ["all groups", test.test] if several else ["all groups"]
-        if len({test.lens for test in omnibus}) > 1:
-            parts.append(base.name_text(test.lens))
-        names.append(", ".join(parts))
-    return names
+        own = [test.test if several else None, test.lens if len(lenses) > 1 else None]
+        parts.append(["all groups", *own])
+    return [", ".join(base.name_text(one) for one in names if one is not None) for names in parts]
 
 
 def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
@@ -190,9 +182,8 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
         before, smaller = np.maximum(first, SMALLEST_PVALUE), first < SMALLEST_PVALUE
         ax.hlines(y[own], before, at[own], color=base.GREY, linewidth=base.THIN)
         style: dict[str, Any] = {"edgecolor": base.GREY, "linewidth": base.THIN, "s": 26}
-        for mask, marker in ((~smaller, "o"), (smaller, "<")):
+        for mask, marker, label in ((~smaller, "o", "p-value"), (smaller, "<", None)):
             if mask.any():
-                label = None if smaller.any() and marker == "<" else "p-value"
                 style |= {"facecolor": "white", "marker": marker, "label": label}
                 ax.scatter(before[mask], y[own][mask], zorder=3, **style)
     arrow = final < SMALLEST_PVALUE
@@ -270,10 +261,8 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     >>> ax.get_xlabel()
     'ECE under the null hypothesis'
     """
-    from caltest.results import HTest
-
-    check_instance(result, HTest, "result")
-    check_optional_integer(bins, "bins")
+    checks.check_instance(result, HTest, "result")
+    checks.check_optional_integer(bins, "bins")
     every, statistic = _resamples(result), result.statistic
     finite = np.isfinite(every)
     if not finite.any():
@@ -315,18 +304,17 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 
 def _resamples(result: HTest) -> Floats:
     if result.null_distribution is None:
-        raise NotApplicable(
-            "the null distribution is drawn from resamples, and the result has none: its null is "
-            "a formula, or enumerated, or it was read from JSON",
-            "run the test with null='exact' on more rows, and write JSON with include_null=True",
+        rule = "the null distribution is drawn from resamples, and the result has none: its null is"
+        remedy = (
+            "run the test with null='exact' on more rows, and write JSON with include_null=True"
         )
+        raise NotApplicable(f"{rule} a formula, or enumerated, or it was read from JSON", remedy)
     return np.asarray(result.null_distribution)
 
 
 def _limits(values: Floats, statistic: float) -> tuple[float, float]:
     """Return what the axis shows: all values, and the statistic where it is near."""
-    low, high = float(values.min()), float(values.max())
-    is_finite = np.isfinite(statistic)
+    low, high, is_finite = float(values.min()), float(values.max()), np.isfinite(statistic)
     span = high - low
     if span <= ROUNDING * max(abs(low), abs(high)):
         span = max(2 * abs(statistic - low) if is_finite else 0.0, 0.2 * abs(low)) or 1.0
@@ -358,8 +346,7 @@ def _extreme(values: Floats, statistic: float, alternative: str) -> Flags:
 def _distinct(values: Floats) -> tuple[Floats, Order]:
     """Return the values that differ by more than rounding, and the place of each among them."""
     order = np.sort(values)
-    is_new = np.append(True, np.diff(order) > ROUNDING * np.abs(order).max())
-    first = order[is_new]
+    first = order[np.append(True, np.diff(order) > ROUNDING * np.abs(order).max())]
     return first, np.searchsorted(first, values, side="right") - 1
 
 
@@ -386,8 +373,7 @@ def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
         style |= {"xycoords": ax.get_xaxis_transform(), "ha": "right" if right else "left"}
         base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
         return
-    edge, inner = (1.0, 0.97) if right else (0.0, 0.03)
-    start = 0.86 if right else 0.14
+    edge, inner, start = (1.0, 0.97, 0.86) if right else (0.0, 0.03, 0.14)
     arrow = {"arrowstyle": "-|>", "color": base.BLACK, "linewidth": base.LINE}
     ends: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     ax.annotate("", (edge, 0.5), xytext=(start, 0.5), arrowprops=arrow, **ends)

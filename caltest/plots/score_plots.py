@@ -98,8 +98,7 @@ def mcb_dsc(
             raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
         part = score_decomposition(predictions, score=score)
         parts += part if isinstance(part, list) else [part]
-    mcb = np.array([part.miscalibration for part in parts])
-    dsc = np.array([part.discrimination for part in parts])
+    mcb, dsc = np.array([(part.miscalibration, part.discrimination) for part in parts]).T
     ax = base.axes(ax, (5.2, 4.4))
     width, height = 1.3 * max(float(mcb.max()), 1e-6), 1.15 * max(float(dsc.max()), 1e-6)
     ax.set(xlim=(0, width), ylim=(0, height))
@@ -381,9 +380,9 @@ def critical_difference(
     _distance(ax, ranking)
     for group, row in bars.items():
         low, high = ranking.ranks[list(group)].min(), ranking.ranks[list(group)].max()
-        ends, y = np.array([low, high]) + 0.006 * (k - 1) * np.array([-1, 1]), -0.5 - BAR * row
+        more, y = 0.006 * (k - 1), -0.5 - BAR * row
         thick: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt", "zorder": 4}
-        ax.plot(ends, [y, y], color=base.BLUE, **thick)
+        ax.plot([low - more, high + more], [y, y], color=base.BLUE, **thick)
     _methods(ax, ranking, words, depth)
     ax.set(xlim=(1 - 0.02 * (k - 1), k + 0.02 * (k - 1)), ylim=(-depth - rows + 0.5, 2.6))
     return ax
@@ -400,9 +399,7 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     text = f"critical difference {render.number(round(cd, 3 - len(str(int(cd)))))}"
     ax.text(1, y + 0.25, text, ha="left", va="bottom", fontsize=base.SMALL)
     against = "" if ranking.control is None else f" against {base.name_text(ranking.control)}"
-    friedman = render.pvalue(ranking.pvalue)
-    equals = "" if friedman.startswith("<") else "= "
-    test = f"Friedman's test: $p$ {equals}{friedman}"
+    test = f"Friedman's test: {base.pvalue_text(ranking.pvalue)}"
     lines = (
         f"average ranks over {ranking.n_datasets} data sets, 1 is the best ({test})",
         f"bar: no significant difference{against} at level {ranking.level:g} ({ranking.procedure})",

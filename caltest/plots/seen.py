@@ -114,8 +114,7 @@ def seen(
     else:
         predictions, given = as_measured(source, labels, function, **rows), Strong()
     resolved = given if lens is None else resolve_lens(lens)
-    if resolved.is_family:
-        check_single(resolved, resolved.members(predictions))
+    check_single(resolved, resolved.members(predictions) if resolved.is_family else ())
     shown = resolved(predictions)
     if lens is None and shown.m > 2:
         resolved = Confidence()
@@ -195,10 +194,9 @@ class RowsEvent:
         """Return the parts of a score."""
         return _single(decomposition.score_decomposition(self.predictions, score=score))
 
-    def band(self, level: float) -> Limits:
+    def band(self, level: float) -> confidence_band.ConfidenceBandCurve:
         """Return the confidence band of the curve of calibration."""
-        found = _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
-        return Limits(found.x, found.lower, found.upper, level)
+        return _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
@@ -210,19 +208,17 @@ class RowsEvent:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            for name, measure in COEFFICIENTS.items():
+            for measure in COEFFICIENTS:
                 with suppress(NotApplicable):
-                    lines.append(_in_words(name, interval(measure)))
+                    lines.append(_in_words(measure, interval(measure)))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
                     if rows.n > MOST_ROWS:
                         value, text = float(error.evaluate(rows, None, "strong", None)), ""
                     else:
                         ends = interval(error)
-                        value, text = (
-                            ends.estimate,
-                            f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})",
-                        )
+                        value = ends.estimate
+                        text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})"
                     lines.append(f"{error.symbol} {100 * value:.1f} points{text}")
         return lines
 
@@ -266,9 +262,9 @@ class CellsEvent:
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
         lines = []
-        for name, measure in COEFFICIENTS.items():
+        for measure in COEFFICIENTS:
             with suppress(NotApplicable):
-                lines.append(_in_words(name, measure.cell_interval(self.cells, level=level)))
+                lines.append(_in_words(measure, measure.cell_interval(self.cells, level=level)))
         return lines
 
 
@@ -280,17 +276,15 @@ def _single(value: Kind | list[Kind]) -> Kind:
     return value[0] if isinstance(value, list) else value
 
 
-COEFFICIENTS: dict[str, CalibrationIntercept | CalibrationSlope] = {
-    "intercept": CalibrationIntercept(),
-    "slope": CalibrationSlope(),
-}
+COEFFICIENTS = (CalibrationIntercept(), CalibrationSlope())
 RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def _in_words(name: str, ends: Ends) -> str:
+def _in_words(measure: CalibrationIntercept | CalibrationSlope, ends: Ends) -> str:
     """Write a number, and below it of which rows it is, briefly: the legend is near."""
     rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
+    name = measure.title.removeprefix("calibration ")
     return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
 
 

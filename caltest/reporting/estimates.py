@@ -77,7 +77,7 @@ def collect_estimates(
     yield Estimate(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
     if source.m == 2 and source.weight is None:
         event = source.event
-        expected, observed = float(event.mass @ event.values), event.counts[1]
+        expected, observed = float((event.mass * event.values).sum()), event.counts[1]
         if observed and expected > 0:
             found = ratio_of_counts(expected, observed, source.n, LEVEL)
             note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"
