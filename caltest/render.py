@@ -10,6 +10,7 @@ import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -195,16 +196,15 @@ def markdown(sheet: Sheet) -> str:
 
 def html(sheet: Sheet) -> str:
     """The sheet as an HTML fragment, every cell escaped."""
-    pairs = [
-        f'<tr><th style="text-align: left">{_escape_html(name)}</th>'
-        f'<td style="text-align: left">{_escape_html(value)}</td></tr>'
-        for name, value in _pairs(sheet)
-    ]
+    pairs = [_html_row(("th", "left", k), ("td", "left", v)) for k, v in _pairs(sheet)]
     caption = f"<caption>{_escape_html(sheet.title)}</caption>" if sheet.title else ""
     first = [f"<p><strong>{_escape_html(sheet.headline)}</strong></p>"] if sheet.headline else []
     parts = ['<div class="caltest">', *first, "<table>", caption, *pairs, "</table>"]
     if sheet.rows:
-        parts += ["<table>", *_html_grid(sheet), "</table>"]
+        sides = ["left" if i < sheet.n_text else "right" for i in range(len(sheet.header))]
+        grid = (("th", sheet.header), *(("td", row) for row in sheet.rows))
+        rows = (_html_row(*zip(repeat(tag), sides, row, strict=False)) for tag, row in grid)
+        parts += ["<table>", *rows, "</table>"]
     if sheet.legend:
         parts += [f"<p>{_escape_html(sheet.legend)}</p>"]
     return "\n".join([*parts, "</div>"]) + "\n"
@@ -324,16 +324,13 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_te
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _html_grid(sheet: Sheet) -> list[str]:
-    sides = ["left" if i < sheet.n_text else "right" for i in range(len(sheet.header))]
-    lines = []
-    for tag, row in (("th", sheet.header), *(("td", row) for row in sheet.rows)):
-        cells = [
-            f'<{tag} style="text-align: {side}">{_escape_html(cell)}</{tag}>'
-            for side, cell in zip(sides, row, strict=True)
-        ]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return lines
+def _html_row(*cells: tuple[str, str, str]) -> str:
+    """Return a row of cells, each with its tag and its side."""
+    told = (
+        f'<{tag} style="text-align: {side}">{_escape_html(cell)}</{tag}>'
+        for tag, side, cell in cells
+    )
+    return f"<tr>{''.join(told)}</tr>"
 
 
 def _latex_row(row: Sequence[str]) -> str:

@@ -6,8 +6,13 @@ notebook, once; `.figure.savefig("plot.pdf")` writes a file.
 """
 
 from caltest.plots.calibration_belt import calibration_belt
-from caltest.plots.calibration_map import calibration_map, latent_function, simplex_map
-from caltest.plots.heat_maps import confusion_change, parameter_heatmap
+from caltest.plots.calibration_map import (
+    calibration_map,
+    confusion_change,
+    latent_function,
+    parameter_heatmap,
+    simplex_map,
+)
 from caltest.plots.monitor import monitor
 from caltest.plots.places import groups, master_scale, segments
 from caltest.plots.power import power_curve, size_and_power

@@ -99,7 +99,11 @@ def calibration_belt(
         labels.append(text + (f"\n  below at {_listed(below)}" if below else ""))
     lines = sum(label.count("\n") + 1 for label in labels)
     side = AXES if ax is None else min(AXES, base.inches(base.axes(ax)))
-    on = _scale_of(curve, scale, zoom=zoom)
+    drawn = np.concatenate([curve.grid, curve.lower.ravel(), curve.upper.ravel()])
+    least, most = float(drawn.min()), float(drawn.max())
+    on = scale_for(drawn, scale, zoom=False, finest=min(FINEST, 0.5 / curve.n))
+    if scale != "log-odds" and zoom and not least <= 0.5 <= most:  # the half that holds the belt
+        on = Scale(scale, *((0.0, 1.06 * most) if most < 0.5 else (1 - 1.06 * (1 - least), 1.0)))
     place = _place(curve, on, lines, side)
     ax = base.axes(ax, WIDE if "bbox_to_anchor" in place else base.SIZE)
     on.apply(ax)
@@ -127,15 +131,6 @@ def _listed(intervals: Intervals) -> str:
         for (low, high), digits in zip(intervals[:SHOWN], places, strict=False)
     ]
     return ", ".join(shown) + (", ..." if len(intervals) > SHOWN else "")
-
-
-def _scale_of(belt: CalibrationBeltCurve, scale: str, *, zoom: bool) -> Scale:
-    """Return axes that show the belt, or the unit square, or the half that holds the belt."""
-    drawn = np.concatenate([belt.grid, belt.lower.ravel(), belt.upper.ravel()])
-    low, high = float(drawn.min()), float(drawn.max())
-    if scale == "log-odds" or not zoom or low <= 0.5 <= high:
-        return scale_for(drawn, scale, zoom=False, finest=min(FINEST, 0.5 / belt.n))
-    return Scale(scale, 0.0, 1.06 * high) if high < 0.5 else Scale(scale, 1 - 1.06 * (1 - low), 1.0)
 
 
 def _place(belt: CalibrationBeltCurve, on: Scale, lines: int, side: float) -> dict[str, Any]:

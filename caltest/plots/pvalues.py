@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -208,21 +208,6 @@ SIZE = (5.2, 3.2)
 PALE_BARS: dict[str, Any] = {"fill": True, "fc": base.PALE, "ec": base.GREY, "lw": base.THIN}
 
 
-class _View(NamedTuple):
-    """What is drawn."""
-
-    values: Floats  # finite
-    statistic: float
-    tails: Flags  # which values are as extreme as the statistic
-    low: float
-    high: float
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the statistic is in the right half."""
-        return self.statistic > (self.low + self.high) / 2
-
-
 def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None = None) -> Axes:
     """Show where the statistic lies among its values under calibration.
 
@@ -268,33 +253,33 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     if not finite.any():
         raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
     values, tails = every[finite], _extreme(every, statistic, result.alternative)[finite]
-    view = _View(values, statistic, tails, *_limits(values, statistic))
+    low, high = _limits(values, statistic)
     ax = base.axes(ax, SIZE)
     distinct, place = _distinct(values)
     label = "as extreme" if tails.any() else None
     shade = PALE_BARS | {"fc": base.ORANGE, "hatch": "////", "label": label}
     if bins is None and distinct.size <= VALUES_DRAWN_EACH:
         unit, n, size = "share of the resamples", values.size, distinct.size
-        width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (view.high - view.low)
-        width = max(width, 0.004 * (view.high - view.low))
+        width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (high - low)
+        width = max(width, 0.004 * (high - low))
         shaded, others = (np.bincount(place[k], minlength=size) / n for k in (tails, ~tails))
         ax.bar(distinct, others, width, bottom=shaded, **PALE_BARS)
         ax.bar(distinct, shaded, width, **shade)
     else:
-        edges, unit = _edges(view, bins), "density"
+        edges, unit = _edges(values, statistic, bins), "density"
         area = values.size * np.diff(edges)
         shaded, others = (np.histogram(values[k], edges)[0] / area for k in (tails, ~tails))
         ax.stairs(shaded + others, edges, baseline=shaded, **PALE_BARS)
         ax.stairs(shaded, edges, **shade)
-    _mark_statistic(ax, view, result)
+    _mark_statistic(ax, result, values, low, high)
     drawn = ax.dataLim  # bars of few values may be wide
-    ax.set_xlim(min(view.low, drawn.x0), max(view.high, drawn.x1))
+    ax.set_xlim(min(low, drawn.x0), max(high, drawn.x1))
     ax.margins(y=0)
     ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the names
     if base.inches(ax) <= base.NARROW:  # the text at the statistic needs the room
         base.legend_below(ax)
     else:
-        base.legend(ax, loc="upper left" if view.is_right else "upper right")
+        base.legend(ax, loc="upper left" if statistic > (low + high) / 2 else "upper right")
     name = f"{base.name_text(result.statistic_name, 40)} under the null hypothesis"
     if values.size < every.size:
         name += f" ({every.size - values.size} infinite)"
@@ -350,35 +335,36 @@ def _distinct(values: Floats) -> tuple[Floats, Order]:
     return first, np.searchsorted(first, values, side="right") - 1
 
 
-def _edges(view: _View, bins: int | None) -> Floats:
+def _edges(values: Floats, statistic: float, bins: int | None) -> Floats:
     """Return ends of bins, one of which is the statistic: there the shaded part begins."""
-    low, high = float(view.values.min()), float(view.values.max())
+    low, high = float(values.min()), float(values.max())
     if low == high:
-        return low + np.array([-0.05, 0.05]) * (view.high - view.low)
+        half = 0.05 * np.ptp(_limits(values, statistic))
+        return np.array([low - half, low + half])
     if bins is None:
-        bins = int(np.clip(len(np.histogram_bin_edges(view.values, "fd")) - 1, *BINS))
+        bins = int(np.clip(len(np.histogram_bin_edges(values, "fd")) - 1, *BINS))
     width = (high - low) / bins
-    if low < view.statistic < high:
-        low = view.statistic - width * np.ceil((view.statistic - low) / width)
+    if low < statistic < high:
+        low = statistic - width * np.ceil((statistic - low) / width)
     return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
 
 
-def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
+def _mark_statistic(ax: Axes, result: HTest, values: Floats, low: float, high: float) -> None:
     """Draw a line at the statistic, or an arrow towards it."""
-    text = f"{render.number(view.statistic)}\n{base.pvalue_text(result)}"
+    at, right = result.statistic, result.statistic > (low + high) / 2
+    text = f"{render.number(at)}\n{base.pvalue_text(result)}"
     style: dict[str, Any] = {"fontsize": base.SMALL, "va": "top", "zorder": 10}
-    right = view.is_right
-    if view.low <= view.statistic <= view.high:
-        ax.axvline(view.statistic, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
-        style |= {"xycoords": ax.get_xaxis_transform(), "ha": "right" if right else "left"}
-        base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
+    style["ha"] = "right" if right else "left"
+    if low <= at <= high:
+        ax.axvline(at, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
+        style["xycoords"] = ax.get_xaxis_transform()
+        base.note(ax, text, (at, 0.97), (-4 if right else 4, 0), **style)
         return
     edge, inner, start = (1.0, 0.97, 0.86) if right else (0.0, 0.03, 0.14)
     arrow = {"arrowstyle": "-|>", "color": base.BLACK, "linewidth": base.LINE}
     ends: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     ax.annotate("", (edge, 0.5), xytext=(start, 0.5), arrowprops=arrow, **ends)
-    sd = float(view.values.std())
-    if sd > 0 and np.isfinite(view.statistic):
-        text += f"\n{abs(view.statistic - view.values.mean()) / sd:.3g} sd from the mean"
-    style |= {"xycoords": "axes fraction", "ha": "right" if right else "left"}
-    ax.annotate(text, (inner, 0.46), **style)
+    sd = float(values.std())
+    if sd > 0 and np.isfinite(at):
+        text += f"\n{abs(at - values.mean()) / sd:.3g} sd from the mean"
+    ax.annotate(text, (inner, 0.46), xycoords="axes fraction", **style)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.checks import check_unused
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
@@ -56,14 +55,11 @@ class Diagram:
 
     def __post_init__(self) -> None:
         checks.check_integer(self.bins, "bins")
-        if self.binning is not None:
-            checks.check_choice(self.binning, BINNINGS, "binning")
+        for name, choices in (("binning", BINNINGS), ("bars", BARS), ("curve", CURVES)):
+            if getattr(self, name) is not None:
+                checks.check_choice(getattr(self, name), choices, name)
         checks.check_confidence(self.level)
         checks.check_flag(self.corp, "corp")
-        if self.bars is not None:
-            checks.check_choice(self.bars, BARS, "bars")
-        if self.curve is not None:
-            checks.check_choice(self.curve, CURVES, "curve")
         if not isinstance(self.band, CorpBand | ConfidenceBandCurve | None):
             checks.check_choice(self.band, BANDS, "band")
         if self.corp and self.band == "consistency":
@@ -101,16 +97,17 @@ class Diagram:
             inside = (smooth.x >= scale.low) & (smooth.x <= scale.high)
             x, y = smooth.x[inside], smooth.probability[inside]
             if x.size > 1 and self.band == "auto":
-                low, high = smooth.lower[inside], smooth.upper[inside]
+                ends = smooth.lower[inside], smooth.upper[inside]
                 name = f"{100 * smooth.level:g} % band, simultaneous"
-                base.band(ax, x, low, high, color=base.SKY, zorder=0.5, label=name)
+                base.band(ax, x, *ends, color=base.SKY, zorder=0.5, label=name)
             if x.size > 1:
                 ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
         found = self.bins_of(event, scale)
         joined = self.band == "consistency"
-        if joined or self.bars is not None:
+        compared = joined or self.bars is not None
+        if compared:
             _if_calibrated(ax, found, found.mean, scale, joined=joined)
-        _points(ax, found, scale, compared=joined or self.bars is not None)
+        _points(ax, found, scale, compared=compared)
 
 
 def reliability_diagram(
@@ -250,7 +247,7 @@ def reliability_diagram(
     if pvalue is not None:
         checks.check_share(pvalue, "pvalue")
     if label is None:
-        check_unused("without label=", probs=probs)
+        checks.check_unused("without label=", probs=probs)
         data = labels if y is None else (labels, y)
         view = view_of(source, data, lens, NAME, reliability_diagram, **rows)
     else:
@@ -260,7 +257,7 @@ def reliability_diagram(
         columns |= {"engine": engine, "on_error": on_error}
         view = view_of_table(labels if source is None else source, lens, NAME, bins, **columns)
     ax = base.axes(ax, TALL if numbers else LOW)
-    on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    on = scale_of(view.event, scale, zoom=zoom, bins=bins)
     _draw_view(ax, view, diagram, on, histogram=histogram)
     _texts(ax, view, diagram, pvalue, numbers=numbers)
     return ax
@@ -280,12 +277,6 @@ def _draw_view(ax: Axes, view: View, diagram: Diagram, on: Scale, *, histogram: 
     base.label_axes(ax, *view.axis_names)
     if histogram:
         _strip(ax, view.event, on)
-
-
-def scale_of_diagram(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale:
-    """Return the axes of a diagram, which hold the frequencies of its bins too."""
-    drawn = event.bins("quantile", bins, 0.95).frequency
-    return scale_of(event, scale, zoom=zoom, drawn=drawn)
 
 
 def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numbers: bool) -> None:
@@ -466,7 +457,7 @@ def attributes_diagram(
     view = view_of(source, labels, lens, "an attributes diagram", attributes_diagram, **rows)
     check_scale(scale, zoom=zoom)
     diagram = Diagram(bins=bins, binning=binning, curve=None, level=confidence)
-    on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    on = scale_of(view.event, scale, zoom=zoom, bins=bins)
     ax = base.axes(ax, (TALL[0], TALL[1] + 0.4))
     _draw_view(ax, view, diagram, on, histogram=True)
     _texts(ax, view, diagram, None, numbers=True)

@@ -102,7 +102,14 @@ def mcb_dsc(
     ax = base.axes(ax, (5.2, 4.4))
     width, height = 1.3 * max(float(mcb.max()), 1e-6), 1.15 * max(float(dsc.max()), 1e-6)
     ax.set(xlim=(0, width), ylim=(0, height))
-    _lines(ax, width, height, parts[0].uncertainty)
+    for gain in np.linspace(-width, height, LINES + 2)[1:-1].tolist():  # with DSC - MCB constant
+        x = np.array([max(0.0, -gain), min(width, height - gain)])
+        ax.plot(x, x + gain, color=base.PALE, linewidth=base.THIN, zorder=1)
+        at_right = width < height - gain
+        style: dict[str, Any] = {"ha": "right", "va": "bottom" if at_right else "top"}
+        style |= {"fontsize": base.SMALL - 1, "color": base.GREY, "zorder": 2}
+        shift, text = (-2, 0) if at_right else (0, -2), f"{parts[0].uncertainty - gain:.3f}"
+        base.note(ax, text, (x[1], x[1] + gain), shift, **style)
     dots = ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False)
     texts = [
         f"{name}: MCB {a.miscalibration:.4f}, DSC {a.discrimination:.4f}, score {a.score:.4f}"
@@ -135,18 +142,6 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
         style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}
         style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
         base.note(ax, word, (a, b), (4 * right, 4 * up), **style)
-
-
-def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:
-    """Draw lines of equal scores, DSC - MCB constant, with the score at their ends."""
-    for gain in np.linspace(-width, height, LINES + 2)[1:-1].tolist():
-        x = np.array([max(0.0, -gain), min(width, height - gain)])
-        ax.plot(x, x + gain, color=base.PALE, linewidth=base.THIN, zorder=1)
-        text = f"{uncertainty - gain:.3f}"
-        at_right = width < height - gain
-        style: dict[str, Any] = {"ha": "right", "va": "bottom" if at_right else "top"}
-        style |= {"fontsize": base.SMALL - 1, "color": base.GREY, "zorder": 2}
-        base.note(ax, text, (x[1], x[1] + gain), (-2, 0) if at_right else (0, -2), **style)
 
 
 LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +144,9 @@ def _add(document: Any, block: Block) -> None:
         document.add_heading(_legal(block.text), 2)
     elif block.kind == "formula":
         drawn, told = formula_image(block.text), plain_formula(block.text)
-        if drawn is None:
-            document.add_paragraph(_legal(told))
-        else:
-            _add_picture(document.add_paragraph(), *drawn, told)
+        paragraph = document.add_paragraph("" if drawn else _legal(told))
+        if drawn:
+            _add_picture(paragraph, *drawn, told)
     else:
         paragraph = document.add_paragraph()
         if block.kind == "note":
@@ -283,10 +282,8 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
 def _sheet_name(title: str, taken: set[str]) -> str:
     """Return a name that Excel takes: 31 characters, without some, once in the book."""
     plain = " ".join(_NOT_IN_A_NAME.sub(" ", _legal(title)).split())[:31].strip() or "Table"
-    name, count = plain, 1
-    while name.lower() in taken:
-        count += 1
-        name = f"{plain[: 31 - len(str(count)) - 1].strip()} {count}"
+    numbered = (f"{plain[: 30 - len(str(k))].strip()} {k}" for k in count(2))
+    name = next(name for name in chain([plain], numbered) if name.lower() not in taken)
     taken.add(name.lower())
     return name
 

@@ -123,20 +123,15 @@ _REFERENCE = re.compile(r"#([^)\"']+)")
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 FORMULA_SIZE = 13.0
 STYLE = "stroke-linejoin:round;stroke-linecap:butt;fill:currentColor"
-# Colours of the plots that follow the theme of the page; without these variables they stay.
-THEMED = {
-    "#000000": "currentColor",
-    "#1a1a1a": "currentColor",
-    "#ffffff": "var(--figure-ground, #ffffff)",
-    "#d9d9d9": "var(--figure-pale, #d9d9d9)",
-    "#0072b2": "var(--figure-blue, #0072b2)",
-    "#d55e00": "var(--figure-vermilion, #d55e00)",
-}
+# Colours of the plots that follow the theme of the page, on light ones and on dark ones; without
+# these variables they stay.
+COLOURS = {"ground": ("#ffffff", "#14181d"), "pale": ("#d9d9d9", "#46505a")}
+COLOURS |= {"blue": ("#0072b2", "#4aa8e0"), "vermilion": ("#d55e00", "#f58a3c")}
+THEMED = dict.fromkeys(("#000000", "#1a1a1a"), "currentColor")
+THEMED |= {light: f"var(--figure-{name}, {light})" for name, (light, _) in COLOURS.items()}
 THEMES = {
-    "light": "--figure-ground:#ffffff;--figure-pale:#d9d9d9;--figure-blue:#0072b2;"
-    "--figure-vermilion:#d55e00",
-    "dark": "--figure-ground:#14181d;--figure-pale:#46505a;--figure-blue:#4aa8e0;"
-    "--figure-vermilion:#f58a3c",
+    theme: ";".join(f"--figure-{name}:{pair[k]}" for name, pair in COLOURS.items())
+    for k, theme in enumerate(("light", "dark"))
 }
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 

@@ -537,25 +537,18 @@ def _calibrators(values: object) -> list[Calibrator]:
     """Return calibrators, with their default options where a key stands for one."""
     if values is None:
         return []
-    from caltest.calibrators import REGISTRY as CALIBRATORS
-    from caltest.calibrators import Calibrator
+    from caltest.calibrators import REGISTRY, Calibrator
 
+    kinds = {  # that need no other one inside of them
+        key: kind
+        for key, kind in REGISTRY.items()
+        if key != "identity" and "calibrator" not in inspect.signature(kind).parameters
+    }
     return [
-        CALIBRATORS[checks.check_choice(one, recalibrations(), "recalibrate")]()
+        kinds[checks.check_choice(one, kinds, "recalibrate")]()
         if isinstance(one, str)
         else checks.check_calibrator(one, Calibrator, "recalibrate")
         for one in _as_list(values, "recalibrate")
-    ]
-
-
-def recalibrations() -> list[str]:
-    """Return the keys of the calibrators that need no other one inside of them."""
-    from caltest.calibrators import REGISTRY as CALIBRATORS
-
-    return [
-        key
-        for key, kind in CALIBRATORS.items()
-        if key != "identity" and "calibrator" not in inspect.signature(kind).parameters
     ]
 
 
