@@ -97,14 +97,13 @@ def calibration_belt(
         text = f"{100 * level:g} %:" + ("" if above or below else " holds the diagonal")
         text += f"\n  above at {_listed(above)}" if above else ""
         labels.append(text + (f"\n  below at {_listed(below)}" if below else ""))
-    lines = sum(label.count("\n") + 1 for label in labels)
     side = AXES if ax is None else min(AXES, base.inches(base.axes(ax)))
     drawn = np.concatenate([curve.grid, curve.lower.ravel(), curve.upper.ravel()])
     least, most = float(drawn.min()), float(drawn.max())
     on = scale_for(drawn, scale, zoom=False, finest=min(FINEST, 0.5 / curve.n))
     if scale != "log-odds" and zoom and not least <= 0.5 <= most:  # the half that holds the belt
         on = Scale(scale, *((0.0, 1.06 * most) if most < 0.5 else (1 - 1.06 * (1 - least), 1.0)))
-    place = _place(curve, on, lines, side)
+    place = _place(curve, on, sum(label.count("\n") + 1 for label in labels), side)
     ax = base.axes(ax, WIDE if "bbox_to_anchor" in place else base.SIZE)
     on.apply(ax)
     ends = [on.low, on.high]

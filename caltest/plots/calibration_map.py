@@ -313,16 +313,14 @@ def simplex_map(
 def _grid(points: int) -> Floats:
     """Return an even grid inside of the simplex, `points` along a side."""
     first, second = np.nonzero(np.add.outer(np.arange(points), np.arange(points)) < points)
-    counts = np.column_stack([points - 1 - first - second, first, second])
-    return (counts + 1 / 3) / points
+    return (np.column_stack([points - 1 - first - second, first, second]) + 1 / 3) / points
 
 
 def _draw_frame(ax: Axes, classes: list[object]) -> None:
     ax.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color=base.GREY, linewidth=base.THIN, zorder=1)
-    middle = CORNERS.mean(axis=0)
     # Each middle line ends where two classes are equally probable.
     for k in range(3):
-        ends = np.array([CORNERS.sum(axis=0) - CORNERS[k], 2 * middle]) / 2
+        ends = np.array([CORNERS.sum(axis=0) - CORNERS[k], 2 * CORNERS.mean(axis=0)]) / 2
         ax.plot(*ends.T, color=base.PALE, linewidth=base.THIN, zorder=0)
     ax.set_axis_off()
     ax.set_aspect("equal")
@@ -451,8 +449,7 @@ def parameter_heatmap(
     ax = base.axes(ax, (5.6, 4.6))
     names = calibrator.classes_.tolist()
     last = "intercept" if form == "linear" else "c"
-    values = np.column_stack(pair)
-    heat_map(ax, values, names, [*names, last], text=_number, name="parameter")
+    heat_map(ax, np.column_stack(pair), names, [*names, last], text=_number, name="parameter")
     ax.axvline(len(names) - 0.5, color=base.BLACK, linewidth=base.THIN)
     return base.label_axes(ax, "class of the score", "calibrated class", calibrator.title)
 

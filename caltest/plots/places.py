@@ -316,8 +316,7 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
         remedy = "use the plot 'pvalues' for other tables"
         raise invalid(rule, "rows without PD and defaults", remedy)
     first: dict[str, tuple[HTest, str]] = {}  # row of each grade, with its light
-    colours = table.traffic_lights or ("",) * len(table)
-    for row, light in zip(table.rows, colours, strict=True):
+    for row, light in zip(table.rows, table.traffic_lights or ("",) * len(table), strict=True):
         first.setdefault(repr(row.group), (row, light))
     rows, lights = map(list, zip(*first.values(), strict=True))
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)

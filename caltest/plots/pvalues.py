@@ -84,8 +84,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     base.legend(ax, **legend)
     name = "p-value"
     if table.correction is not None:
-        method = CORRECTIONS.get(table.correction, table.correction)
-        name += f", {method} over {len(table)} tests"
+        name += f", {CORRECTIONS.get(table.correction, table.correction)} over {len(table)} tests"
     name += "" if len(shown) == len(table) else f"; the {len(shown)} smallest"
     return base.label_axes(ax, name, "")
 
@@ -146,8 +145,7 @@ def calibration_errors(
         raise invalid(rule, ", ".join(measured), f'run them with test="{measured[0]}"')
     values = [row.statistic for row in table.rows]
     levels = [(1 - confidence) / 2, 0.5, (1 + confidence) / 2]
-    ranges = [np.quantile(_resamples(row), levels) for row in table.rows]
-    low, middle, high = np.transpose(ranges)
+    low, middle, high = np.transpose([np.quantile(_resamples(row), levels) for row in table.rows])
     names, y = _names(table.rows, ()), np.arange(len(values))
     ax = base.axes(ax, (5.6, 1.3 + 0.3 * len(names)))
     ax.barh(y, values, height=0.7, color=base.SKY, label="observed")

@@ -487,14 +487,12 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
     and at the observed frequency run through both; the legend of the axes has the numbers.
     """
     part = ax.inset_axes((0.0, GAP, 1.0, STRIP), sharex=ax)
-    p = scale.place(event.values)
     edges = scale.edges(CELLS)
     edges[[0, -1]] = min(edges[0], scale.low), max(edges[-1], scale.high)
     names = [base.name_text(name) for name in event.names]
-    without = event.mass - event.happened
-    kinds = ((1, event.happened, 1.0, base.BLUE), (0, without, -1.0, base.GREY))
+    kinds = ((1, event.happened, 1.0, base.BLUE), (0, event.mass - event.happened, -1.0, base.GREY))
     for which, rows, sign, color in kinds:
-        mass, _ = np.histogram(p, edges, weights=rows)
+        mass, _ = np.histogram(scale.place(event.values), edges, weights=rows)
         if not event.counts[which] or mass.max() == 0:
             continue
         style: dict[str, Any] = {"fill": True, "color": color, "alpha": 0.7}

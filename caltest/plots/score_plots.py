@@ -110,12 +110,11 @@ def mcb_dsc(
         style |= {"fontsize": base.SMALL - 1, "color": base.GREY, "zorder": 2}
         shift, text = (-2, 0) if at_right else (0, -2), f"{parts[0].uncertainty - gain:.3f}"
         base.note(ax, text, (x[1], x[1] + gain), shift, **style)
-    dots = ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False)
     texts = [
         f"{name}: MCB {a.miscalibration:.4f}, DSC {a.discrimination:.4f}, score {a.score:.4f}"
         for name, a in zip(models, parts, strict=True)
     ]
-    set_tips(dots, texts)
+    set_tips(ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False), texts)
     _name_points(ax, mcb / width, dsc / height, base.names_text(models))
     names = {"brier": "Brier score", "log-loss": "log loss"}
     title = f"{names[score]}, UNC = {parts[0].uncertainty:.4f}; lines have equal scores"

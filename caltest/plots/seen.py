@@ -90,8 +90,7 @@ def view_of(
             raise NotApplicable(f"{rule}{str(lens)!r} needs the rows", remedy)
         return View(CellsEvent(source.counted.cells), source.lens, source)
     predictions, shown = seen(source, labels, lens, what, function, **rows)
-    result = source if isinstance(source, HTest) else None
-    return View(RowsEvent(predictions), str(shown), result)
+    return View(RowsEvent(predictions), str(shown), source if isinstance(source, HTest) else None)
 
 
 def seen(
@@ -341,10 +340,9 @@ def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:
     check_single(chosen, chosen.members_of(columns.classes))
     counting = Counting(columns, (chosen,), (bins,))
     counting.check()
-    table = reader.count(counting)
+    (event,) = counting.split(reader.count(counting))
     for note in reader.left_out.notes():
         warnings.warn(note, DegenerateDataWarning, stacklevel=4)
-    (event,) = counting.split(table)
     if not event:
         raise NotApplicable(f"the lens {str(chosen)!r} leaves no rows", "pass another lens")
     return View(CellsEvent(event[None]), str(chosen))

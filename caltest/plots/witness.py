@@ -134,9 +134,8 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     on.apply(ax, "x")
     ax.set(ylim=(-1.15 * largest, (1.3 if wide else 1.6) * largest))
     base.legend(ax, loc="upper center", ncols=2 if wide else 1, columnspacing=1.2)
-    event = base.name_text(found.classes[1])
     y = "observed less predicted, percentage points"
-    return base.label_axes(ax, f"predicted probability of {event}", y)
+    return base.label_axes(ax, f"predicted probability of {base.name_text(found.classes[1])}", y)
 
 
 def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
@@ -158,11 +157,10 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     root = lambda x: np.sign(x) * np.sqrt(np.abs(x)), lambda x: np.sign(x) * np.square(x)
     grid |= {"cmap": colours, "norm": FuncNorm(root, -largest, largest)}
     image = ax.pcolormesh(edges, places, np.where(np.isnan(gaps) | loud, gaps, 0.0), **grid)
-    room = 72 * base.inches(ax) / bins
     for i, j in np.argwhere(loud).tolist():
         gap, x = gaps[i, j], (edges[j] + edges[j + 1]) / 2
         text = f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
-        if room < ROOM_FOR_NUMBER:
+        if 72 * base.inches(ax) / bins < ROOM_FOR_NUMBER:
             text = "+" if gap > 0 else "\N{MINUS SIGN}"
         color = base.ON_DARK if abs(gap) > 0.4 * largest else base.ON_PALE
         ax.text(x, i, text, ha="center", va="center", fontsize=base.SMALL - 1, color=color)

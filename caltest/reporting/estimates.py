@@ -264,11 +264,10 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     Block
         Of the section.
     """
-    header = ("measure", "value", "95 % interval", "")
     rows = [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination]
     yield table(
         "Discrimination",
-        header,
+        ("measure", "value", "95 % interval", ""),
         rows,
         explained="definitions: the AUC is the chance that of two rows with different outcomes the "
         "one with the event has the higher prediction, ties counted as half; its interval has "

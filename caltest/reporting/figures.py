@@ -116,9 +116,8 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
 def _of_places(where: Where, segments: SegmentsTest | None) -> Iterator[Sketch]:
     """Yield the diagrams of the worst groups, and the gaps of the worst segments."""
     worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
-    tested = [] if where.groups is None else where.groups.rows
     adjusted = [] if where.groups is None else where.groups.adjusted.tolist()
-    rows = zip(tested, adjusted, strict=True)
+    rows = zip([] if where.groups is None else where.groups.rows, adjusted, strict=True)
     kept = [(row, value) for row, value in rows if row.evidence or row.counted]
     kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:

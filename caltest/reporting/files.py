@@ -81,8 +81,7 @@ def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
             return target.read_bytes()
         except (OSError, subprocess.SubprocessError) as error:
             told = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace")
-            why = told.strip().splitlines()[-1]
-            rule = f"{Path(browser).name} could not print the page: {why}"
+            rule = f"{Path(browser).name} could not print the page: {told.strip().splitlines()[-1]}"
             raise NotApplicable(rule, "write .html and print it from a browser") from error
 
 

@@ -90,9 +90,8 @@ def subtitle(content: Content) -> str:
     """Return source, size and author in a line."""
     data = content.data
     author = [f"by {content.author}"] if content.author else []
-    day = content.reproduction.time[:10]
     rows = f"{data.n:,} row{'s' * (data.n != 1)}, {data.m:,} classes"
-    return " \u00b7 ".join([data.source, rows, *author, day])
+    return " \u00b7 ".join([data.source, rows, *author, content.reproduction.time[:10]])
 
 
 def _hash(text: str) -> str:
@@ -162,8 +161,7 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
         artist.set_gid(f"tips-{number}")
         texts[f"tips-{number}"] = own
     buffer = io.StringIO()
-    metadata = {"Date": None, "Creator": None}
-    canvas.savefig(buffer, format="svg", metadata=metadata, transparent=True)
+    canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = _OF_PAGE.sub("", re.sub(r' xmlns(:\w+)?="[^"]*"', "", buffer.getvalue()))
     text = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), text.replace(" xlink:", " "))
     root = ET.fromstring(text)  # noqa: S314 - matplotlib wrote it

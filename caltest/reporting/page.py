@@ -501,8 +501,9 @@ def _card(content: Content) -> Iterator[Block]:
 def _details(content: Content) -> Iterator[Block]:
     verdict, tested = content.answer.verdict, content.within is not None
     for kind, text in verdict.sentences:
-        is_told = kind == "note" or (kind, text) in verdict.card
-        if not is_told or (tested and kind == "detectable"):
+        if not (kind == "note" or (kind, text) in verdict.card) or (
+            tested and kind == "detectable"
+        ):
             yield _line(kind, text)
     table, pvalue = content.answer.tests, verdict.pvalue
     least = float(table.adjusted.min())
@@ -553,5 +554,4 @@ def _calibrators(values: object) -> list[Calibrator]:
 
 
 def _as_list(value: object, name: str) -> list[Any]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    return checks.check_not_empty(values, name)
+    return checks.check_not_empty(list(value) if isinstance(value, list | tuple) else [value], name)

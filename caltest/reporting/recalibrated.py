@@ -66,10 +66,9 @@ def compare(
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
     after = found.predictions[row.name]
     test = row.tests[0] if row.tests else None
-    inside = getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]
     return Recalibrated(
         key=row.name,
-        title=inside.title,
+        title=(getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]).title,
         log_loss=float(row.scores["log loss"]),
         brier=float(row.scores["Brier score"]),
         ece=float(measures.ece(after, lens=found.lens_of_measures)),
@@ -125,10 +124,9 @@ def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:
         pvalues = (row.pvalue, row.adjusted)[: 1 + len(adjusted)]
         numbers = decimal(getattr(row, name) for name in fields)
         cells.append((row.key, *map(short_pvalue, pvalues), *numbers))
-    header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
     yield content.table(
         "Rows that were held out",
-        header,
+        ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e."),
         cells,
         explained="difference: of the log loss, from that before, with its standard error",
     )

@@ -315,10 +315,9 @@ class Counted:
         events = dict(zip(self.whole.lenses, self.whole.events, strict=True))
         if self.m > 2:
             of_class = ((one, cells) for one, cells in events.items() if isinstance(one, Classwise))
-            found = [(one.k, cells[None]) for one, cells in of_class if cells]
             return tuple(
                 ClassCount(plain(k), float(one.events.sum()), float(one.expected.sum()), None)
-                for k, one in found
+                for k, one in [(one.k, cells[None]) for one, cells in of_class if cells]
             )
         if Strong() not in events:
             return ()

@@ -131,8 +131,7 @@ def frequent_classes(predictions: Predictions) -> list[int]:
     They have the largest sums of probabilities, which do not see the labels.
     """
     count = int(min(predictions.m, MOST_CLASSES, max(1, LINE_ROWS // predictions.n)))
-    expected = predictions.probs.sum(axis=0)
-    return sorted(np.argsort(-expected, kind="stable")[:count].tolist())
+    return sorted(np.argsort(-predictions.probs.sum(axis=0), kind="stable")[:count].tolist())
 
 
 def plan_of(

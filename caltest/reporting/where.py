@@ -44,8 +44,7 @@ def judged(search: Search, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
     The p-values are adjusted for all of them (Westfall and Young, step-down).
     """
     named = list(_named(search))
-    numbers = np.array([one[1:3] for one in named])
-    sums = over(search.sums(n_resamples, seed), *numbers.T).T
+    sums = over(search.sums(n_resamples, seed), *np.array([one[1:3] for one in named]).T).T
     scale = float(search.mass[: search.aspects[0].ends.size + 1].sum())
     adjusted = step_down(np.vstack([tail_scores(row, scale, two_sided=True) for row in sums]))
     places = []
@@ -291,8 +290,7 @@ def segments_reading(test: SegmentsTest) -> str:
     """Return in words what the test of segments found."""
     worst = test.rows[0]
     often = reading.frequency(test.pvalue)
-    least = 1 / (test.n_resamples + 1)
-    if test.pvalue <= least * (1 + 1e-9):
+    if test.pvalue <= (1 / (test.n_resamples + 1)) * (1 + 1e-9):
         often = f"at most {often}"
     told = (
         f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
