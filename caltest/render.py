@@ -171,7 +171,7 @@ def text(sheet: Sheet) -> str:
     facts = (f"{name}:  ".ljust(column) + value for name, value in sheet.facts)
     head = [line for fact in facts for line in _wrapped(fact, indent=column or 4)]
     if sheet.numbers:
-        head += _wrapped(", ".join((f"{name} {equals(value)}" for name, value in sheet.numbers)))
+        head += _wrapped(", ".join(f"{name} {equals(value)}" for name, value in sheet.numbers))
     closing = [line for name, value in sheet.closing for line in _wrapped(f"{name}: {value}")]
     blocks = [head, _text_grid(sheet), closing] if sheet.rows else [head + closing]
     title = "\n".join(
@@ -294,7 +294,7 @@ def _text_grid(sheet: Sheet) -> list[str]:
 def _fitted(table: list[list[str]], n_text: int) -> list[list[str]]:
     """Shorten the widest columns of text until the grid is at most 80 wide."""
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
-    while sum(widths) + (2 * (len(widths) - 1)) > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
+    while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
         widths[widths.index(max(widths[:n_text]))] -= 1
     return [
         [_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in table

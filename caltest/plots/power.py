@@ -166,7 +166,11 @@ def size_and_power(
     if checks.check_flag(errors, "errors") and true is None:
         rule = "errors needs calibrated=, since a rejection is an error for calibrated models only"
         raise invalid(rule, "no calibrated", "name the calibrated models, or pass [] for none")
-    low, high = check_range(levels, "levels")
+    ends = as_array(levels, "levels")
+    if ends.shape != (2,) or ends.dtype.kind not in "iuf" or not 0 <= ends[0] < ends[1] <= 1:
+        rule = "levels must be two numbers with 0 <= low < high <= 1"
+        raise invalid(rule, shown(levels), "pass (0, 0.2)")
+    low, high = map(float, ends)
     band = checks.check_level(band, "band")
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
     inches = max(4.6, PANEL * shape[1] + 0.4), PANEL * shape[0] + 1.1
@@ -177,6 +181,7 @@ def size_and_power(
     panels = axes[: len(curves)]
     grid = np.linspace(low, high, POINTS)
     tests = list(dict.fromkeys(test for columns in curves.values() for test in columns))
+    words = ("type II error", "type I error") if errors else ("power", "size")
     for ax, (model, columns) in zip(panels, curves.items(), strict=True):
         size = None if true is None else model in true
         base.axes(ax)
@@ -190,7 +195,9 @@ def size_and_power(
         ax.set_xlim(low, high)
         if size is not False:
             _band(ax, columns, grid, band)
-        base.label_axes(ax, "", "", _title(model, size=size, errors=errors))
+        name = base.name_text(model) if model else ""
+        kind = "" if size is None else words[size]
+        base.label_axes(ax, "", "", ": ".join(filter(None, [name, kind])))
     # Rates from 0 to 1, or as far as they go below the largest level.
     top = max(float(line.get_ydata().max()) for ax in panels for line in ax.lines)
     top = 1.0 if errors or high == 1 else min(1.0, max(top, high))
@@ -247,12 +254,6 @@ def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> No
     ax.plot(grid, grid, color=base.GREY, linewidth=base.THIN, zorder=1)
 
 
-def _title(model: str, *, size: bool | None, errors: bool) -> str:
-    name = base.name_text(model) if model else ""
-    words = ("type II error", "type I error") if errors else ("power", "size")
-    return ": ".join(filter(None, [name, "" if size is None else words[size]]))
-
-
 def check_simulated_pvalues(values: object, name: str) -> Floats:
     """Check the p-values of a test over simulated data sets: in [0, 1], at least one."""
     array = as_numbers(values, name).astype(np.float64)
@@ -274,14 +275,3 @@ def check_not_mixed(values: Mapping[object, object], name: str) -> bool:
         got = "a mixture of both" if nested else "nothing"
         raise invalid(rule, got, "pass {test: p-values} or {model: {test: p-values}}")
     return all(nested)
-
-
-def check_range(limits: object, name: str) -> tuple[float, float]:
-    """Check two probabilities, the smaller first."""
-    values = as_array(limits, name)
-    if values.shape == (2,) and values.dtype.kind in "iuf":
-        low, high = (float(value) for value in values)
-        if 0 <= low < high <= 1:
-            return low, high
-    rule = f"{name} must be two numbers with 0 <= low < high <= 1"
-    raise invalid(rule, shown(limits), "pass (0, 0.2)")

@@ -87,7 +87,12 @@ class Diagram:
         elif self.band == "confidence" or is_confidence:
             _confidence_band(ax, event.band(self.level), scale)
         if self.corp:
-            _curve(ax, *event.corp().points, scale)
+            x, y = map(scale.place, event.corp().points)
+            at: dict[str, Any] = {"color": base.BLUE, "zorder": 4}
+            ax.plot(x, y, linewidth=base.LINE, label="isotonic fit (CORP)", **at)
+            inside = (np.minimum(x, y) >= scale.low) & (np.maximum(x, y) <= scale.high)
+            seen = [end for end in (0, -1) if inside[end]]
+            ax.plot(x[seen], y[seen], "o", markersize=3, clip_on=False, **at)
             return
         if self.bars == "gap":
             _gap_bars(ax, self.bins_of(event, scale), scale, self.bins)
@@ -357,14 +362,6 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
         set_tips(dots, [text for text, is_chosen in zip(texts, chosen, strict=True) if is_chosen])
 
 
-def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
-    x, y = scale.place(x), scale.place(y)
-    ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=4, label="isotonic fit (CORP)")
-    low, high = np.minimum(x, y), np.maximum(x, y)
-    ends = [at for at in (0, -1) if scale.low <= low[at] <= high[at] <= scale.high]
-    ax.plot(x[ends], y[ends], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
-
-
 def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale) -> None:
     """Draw the band as steps: bounds hold to the right of a prediction, or to its left.
 
@@ -480,7 +477,7 @@ GAP, STRIP = 1.02, 0.2  # where the strip starts, and its height, as shares of t
 CELLS = 50
 
 
-def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
+def _strip(ax: Axes, event: Event, scale: Scale) -> None:
     """Draw histograms of rows with the event, upwards, and without it, downwards.
 
     Each is as tall as the other, as one of the outcomes is often rare. Lines at the mean prediction
@@ -509,4 +506,3 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
         ax.plot([], [], label=f"{name} {100 * value:.1f} %", **style)
     part.set_ylim(-1.08, 1.08)
     part.axis("off")
-    return part

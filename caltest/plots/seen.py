@@ -325,24 +325,21 @@ def view_of_table(
     if engine == "auto":
         many, source = source.has_more_rows(ROWS)
         engine = "cells" if many else "rows"
-    if engine == "cells":
-        return _of_cells(Reader(source, columns | {"by": ()}, on_error=on_error), lens, bins)
-    named = ModelData(None, None, **columns)
-    given = replace(named, data=source.table(named.needs))
-    with rows_named(source.place):
-        return view_of(given.predictions(), None, lens, what, view_of_table)
-
-
-def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:
-    columns = reader.columns()
-    default = Strong() if len(columns.classes) == 2 else Confidence()
+    if engine == "rows":
+        named = ModelData(None, None, **columns)
+        given = replace(named, data=source.table(named.needs))
+        with rows_named(source.place):
+            return view_of(given.predictions(), None, lens, what, view_of_table)
+    reader = Reader(source, columns | {"by": ()}, on_error=on_error)
+    read = reader.columns()
+    default = Strong() if len(read.classes) == 2 else Confidence()
     chosen = default if lens is None else resolve_lens(lens)
-    check_single(chosen, chosen.members_of(columns.classes))
-    counting = Counting(columns, (chosen,), (bins,))
+    check_single(chosen, chosen.members_of(read.classes))
+    counting = Counting(read, (chosen,), (bins,))
     counting.check()
     (event,) = counting.split(reader.count(counting))
     for note in reader.left_out.notes():
-        warnings.warn(note, DegenerateDataWarning, stacklevel=4)
+        warnings.warn(note, DegenerateDataWarning, stacklevel=3)
     if not event:
         raise NotApplicable(f"the lens {str(chosen)!r} leaves no rows", "pass another lens")
     return View(CellsEvent(event[None]), str(chosen))

@@ -221,8 +221,7 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
 
 def _below(sheet: Sheet) -> list[str]:
     """Return the texts below a table."""
-    closing = [f"{name[:1].upper()}{name[1:]}: {value}" for name, value in sheet.closing]
-    return [*([sheet.legend] if sheet.legend else []), *closing]
+    return [f"{name[:1].upper()}{name[1:]}: {value}" for name, value in sheet.closing]
 
 
 def _legal(text: str) -> str:

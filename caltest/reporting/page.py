@@ -501,9 +501,8 @@ def _card(content: Content) -> Iterator[Block]:
 def _details(content: Content) -> Iterator[Block]:
     verdict, tested = content.answer.verdict, content.within is not None
     for kind, text in verdict.sentences:
-        if not (kind == "note" or (kind, text) in verdict.card) or (
-            tested and kind == "detectable"
-        ):
+        is_told = kind == "note" or (kind, text) in verdict.card
+        if not is_told or (tested and kind == "detectable"):
             yield _line(kind, text)
     table, pvalue = content.answer.tests, verdict.pvalue
     least = float(table.adjusted.min())

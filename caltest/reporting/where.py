@@ -44,7 +44,8 @@ def judged(search: Search, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
     The p-values are adjusted for all of them (Westfall and Young, step-down).
     """
     named = list(_named(search))
-    sums = over(search.sums(n_resamples, seed), *np.array([one[1:3] for one in named]).T).T
+    ends = np.array([one[1:3] for one in named]).T
+    sums = over(search.sums(n_resamples, seed), *ends).T
     scale = float(search.mass[: search.aspects[0].ends.size + 1].sum())
     adjusted = step_down(np.vstack([tail_scores(row, scale, two_sided=True) for row in sums]))
     places = []
@@ -290,7 +291,7 @@ def segments_reading(test: SegmentsTest) -> str:
     """Return in words what the test of segments found."""
     worst = test.rows[0]
     often = reading.frequency(test.pvalue)
-    if test.pvalue <= (1 / (test.n_resamples + 1)) * (1 + 1e-9):
+    if test.pvalue <= (1 + 1e-9) / (test.n_resamples + 1):
         often = f"at most {often}"
     told = (
         f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
