@@ -288,10 +288,8 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 def _resamples(result: HTest) -> Floats:
     if result.null_distribution is None:
         rule = "the null distribution is drawn from resamples, and the result has none: its null is"
-        remedy = (
-            "run the test with null='exact' on more rows, and write JSON with include_null=True"
-        )
-        raise NotApplicable(f"{rule} a formula, or enumerated, or it was read from JSON", remedy)
+        hint = "run the test with null='exact' on more rows, and write JSON with include_null=True"
+        raise NotApplicable(f"{rule} a formula, or enumerated, or it was read from JSON", hint)
     return np.asarray(result.null_distribution)
 
 

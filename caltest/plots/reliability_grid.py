@@ -151,10 +151,8 @@ def reliability_grid(
     for ax, panel in zip(parts, shown, strict=True):
         _draw(ax, panel, diagram, axes_scale)
     if len(panels) > len(shown):
-        title = (
-            f"{len(shown)} of {len(panels)} diagrams, those with the largest expected calibration"
-        )
-        canvas.suptitle(f"{title} error", fontsize=base.TEXT, x=0.02, ha="left")
+        title = f"{len(shown)} of {len(panels)} diagrams, those with the largest expected"
+        canvas.suptitle(f"{title} calibration error", fontsize=base.TEXT, x=0.02, ha="left")
     _name(canvas, parts, columns)
     return axes_array(parts)
 

@@ -190,11 +190,6 @@ class WithinRow:
     exceeds: float
     within: float
 
-    @property
-    def pvalues(self) -> tuple[float, float]:
-        """Against an error of at least the tolerance, then against one of at most that."""
-        return self.within, self.exceeds
-
 
 @dataclass(frozen=True, slots=True)
 class Score:

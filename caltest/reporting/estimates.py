@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +20,10 @@ from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, Settings, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
+from caltest.reporting.source import Source
 from caltest.reporting.tested import frequent_classes
 from caltest.results import HTestTable
 from caltest.results.wording import rows_of_slope
-
-if TYPE_CHECKING:
-    from caltest.measures import ScoreDecomposition
-    from caltest.reporting.source import Source
 
 Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
@@ -203,7 +199,7 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
 
 
 def _discrimination(
-    source: Source, profile: Profile, scores: Sequence[Score], brier: ScoreDecomposition
+    source: Source, profile: Profile, scores: Sequence[Score], brier: measures.ScoreDecomposition
 ) -> Iterator[Estimate]:
     """Yield the number of events, the area under the ROC curve, and the Brier skill score."""
     counts, by = source.label_counts, ""

@@ -161,11 +161,9 @@ def _of_tests(
     draw = partial(_tall, seen, corp=True)
     yield "diagrams", f"CORP diagram of {of}", text, draw
     if profile.key == "forecast" and m == 2:
-        text = (
-            "Observed frequencies of bins, the climatology, and the region in which forecasts have"
-        )
+        text = "Observed frequencies of bins, the climatology, and the region in which forecasts"
         draw = partial(plots.attributes_diagram, seen)
-        yield "diagrams", f"Attributes diagram of {of}", f"{text} skill.", draw
+        yield "diagrams", f"Attributes diagram of {of}", f"{text} have skill.", draw
     if isinstance(seen, Predictions) and m > 2 and not _is_too_large(seen):
         text = "Each class against the rest, those with the largest error first."
         yield (

@@ -196,10 +196,10 @@ def within_blocks(within: Within) -> Iterator[Block]:
     """
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
-        rows = [
-            (one.name, f"{100 * one.estimate:.1f}", *map(short_pvalue, one.pvalues))
-            for one in within.rows
-        ]
+        rows = []
+        for one in within.rows:
+            pvalues = short_pvalue(one.within), short_pvalue(one.exceeds)
+            rows.append((one.name, f"{100 * one.estimate:.1f}", *pvalues))
         yield table(
             "Both hypotheses",
             ("error", "points", f"p, at least {size}", f"p, at most {size}"),

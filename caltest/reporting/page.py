@@ -510,9 +510,8 @@ def _details(content: Content) -> Iterator[Block]:
     if pvalue > bound and least <= speaks:  # another test rejects where the answer does not
         row = table[int(table.adjusted.argmin())]
         own = f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against"
-        yield from notes(
-            [f"{own} calibration; the answer is that of {table[0].test}, the first test."]
-        )
+        answer = f"the answer is that of {table[0].test}, the first test."
+        yield from notes([f"{own} calibration; {answer}"])
     told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
     yield from notes([*told, *content.data.warnings])
 
