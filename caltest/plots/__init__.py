@@ -13,10 +13,9 @@ from caltest.plots.calibration_map import (
     parameter_heatmap,
     simplex_map,
 )
-from caltest.plots.monitor import monitor
 from caltest.plots.places import groups, master_scale, segments
 from caltest.plots.power import power_curve, size_and_power
-from caltest.plots.pvalues import calibration_errors, null_distribution, pvalues
+from caltest.plots.pvalues import calibration_errors, monitor, null_distribution, pvalues
 from caltest.plots.reliability import attributes_diagram, reliability_diagram
 from caltest.plots.reliability_grid import calibration_graphs, reliability_grid
 from caltest.plots.score_plots import (

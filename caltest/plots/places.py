@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 Box = tuple[float, ...]  # left, right, low, high
 
 
-KINDS = ("funnel", "gaps")
-
-
 LIMITS = ((1.9600, "95 %"), (3.0902, "99.8 %"))  # of the normal distribution, Spiegelhalter's
 
 
@@ -110,7 +107,7 @@ def groups(
     """
     remedy = "pass what ct.test_calibration gave for very many groups"
     checks.check_instance(result, GroupsTest, "result", remedy)
-    checks.check_choice(kind, KINDS, "kind")
+    checks.check_choice(kind, ("funnel", "gaps"), "kind")
     checks.check_integer(rows, "rows")
     if kind == "gaps":
         shown = [(gap.name, gap, float(gap.pvalue or 0.0)) for gap in result.worst(rows)]

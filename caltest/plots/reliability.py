@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 NAME = "a reliability diagram"
 BARS = ("consistency", "gap")
 CURVES = ("smooth",)
-BANDS = ("auto", "consistency", "confidence")
 Band = str | CorpBand | ConfidenceBandCurve | None
 
 BAR_WIDTH = 5.0  # points
@@ -61,7 +60,7 @@ class Diagram:
         checks.check_confidence(self.level)
         checks.check_flag(self.corp, "corp")
         if not isinstance(self.band, CorpBand | ConfidenceBandCurve | None):
-            checks.check_choice(self.band, BANDS, "band")
+            checks.check_choice(self.band, ("auto", "consistency", "confidence"), "band")
         if self.corp and self.band == "consistency":
             rule = "band must hold the limits of the curve where corp=True"
             remedy = "pass band=caltest.measures.corp_band(...), which draws labels"

@@ -15,7 +15,7 @@ from caltest.measures.bins.ece import ece
 from caltest.plots import base
 from caltest.plots.reliability import Diagram
 from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
-from caltest.plots.seen import RowsEvent, seen
+from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest, HTestTable
@@ -125,9 +125,7 @@ def reliability_grid(
         panels = _panels_of_table(source, diagram)
     else:
         if isinstance(source, HTest):
-            checks.check_unused(
-                "where the first argument is the result of a test", labels=labels, **rows
-            )
+            checks.check_unused(OF_TEST, labels=labels, **rows)
             predictions = required(source.evidence, NAME).predictions
         else:
             predictions = as_measured(source, labels, reliability_grid, **rows)

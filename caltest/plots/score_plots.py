@@ -360,7 +360,7 @@ def critical_difference(
     ranking = scores if isinstance(scores, Ranking) else rank_methods(scores, **options)
     k = ranking.ranks.size
     bars = _levels(ranking)
-    depth = 0.9 + BAR * (max(bars.values(), default=-1) + 1)
+    depth = 0.9 + BAR * (max((row for *_, row in bars), default=-1) + 1)
     rows = (k + 1) // 2
     words = base.names_text(ranking.names)
     width = WIDTH + 2 * LETTER * (max(map(len, words)) + 5)
@@ -372,8 +372,7 @@ def critical_difference(
         ax.plot([rank, rank], [0, TICK], color=base.BLACK, linewidth=base.THIN)
         ax.text(rank, TICK + 0.1, str(rank), ha="center", va="bottom", fontsize=base.SMALL)
     _distance(ax, ranking)
-    for group, row in bars.items():
-        low, high = ranking.ranks[list(group)].min(), ranking.ranks[list(group)].max()
+    for low, high, row in bars:
         more, y = 0.006 * (k - 1), -0.5 - BAR * row
         thick: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt", "zorder": 4}
         ax.plot([low - more, high + more], [y, y], color=base.BLUE, **thick)
@@ -402,17 +401,17 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     base.label_axes(ax, "", "", "\n".join(textwrap.fill(line, letters) for line in lines))
 
 
-def _levels(ranking: Ranking) -> dict[tuple[int, ...], int]:
-    """Give each group a row such that the bars of a row do not touch."""
+def _levels(ranking: Ranking) -> list[tuple[float, float, int]]:
+    """Return the ends of the bar of each group, and its row, in which no two bars touch."""
     ends: list[float] = []
-    levels = {}
-    for group in ranking.groups:
-        low, high = float(ranking.ranks[list(group)].min()), float(ranking.ranks[list(group)].max())
+    bars = []
+    for own in (ranking.ranks[list(group)] for group in ranking.groups):
+        low, high = float(own.min()), float(own.max())
         room = 0.03 * (ranking.ranks.size - 1)
         row = next((i for i, end in enumerate(ends) if end + room < low), len(ends))
         ends[row : row + 1] = [high]
-        levels[group] = row
-    return levels
+        bars.append((low, high, row))
+    return bars
 
 
 def _methods(ax: Axes, ranking: Ranking, words: list[str], depth: float) -> None:

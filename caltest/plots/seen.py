@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 
+OF_TEST = "where the first argument is the result of a test"
+
+
 class View(NamedTuple):
     """An event as a lens shows it, of rows or cells, and the test behind it if there is one."""
 
@@ -83,7 +86,7 @@ def view_of(
     Cells are of one event already: they have no other lens.
     """
     if isinstance(source, HTest) and source.counted is not None:
-        check_unused("where the first argument is the result of a test", labels=labels, **rows)
+        check_unused(OF_TEST, labels=labels, **rows)
         if lens is not None and str(resolve_lens(lens)) != source.lens:
             rule = f"the cells of this result are those of the lens {source.lens!r}, and lens="
             remedy = "run test_calibration under that lens, or with engine='rows'"
@@ -107,7 +110,7 @@ def seen(
     that of the confidence. `what` and `function` name the plot in messages.
     """
     if isinstance(source, HTest):
-        check_unused("where the first argument is the result of a test", labels=labels, **rows)
+        check_unused(OF_TEST, labels=labels, **rows)
         evidence = required(source.evidence, what)
         predictions, given = evidence.predictions, evidence.lens
     else:

@@ -11,7 +11,6 @@ from caltest import checks, render
 from caltest.plots import base
 from caltest.plots.scales import check_scale, scale_for
 from caltest.results import HTest, Witness
-from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +143,17 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
 
     worst = found.by_class()
     shown = worst[:rows]
-    gaps, loud = _cells(found, [region.name for region in shown], bins)
+    # Gaps in points, NaN where no rows are, and which are more than chance in any cell.
+    place = {region.name: i for i, region in enumerate(shown)}
+    gaps, noise = np.full((len(shown), bins), np.nan), np.zeros((len(shown), bins))
+    regions = found.regions(bins)
+    for region in regions:
+        row, j = place.get(region.name), round(region.low * bins)
+        if row is not None:
+            gaps[row, j], noise[row, j] = 100 * region.gap, 100 * region.noise
+    each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
+    limit = float(special.ndtri(1.0 - each / 2)) * noise
+    loud = ~np.isnan(gaps) & (np.abs(gaps) > limit)
     ax = base.axes(ax, (3.0 + 0.42 * bins, max(2.6, 1.7 + 0.24 * len(shown))))
     largest = max(LEAST_POINTS, float(np.abs(gaps[loud]).max())) if loud.any() else LEAST_POINTS
     edges = np.linspace(0.0, 1.0, bins + 1)
@@ -180,17 +189,3 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     if not loud.any():
         title = ", ".join(filter(None, [title, "no gap beyond chance"]))
     return base.label_axes(ax, "predicted probability of the class (grey: none)", "", title)
-
-
-def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, Flags]:
-    """Return gaps in points, NaN where no rows are, and which are more than chance in any cell."""
-    place = {name: i for i, name in enumerate(names)}
-    gaps, noise = np.full((len(names), bins), np.nan), np.zeros((len(names), bins))
-    regions = found.regions(bins)
-    for region in regions:
-        i, j = place.get(region.name), round(region.low * bins)
-        if i is not None:
-            gaps[i, j], noise[i, j] = 100 * region.gap, 100 * region.noise
-    each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
-    limit = float(special.ndtri(1.0 - each / 2)) * noise
-    return gaps, ~np.isnan(gaps) & (np.abs(gaps) > limit)

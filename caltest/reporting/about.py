@@ -212,11 +212,9 @@ def call_of(given: Mapping[str, object], seed: int) -> str:
     "caltest.report(data='a.csv', by=..., level=0.05, rng=7)"
     """
     told = {name: one for name, one in given.items() if one is not None and name not in UNTOLD}
-    words = [
-        f"{name}={one!r}" if isinstance(one, str | int | float) else f"{name}=..."
-        for name, one in {**told, "rng": seed}.items()
-    ]
-    return f"caltest.report({', '.join(words)})"
+    told["rng"] = seed
+    words = {k: repr(v) if isinstance(v, str | int | float) else "..." for k, v in told.items()}
+    return f"caltest.report({', '.join(map('='.join, words.items()))})"
 
 
 def data_hash(predictions: Predictions) -> str:
@@ -256,7 +254,7 @@ def _add(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
 # ---- For whom a report is: words, order of the sections, and tests ------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Profile:
     """The words, the order and the tests of a field.
 
@@ -300,7 +298,7 @@ COX = ("calibration-in-the-large", "calibration-slope")
 PROFILES: dict[str, Profile] = {
     profile.key: profile
     for profile in (
-        Profile(key="general"),
+        Profile("general"),
         Profile(
             key="clinical",
             predicted="mean risk",
@@ -325,13 +323,7 @@ PROFILES: dict[str, Profile] = {
             graded=True,
             gini=True,
         ),
-        Profile(
-            key="ml",
-            predicted="confidence",
-            observed="accuracy",
-            too_high="overconfident",
-            too_low="underconfident",
-        ),
+        Profile("ml", "confidence", "accuracy", "overconfident", "underconfident"),
         Profile(
             key="forecast",
             predicted="mean forecast",

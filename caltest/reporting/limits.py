@@ -66,14 +66,10 @@ def test_grades(
         kept, codes = np.unique(np.searchsorted(ends, pd, side="left"), return_inverse=True)
         names = [f"{k}" for k in range(1, kept.size + 1)]
     n = np.bincount(codes, minlength=len(names))
-    order = np.argsort(np.bincount(codes, pd) / n, kind="stable")
-    return test_master_scale(
-        (np.bincount(codes, pd) / n)[order],
-        np.bincount(codes, default)[order].astype(np.int64),
-        n[order],
-        grades=[names[k] for k in order],
-        level=settings.level,
-    )
+    mean, defaults = np.bincount(codes, pd) / n, np.bincount(codes, default).astype(np.int64)
+    order = np.argsort(mean, kind="stable")
+    own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
+    return test_master_scale(mean[order], defaults[order], n[order], **own)
 
 
 test_grades.__test__ = False  # type: ignore[attr-defined]

@@ -355,17 +355,12 @@ def report(
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
-    needs_rows = {
-        "grades": grades is not None,
-        "segments": segments is not None,
-        "cluster": cluster is not None,
-        "recalibrate": maps,
-        "tolerance": tolerance is not None,
-        "features": given.features,
-        "from_logits": given.from_logits,
-        "renormalize": given.renormalize,
-        "by": by is not None and not as_columns(by),
-    }
+    wanted = {"grades": grades, "segments": segments, "cluster": cluster}
+    wanted |= {"recalibrate": maps or None, "tolerance": tolerance}
+    needs_rows = {name: one is not None for name, one in wanted.items()}
+    for name in ("features", "from_logits", "renormalize"):
+        needs_rows[name] = bool(getattr(given, name))
+    needs_rows["by"] = by is not None and not as_columns(by)
     table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
     event, columns, scale = dict(stated).get("event"), None, None
@@ -463,16 +458,9 @@ def _content(
     return content, outcomes
 
 
-LABELS = {
-    "where": "Worst place: ",
-    "helps": "What helps: ",
-    "detectable": "Power: ",
-    "within": "Tolerance: ",
-    "whole": "All rows: ",
-    "groups": "Groups: ",
-    "segments": "Segments: ",
-    "also": "Also: ",
-}
+LABELS = {"where": "Worst place", "helps": "What helps", "detectable": "Power"}
+LABELS |= {"within": "Tolerance", "whole": "All rows", "groups": "Groups", "segments": "Segments"}
+LABELS["also"] = "Also"
 NET_BENEFIT = (
     "The net benefit of treating where the risk is at least a threshold, in true positives of each "
     "case, beside treating all and none. Where the curve is below either of these, deciding by the "
@@ -517,7 +505,8 @@ def _details(content: Content) -> Iterator[Block]:
 
 
 def _line(kind: str, text: str) -> Block:
-    return Block(kind="text", text=_typeset(f"{LABELS.get(kind, '')}{text}"))
+    label = f"{LABELS[kind]}: " if kind in LABELS else ""
+    return Block(kind="text", text=_typeset(label + text))
 
 
 def _typeset(text: str) -> str:
