@@ -188,12 +188,9 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
                 style |= {"facecolor": "white", "marker": marker, "label": label}
                 ax.scatter(before[mask], y[own][mask], zorder=3, **style)
     arrow = final < SMALLEST_PVALUE
-    groups = (
-        (own & ~arrow, "o", "adjusted" if first is not None else "p-value"),
-        (~own & ~arrow, "D", "all groups together"),
-        (arrow, "<", f"below {SMALLEST_PVALUE:.0e}"),
-    )
-    for mask, marker, label in groups:
+    kinds = [(own & ~arrow, "o", "adjusted" if first is not None else "p-value")]
+    kinds += [(~own & ~arrow, "D", "all groups together")]
+    for mask, marker, label in (*kinds, (arrow, "<", f"below {SMALLEST_PVALUE:.0e}")):
         if mask.any():
             look: dict[str, Any] = {"marker": marker, "color": base.BLUE, "label": label}
             ax.scatter(at[mask], y[mask], s=26, zorder=4, **look)

@@ -189,13 +189,13 @@ def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: Scale) -> None:
     seen = RowsEvent(panel.lens(panel.predictions))
     diagram.draw(ax, seen, scale)
     found = diagram.bins_of(seen, UNIT)
-    above = float(np.mean(found.frequency - found.mean)) > 0
+    above = np.mean(found.frequency - found.mean) > 0
+    corner: base.Corner = "lower right" if above else "upper left"
     ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
     texts = [f"{base.pvalue_text(value)} {test}".rstrip() for value, test in sorted(panel.pvalues)]
     if len(texts) > 2:  # all of them would cover the diagram
         texts = [f"{texts[0]}, least of {len(texts)}"]
-    lines = [f"ECE {panel.error:.3f}", *texts]
-    base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
+    base.corner_text(ax, "\n".join([f"ECE {panel.error:.3f}", *texts]), corner)
 
 
 def _name(fig: Figure, parts: Sequence[Axes], columns: int) -> None:

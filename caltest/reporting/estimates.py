@@ -117,10 +117,8 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     """
     from caltest.numerics.temperature import RANGE, inverse_temperature  # loads numba
 
-    probs, labels = predictions.probs, predictions.labels
-    weight = np.ones(predictions.n)
-    if predictions.sample_weight is not None:
-        weight = np.array(predictions.sample_weight)
+    probs, labels, given = predictions.probs, predictions.labels, predictions.sample_weight
+    weight = np.ones(predictions.n) if given is None else given
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
     told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
     logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
@@ -133,8 +131,7 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
         codes = np.unique(np.asarray(predictions.clusters)[told], return_inverse=True)[1]
         sums = np.asarray(np.bincount(codes, sums), dtype=np.float64)
     half = Z * float(np.sqrt(sums @ sums)) / (curvature * float(weight.sum()))
-    low = b - half
-    return 1.0 / b, 1.0 / (b + half), 1.0 / low if low > 0 else float("inf")
+    return 1.0 / b, 1.0 / (b + half), 1.0 / (b - half) if b > half else float("inf")
 
 
 def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:

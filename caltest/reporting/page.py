@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -527,11 +527,8 @@ def _calibrators(values: object) -> list[Calibrator]:
         return []
     from caltest.calibrators import REGISTRY, Calibrator
 
-    kinds = {  # that need no other one inside of them
-        key: kind
-        for key, kind in REGISTRY.items()
-        if key != "identity" and "calibrator" not in inspect.signature(kind).parameters
-    }
+    inner = {key for key, kind in REGISTRY.items() if "calibrator" in signature(kind).parameters}
+    kinds = {key: kind for key, kind in REGISTRY.items() if key not in {"identity", *inner}}
     return [
         kinds[checks.check_choice(one, kinds, "recalibrate")]()
         if isinstance(one, str)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -133,10 +133,8 @@ class Rows:
         """Run one test under one lens; a single result becomes a table of one row."""
         settings.progress(f"{test}, lens {lens}")
         own: dict[str, Any] = {"test": test, "lens": lens, "correction": settings.correction}
-        result = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
-        if isinstance(result, HTestTable):
-            return result
-        return table_of([cast("HTest", result)], settings)
+        found: Any = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
+        return found if isinstance(found, HTestTable) else table_of([found], settings)
 
     def search(self) -> RowSearch:
         """Return the classes and ranges that are candidates for places."""
@@ -199,13 +197,10 @@ class Rows:
                 square = np.einsum("ik,ik,ik->i", probs, finite, finite)
                 value = part @ table[np.arange(len(probs)), labels]
                 out[number] += value, part @ mean, np.square(part) @ (square - np.square(mean))
-        most = 2.0
-        if self.m == 2:  # halved, and its variance twice
-            out[1] /= 2
-            out[1, 2] /= 2
-            most = 1.0
+        unit = 0.5 if self.m == 2 else 1.0  # the Brier score of two classes is halved
+        out[1] *= unit, unit, unit * unit
         yield "accuracy", out[0], 1.0
-        yield "Brier score", out[1], most
+        yield "Brier score", out[1], 2.0 * unit
         yield "log loss", out[2], np.inf
 
     def _blocks(self) -> Iterator[slice]:
