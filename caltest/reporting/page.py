@@ -128,8 +128,7 @@ class Report:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON, with the name of its schema (`caltest schema report`)."""
-        values = {"schema": SCHEMA} | self.to_dict()
-        return json.dumps(values, indent=indent, ensure_ascii=False)
+        return json.dumps({"schema": SCHEMA} | self.to_dict(), indent=indent, ensure_ascii=False)
 
     def save(self, path: str | Path) -> Path:
         """Write the report in the format of the suffix: .html, .pdf, .docx, .xlsx, .md or .json.
