@@ -468,7 +468,7 @@ class Monitor(Result):
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the e-value over time; see `caltest.plots.monitor`."""
-        return draw("monitor.monitor", self, ax=ax, **options)
+        return draw("pvalues.monitor", self, ax=ax, **options)
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return the state: `from_dict` goes on where it stopped, to the last bit."""

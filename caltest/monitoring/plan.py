@@ -12,7 +12,7 @@ from typing import ClassVar, Self, Unpack
 from caltest.errors import NotApplicable, invalid
 from caltest.monitoring.e_process import DEFAULT_LEVEL, Monitor
 from caltest.predictions.options import NoOptions, check_names
-from caltest.render.sheet import Sheet, number
+from caltest.render import Sheet, number
 from caltest.results.base import Table
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from caltest.errors import NotApplicable
-from caltest.render.sheet import Sheet, number
+from caltest.render import Sheet, number
 from caltest.results.wording import short, size_in_words
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from caltest.planning import truths
 from caltest.planning.simulation import EFFECT
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
-from caltest.render.sheet import Sheet, number
+from caltest.render import Sheet, number
 from caltest.results.base import Table
 from caltest.types import Floats
 

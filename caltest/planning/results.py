@@ -12,7 +12,7 @@ import scipy
 from caltest.checks import check_confidence
 from caltest.drawing import draw
 from caltest.planning.truths import Effect
-from caltest.render.sheet import Pairs, Sheet, number
+from caltest.render import Pairs, Sheet, number
 from caltest.results.base import Frame, Table, plain
 from caltest.types import Floats, Ints
 

@@ -6,12 +6,16 @@ notebook, once; `.figure.savefig("plot.pdf")` writes a file.
 """
 
 from caltest.plots.calibration_belt import calibration_belt
-from caltest.plots.calibration_map import calibration_map, latent_function, simplex_map
-from caltest.plots.heat_maps import confusion_change, parameter_heatmap
-from caltest.plots.monitor import monitor
+from caltest.plots.calibration_map import (
+    calibration_map,
+    confusion_change,
+    latent_function,
+    parameter_heatmap,
+    simplex_map,
+)
 from caltest.plots.places import groups, master_scale, segments
 from caltest.plots.power import power_curve, size_and_power
-from caltest.plots.pvalues import calibration_errors, null_distribution, pvalues
+from caltest.plots.pvalues import calibration_errors, monitor, null_distribution, pvalues
 from caltest.plots.reliability import attributes_diagram, reliability_diagram
 from caltest.plots.reliability_grid import calibration_graphs, reliability_grid
 from caltest.plots.score_plots import (

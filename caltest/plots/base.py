@@ -157,12 +157,12 @@ def legend_below(ax: Axes, *, right: bool = False, columns: int = 1) -> None:
     """Draw the legend under the name of the x axis, by default one entry a line."""
     from matplotlib.transforms import ScaledTranslation
 
-    down = ScaledTranslation(0, -BELOW / 72, ax.figure.dpi_scale_trans)
-    place, x = ("upper right", 1.0) if right else ("upper center", 0.5)
-    style: dict[str, Any] = {"borderaxespad": 0.0, "borderpad": 0.0} if right else {}
-    transform = ax.transAxes + down
-    style["ncols"] = columns
-    legend(ax, loc=place, bbox_to_anchor=(x, 0), bbox_transform=transform, **style)
+    below = ax.transAxes + ScaledTranslation(0, -BELOW / 72, ax.figure.dpi_scale_trans)
+    style: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}
+    if right:
+        style |= {"loc": "upper right", "bbox_to_anchor": (1.0, 0)}
+        style |= {"borderaxespad": 0.0, "borderpad": 0.0}
+    legend(ax, bbox_transform=below, **style)
 
 
 def note(ax: Axes, text: str, at: Place, shift: Place, **style: Any) -> None:
@@ -181,10 +181,9 @@ def pvalue_text(result: HTest | CalibrationBeltCurve | float) -> str:
     from caltest.results import HTest
 
     if isinstance(result, HTest):
-        value = sheets.pvalue_of(result)
-    else:
-        value = render.pvalue(result if isinstance(result, float) else result.pvalue)
-    return f"$p$ {value}" if value.startswith("<") else f"$p$ = {value}"
+        return f"$p$ {render.equals(sheets.pvalue_of(result))}"
+    value = result if isinstance(result, float) else result.pvalue
+    return f"$p$ {render.equals(render.pvalue(value))}"
 
 
 def corner_text(ax: Axes, result: HTest | str, corner: Corner = "upper left") -> None:
@@ -193,16 +192,9 @@ def corner_text(ax: Axes, result: HTest | str, corner: Corner = "upper left") ->
     vertical, horizontal = corner.split()
     place = (0.03 if horizontal == "left" else 0.97, 0.97 if vertical == "upper" else 0.03)
     box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-    ax.annotate(
-        text,
-        place,
-        xycoords="axes fraction",
-        ha=horizontal,
-        va="top" if vertical == "upper" else "bottom",
-        fontsize=SMALL,
-        bbox=box,
-        zorder=10,
-    )
+    style: dict[str, Any] = {"ha": horizontal, "va": {"upper": "top", "lower": "bottom"}[vertical]}
+    style |= {"xycoords": "axes fraction", "fontsize": SMALL, "bbox": box, "zorder": 10}
+    ax.annotate(text, place, **style)
 
 
 def name_text(name: object, limit: int = LONGEST_NAME) -> str:
@@ -237,10 +229,8 @@ def names_text(names: Iterable[object], limit: int = LONGEST_NAME) -> list[str]:
     whole = [" ".join(str(name).split()) for name in names]
     cut = [name_text(name, limit) for name in whole]
     return [
-        name_text(f"{place}: {name}", limit)
-        if len(name) > limit and cut.count(short) > 1
-        else short
-        for place, (name, short) in enumerate(zip(whole, cut, strict=True), start=1)
+        name_text(f"{k}: {name}", limit) if len(name) > limit and cut.count(short) > 1 else short
+        for k, (name, short) in enumerate(zip(whole, cut, strict=True), start=1)
     ]
 
 

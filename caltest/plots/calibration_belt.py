@@ -85,10 +85,9 @@ def calibration_belt(
         evidence = required(belt.evidence, "the calibration belt")
         measure = evidence.measure
         if measure.plot_kind(m=2) != "belt":
-            raise NotApplicable(
-                f"the calibration belt belongs to the test 'calibration-belt', not {belt.test!r}",
-                "run that test, or pass ct.measures.calibration_belt_curve(...)",
-            )
+            rule = "the calibration belt belongs to the test 'calibration-belt', not"
+            remedy = "run that test, or pass ct.measures.calibration_belt_curve(...)"
+            raise NotApplicable(f"{rule} {belt.test!r}", remedy)
         options = {option.name: getattr(measure, option.name) for option in fields(measure)}
         found = belt_of(evidence.predictions, lens=evidence.lens, **options)
     remedy = "pass ct.measures.calibration_belt_curve(...)"
@@ -98,10 +97,13 @@ def calibration_belt(
         text = f"{100 * level:g} %:" + ("" if above or below else " holds the diagonal")
         text += f"\n  above at {_listed(above)}" if above else ""
         labels.append(text + (f"\n  below at {_listed(below)}" if below else ""))
-    lines = sum(label.count("\n") + 1 for label in labels)
     side = AXES if ax is None else min(AXES, base.inches(base.axes(ax)))
-    on = _scale_of(curve, scale, zoom=zoom)
-    place = _place(curve, on, lines, side)
+    drawn = np.concatenate([curve.grid, curve.lower.ravel(), curve.upper.ravel()])
+    least, most = float(drawn.min()), float(drawn.max())
+    on = scale_for(drawn, scale, zoom=False, finest=min(FINEST, 0.5 / curve.n))
+    if scale != "log-odds" and zoom and not least <= 0.5 <= most:  # the half that holds the belt
+        on = Scale(scale, *((0.0, 1.06 * most) if most < 0.5 else (1 - 1.06 * (1 - least), 1.0)))
+    place = _place(curve, on, sum(label.count("\n") + 1 for label in labels), side)
     ax = base.axes(ax, WIDE if "bbox_to_anchor" in place else base.SIZE)
     on.apply(ax)
     ends = [on.low, on.high]
@@ -128,15 +130,6 @@ def _listed(intervals: Intervals) -> str:
         for (low, high), digits in zip(intervals[:SHOWN], places, strict=False)
     ]
     return ", ".join(shown) + (", ..." if len(intervals) > SHOWN else "")
-
-
-def _scale_of(belt: CalibrationBeltCurve, scale: str, *, zoom: bool) -> Scale:
-    """Return axes that show the belt, or the unit square, or the half that holds the belt."""
-    drawn = np.concatenate([belt.grid, belt.lower.ravel(), belt.upper.ravel()])
-    low, high = float(drawn.min()), float(drawn.max())
-    if scale == "log-odds" or not zoom or low <= 0.5 <= high:
-        return scale_for(drawn, scale, zoom=False, finest=min(FINEST, 0.5 / belt.n))
-    return Scale(scale, 0.0, 1.06 * high) if high < 0.5 else Scale(scale, 1 - 1.06 * (1 - low), 1.0)
 
 
 def _place(belt: CalibrationBeltCurve, on: Scale, lines: int, side: float) -> dict[str, Any]:

@@ -1,19 +1,22 @@
-"""Calibration maps: curves of the classes, the latent function, and the simplex of three."""
+"""Calibration maps: curves, the latent function, the simplex, parameters, and what they change."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.checks import as_array, check_calibrator, check_integer, check_probs
+from caltest import checks, render
 from caltest.errors import NotApplicable, invalid
 from caltest.plots import base
 from caltest.plots.scales import FINEST, check_scale, diagonal, scale_for
+from caltest.predictions import ModelData, Predictions
 from caltest.types import AnyArray, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
     from caltest.calibrators import Calibrator, GPCalibrator
 
@@ -22,16 +25,6 @@ COARSE = 101  # of each class of several
 COLOURED = len(base.CYCLE)
 LINES = 60  # at most
 SAME = 1e-3  # curves that are nearer than this are one
-
-
-class _Curves(NamedTuple):
-    """Curves with their names, and what is on the axes."""
-
-    x: Floats
-    ys: list[Floats]
-    names: list[str]
-    predicted: str
-    calibrated: str
 
 
 def calibration_map(
@@ -86,28 +79,30 @@ def calibration_map(
             given = np.log(p) - np.log1p(-p) if calibrator.from_logits else p
         low, high = (on.place(end) for end in calibrator.interval(given).T)
         base.band(ax, p, low, high, label="$p_0$ to $p_1$")
-    if calibrator.n_features_in_ == 2:
-        event = mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]
+    m, names = calibrator.n_features_in_, [""]
+    if m == 2:
+        ys = [mapped(calibrator, np.column_stack([1 - p, p]))[:, 1]]
         of = f"probability of {base.name_text(calibrator.classes_.tolist()[1])}"
-        curves = _Curves(p, [event], [""], f"predicted {of}", f"calibrated {of}")
+        words = f"predicted {of}", f"calibrated {of}"
     elif isinstance(calibrator, SplineCalibrator):  # of each score, constant beyond those fitted
         pairs = zip(calibrator.scores_, calibrator.recalibrated_, strict=True)
         ys = [np.interp(p, *pair) for pair in pairs]
-        words = base.names_text(calibrator.classes_.tolist()) if len(ys) > 1 else [""]
+        names = base.names_text(calibrator.classes_.tolist()) if len(ys) > 1 else names
         score = "probability" if len(ys) > 1 else f"score, {calibrator.mode}"
-        curves = _Curves(p, ys, words, f"predicted {score}", "recalibrated score")
+        words = f"predicted {score}", "recalibrated score"
     else:
-        curves = _several_classes(calibrator, on.edges(COARSE - 1))
-    _draw_curves(ax, curves._replace(ys=[on.place(y) for y in curves.ys]))
+        p = on.edges(COARSE - 1)
+        ys, names, words = _several_classes(calibrator, p)
+    _draw_curves(ax, p, [on.place(y) for y in ys], names)
     base.legend(ax, loc="best")
-    title, m = calibrator.title, calibrator.n_features_in_
-    if len(curves.ys) < m > LINES:
-        title += f" ({len(curves.ys)} of {m} classes)"
-    return base.label_axes(ax, curves.predicted, curves.calibrated, title)
+    title = calibrator.title + (f" ({len(ys)} of {m} classes)" if len(ys) < m > LINES else "")
+    return base.label_axes(ax, *words, title)
 
 
-def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
-    """Return the map of each class where all other classes are equally probable."""
+def _several_classes(
+    calibrator: Calibrator, p: Floats
+) -> tuple[list[Floats], list[str], tuple[str, str]]:
+    """Return the map of each class where all others are equally probable, and names of the axes."""
     m = calibrator.n_features_in_
     alone = hasattr(calibrator, "maps")
     shown = np.unique(np.linspace(0, m - 1, min(m, LINES)).astype(int))
@@ -118,27 +113,23 @@ def _several_classes(calibrator: Calibrator, p: Floats) -> _Curves:
         with np.errstate(divide="ignore"):
             given = np.log(rows) if calibrator.from_logits else rows
         ys.append((calibrator.maps(given) if alone else mapped(calibrator, rows))[:, k])
-    names = base.names_text(calibrator.classes_[shown].tolist())
     predicted = "predicted probability" + ("" if alone else ", others equal")
     calibrated = "calibrated probability" + (", before normalisation" if alone else "")
-    return _Curves(p, ys, names, predicted, calibrated)
+    return ys, base.names_text(calibrator.classes_[shown].tolist()), (predicted, calibrated)
 
 
-def _draw_curves(ax: Axes, curves: _Curves) -> None:
-    if np.ptp(curves.ys, axis=0).max() < SAME:
-        name = "every class" if len(curves.ys) > 1 else None
-        ax.plot(curves.x, curves.ys[0], color=base.BLUE, linewidth=base.LINE, label=name)
+def _draw_curves(ax: Axes, x: Floats, ys: list[Floats], names: list[str]) -> None:
+    if np.ptp(ys, axis=0).max() < SAME:
+        name = "every class" if len(ys) > 1 else None
+        ax.plot(x, ys[0], color=base.BLUE, linewidth=base.LINE, label=name)
         return
-    change = [-np.abs(y - curves.x).mean() for y in curves.ys]
-    ranking = np.argsort(change, kind="stable")
+    ranking = np.argsort([-np.abs(y - x).mean() for y in ys], kind="stable")
     for style, k in enumerate(sorted(ranking[:COLOURED])):
         color, line = base.CYCLE[style], base.STYLES[style]
-        look: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": base.LINE}
-        ax.plot(curves.x, curves.ys[k], label=curves.names[k], **look)
+        ax.plot(x, ys[k], color=color, linestyle=line, linewidth=base.LINE, label=names[k])
     grey: dict[str, Any] = {"color": base.GREY, "linewidth": base.THIN, "alpha": 0.5, "zorder": 1.9}
     for place, k in enumerate(ranking[COLOURED:]):
-        label = None if place else f"{ranking.size - COLOURED} others"
-        ax.plot(curves.x, curves.ys[k], label=label, **grey)
+        ax.plot(x, ys[k], label=None if place else f"{ranking.size - COLOURED} others", **grey)
 
 
 LOWEST = 500  # of what the largest probability is divided by where the plot starts
@@ -195,9 +186,8 @@ def latent_function(
     identity = z if calibrator.logarithmic_ else np.log(z)
     ax.plot(z, identity, color=base.BLACK, ls="--", linewidth=base.THIN, label="identity")
     rug = list(dict.fromkeys(calibrator.inducing_inputs_.tolist()))
-    style: dict[str, Any] = {"color": base.BLACK, "markersize": 9, "clip_on": False}
-    style |= {"transform": ax.get_xaxis_transform(), "label": "inducing inputs"}
-    ax.plot(rug, [0.0] * len(rug), "|", **style)
+    style: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "label": "inducing inputs"}
+    ax.plot(rug, [0.0] * len(rug), "|", color=base.BLACK, markersize=9, clip_on=False, **style)
     base.legend(ax)
     name = "logit" if calibrator.logarithmic_ else "probability"
     return base.label_axes(ax, f"{name} $z$", "latent function $f(z)$", calibrator.title)
@@ -220,7 +210,7 @@ def fitted(calibrator: object) -> Calibrator:
 
     from caltest.calibrators import Calibrator
 
-    map_: Calibrator = check_calibrator(calibrator, Calibrator)
+    map_: Calibrator = checks.check_calibrator(calibrator, Calibrator)
     check_is_fitted(map_)
     return map_
 
@@ -232,10 +222,9 @@ def mapped(calibrator: Calibrator, probs: Floats) -> Floats:
     """
     from caltest.calibrators.inputs import Inputs
 
-    if not calibrator.from_logits:
-        return calibrator.calibrate(Inputs(probs, from_logits=False))
     with np.errstate(divide="ignore"):
-        return calibrator.calibrate(Inputs(np.log(probs), from_logits=True))
+        given = np.log(probs) if calibrator.from_logits else probs
+    return calibrator.calibrate(Inputs(given, from_logits=calibrator.from_logits))
 
 
 # ---- A calibration map of three classes as arrows on the simplex, Kull et al. 2019, figure 2a ---
@@ -290,15 +279,18 @@ def simplex_map(
     >>> ax = ct.plots.simplex_map(calibrator, data)
     """
     calibrator = fitted(calibrator)
-    remedy = "use parameter_heatmap or calibration_map"
-    check_classes_of_map(calibrator.n_features_in_, 3, "a map on the simplex", remedy)
-    check_integer(points, "points", 2)
+    if calibrator.n_features_in_ != 3:
+        rule = f"a map on the simplex needs 3 classes, and the map has {calibrator.n_features_in_}"
+        raise NotApplicable(rule, "use parameter_heatmap or calibration_map")
+    checks.check_integer(points, "points", 2)
     ax = base.axes(ax, SIMPLEX)
     _draw_frame(ax, calibrator.classes_.tolist())
     if predictions is not None:
-        values = as_array(getattr(predictions, "probs", predictions), "predictions")
-        check_width(values, 3, "predictions")
-        probs = check_probs(values)
+        values = checks.as_array(getattr(predictions, "probs", predictions), "predictions")
+        if values.ndim != 2 or values.shape[1] != 3:
+            rule = "predictions must have 3 columns, as the map has classes"
+            raise invalid(rule, f"shape {values.shape}", "pass what the map was fitted to")
+        probs = checks.check_probs(values)
         even = np.linspace(0, len(probs) - 1, min(len(probs), MOST_DOTS)).astype(np.intp)
         dots: dict[str, Any] = {"color": base.GREY, "markersize": 2.5, "alpha": 0.4, "zorder": 1}
         ax.plot(*(probs[np.unique(even)] @ CORNERS).T, ".", linestyle="none", **dots)
@@ -320,20 +312,15 @@ def simplex_map(
 
 def _grid(points: int) -> Floats:
     """Return an even grid inside of the simplex, `points` along a side."""
-    i, j = np.meshgrid(np.arange(points), np.arange(points), indexing="ij")
-    inside = i + j < points
-    first, second = i[inside], j[inside]
-    counts = np.column_stack([points - 1 - first - second, first, second])
-    return (counts + 1 / 3) / points
+    first, second = np.nonzero(np.add.outer(np.arange(points), np.arange(points)) < points)
+    return (np.column_stack([points - 1 - first - second, first, second]) + 1 / 3) / points
 
 
 def _draw_frame(ax: Axes, classes: list[object]) -> None:
-    outline = np.vstack([CORNERS, CORNERS[:1]])
-    ax.plot(*outline.T, color=base.GREY, linewidth=base.THIN, zorder=1)
-    middle = CORNERS.mean(axis=0)
+    ax.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color=base.GREY, linewidth=base.THIN, zorder=1)
     # Each middle line ends where two classes are equally probable.
     for k in range(3):
-        ends = np.array([CORNERS.sum(axis=0) - CORNERS[k], 2 * middle]) / 2
+        ends = np.array([CORNERS.sum(axis=0) - CORNERS[k], 2 * CORNERS.mean(axis=0)]) / 2
         ax.plot(*ends.T, color=base.PALE, linewidth=base.THIN, zorder=0)
     ax.set_axis_off()
     ax.set_aspect("equal")
@@ -350,14 +337,201 @@ def _draw_arrows(ax: Axes, start: Floats, end: Floats, **style: Any) -> None:
     ax.quiver(*places.T, *moves.T, **in_place, **{"zorder": 2, **style})
 
 
-def check_width(values: AnyArray, m: int, name: str) -> None:
-    """Check that predictions have as many classes as the map they are drawn with."""
-    if values.ndim != 2 or values.shape[1] != m:
-        rule = f"{name} must have {m} columns, as the map has classes"
-        raise invalid(rule, f"shape {values.shape}", "pass what the map was fitted to")
+# ---- A matrix as colours around zero, with names of classes and numbers where there is room ------
+
+NUMBERED = 12  # rows or columns whose cells get their number
+NAMED = 40  # rows or columns that are named each; of more, such as are evenly far apart
+LONGEST_NAME = 14
+ROOM = 40  # letters in a line of names
+QUANTILE = 0.98  # of the cells that are not 0: where the colours of a large matrix end
+FROM_WHITE = 0.45  # of the largest: from there on numbers are white
 
 
-def check_classes_of_map(m: int, wanted: int, what: str, remedy: str) -> None:
-    """Check the number of classes that a picture of a calibration map needs."""
-    if m != wanted:
-        raise NotApplicable(f"{what} needs {wanted} classes, and the map has {m}", remedy)
+def colours() -> Colormap:
+    """Orange for negative numbers, white for 0, blue for positive ones."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ends = (0.0, "#7A3000"), (0.25, base.VERMILION), (0.5, "white"), (0.75, base.BLUE)
+    return LinearSegmentedColormap.from_list("around zero", [*ends, (1.0, "#003050")])
+
+
+def heat_map(
+    ax: Axes,
+    values: Floats,
+    rows: Sequence[object],
+    columns: Sequence[object],
+    *,
+    text: Callable[[float], str],
+    name: str,
+    clipped: bool = False,
+) -> Axes:
+    """Draw a matrix; `name` is that of the colour bar, and `text` words a cell.
+
+    Of a large `clipped` matrix the colours end at a quantile of the cells.
+    """
+    numbered = max(values.shape) <= NUMBERED
+    # A few very large cells shall not hide all others.
+    sizes = np.abs(values[values != 0])
+    share = QUANTILE if clipped and not numbered else 1.0
+    largest = float(np.quantile(sizes, share)) if sizes.size else 1.0
+    ends: dict[str, Any] = {"vmin": -largest, "vmax": largest, "interpolation": "nearest"}
+    image = ax.imshow(values, colours(), aspect="equal" if numbered else "auto", **ends)
+    for (i, j), value in np.ndenumerate(values) if numbered else ():
+        color = base.ON_DARK if abs(value) > FROM_WHITE * largest else base.ON_PALE
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": base.SMALL}
+        ax.text(j, i, text(float(value)), color=color, **style)
+    # Of many names only some are written; the last column may be of its own.
+    step = -(-len(rows) // NAMED)
+    step = step if step == 1 else 5 * -(-step // 5)
+    places = list(range(0, len(rows), step))
+    ax.set_yticks(places, base.names_text([rows[i] for i in places], LONGEST_NAME))
+    if len(columns) > len(rows):
+        places = [*(i for i in places if i <= len(rows) - step / 2), len(columns) - 1]
+    words = base.names_text([columns[i] for i in places], LONGEST_NAME)
+    ax.set_xticks(places, words, rotation=90 if sum(map(len, words)) > ROOM else 0)
+    ax.tick_params(labelsize=base.SMALL, length=0)
+    ax.spines[:].set(visible=True, color=base.GREY, linewidth=base.THIN)
+    beyond = "both" if np.abs(values).max() > largest else "neither"
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, extend=beyond)
+    bar.set_label(name, fontsize=base.SMALL)
+    bar.ax.tick_params(labelsize=base.SMALL)
+    return ax
+
+
+def parameter_heatmap(
+    calibrator: Calibrator, *, form: str = "linear", ax: Axes | None = None
+) -> Axes:
+    """Show the weights and the intercepts of a map that is linear before its softmax.
+
+    Row i has the weights of the class i that is predicted, one for the score of each class, and its
+    intercept in the last column. Off the diagonal, a positive weight moves probability to class i
+    where class j is probable.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted: Dirichlet calibration, matrix, vector or temperature scaling.
+    form : {"linear", "canonical"}
+        Whether (W, b) is shown, or the unique form (A, c) of `DirichletCalibrator`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes. Up to 12 classes have their numbers in the cells.
+
+    Raises
+    ------
+    NotApplicable
+        If the map has no such parameters.
+
+    References
+    ----------
+    Kull et al. (2019), Beyond temperature scaling: obtaining well-calibrated multiclass
+    probabilities with Dirichlet calibration, NeurIPS 32, figure 2b.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M1", 500, 4, rng=1)
+    >>> ax = ct.plots.parameter_heatmap(ct.calibrators.DirichletCalibrator().fit(data))
+    >>> ax.get_title(loc="left")
+    'Dirichlet calibration'
+    """
+    calibrator = fitted(calibrator)
+    form = checks.check_choice(form, ("linear", "canonical"), "form")
+    pair = getattr(calibrator, f"{form}_", None)
+    if pair is None:
+        remedy = "use form='linear' with Dirichlet calibration or matrix, vector or temperature"
+        rule = f"{calibrator.title} has no {form} parameters here"
+        raise NotApplicable(rule, f"{remedy} scaling, or draw calibration_map")
+    ax = base.axes(ax, (5.6, 4.6))
+    names = calibrator.classes_.tolist()
+    last = "intercept" if form == "linear" else "c"
+    heat_map(ax, np.column_stack(pair), names, [*names, last], text=_number, name="parameter")
+    ax.axvline(len(names) - 0.5, color=base.BLACK, linewidth=base.THIN)
+    return base.label_axes(ax, "class of the score", "calibrated class", calibrator.title)
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}" if abs(value) < 99.995 else f"{value:.2g}"
+
+
+def confusion_change(before: Predictions, after: object, *, ax: Axes | None = None) -> Axes:
+    """Show the confusion matrix after recalibration less that before.
+
+    Rows have the classes that were observed, columns those that were predicted, the first of
+    several most probable ones. A map that keeps the order of the classes changes nothing. The
+    accuracies are in the title.
+
+    Parameters
+    ----------
+    before : Predictions
+        Predictions before recalibration.
+    after : Predictions or calibrator
+        Predictions of the same rows, or a fitted map of the first ones.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes. Up to 12 classes have their numbers in the cells; these count rows, or are sums of
+        sample weights.
+
+    Raises
+    ------
+    InvalidInput
+        If the labels of the two differ.
+
+    References
+    ----------
+    Kull et al. (2019), Beyond temperature scaling: obtaining well-calibrated multiclass
+    probabilities with Dirichlet calibration, NeurIPS 32, figure 2c.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> data = ct.datasets.generative_model("M2", 500, 4, rng=1)
+    >>> calibrator = ct.calibrators.DirichletCalibrator().fit(data)
+    >>> ax = ct.plots.confusion_change(data, calibrator)
+    >>> ax.get_xlabel()
+    'predicted class'
+    """
+    checks.check_instance(before, Predictions, "before")
+    if not isinstance(after, Predictions):
+        after = ModelData(after, before).predictions()
+    check_same_labels(before.classes, after.classes)
+    check_same_labels(before.classes[before.labels], after.classes[after.labels])
+    first, second = _confusion(before), _confusion(after)
+    ax = base.axes(ax, (5.4, 4.6))
+    names = before.classes.tolist()
+    name = f"change in the {'number' if before.sample_weight is None else 'weight'} of rows"
+    change: dict[str, Any] = {"text": lambda value: f"{value:+.3g}" if value else "", "name": name}
+    heat_map(ax, second - first, names, names, clipped=True, **change)
+    if (first == second).all():
+        base.corner_text(ax, "no predicted class changes")
+    title = f"accuracy {_accuracy(first)} before, {_accuracy(second)} after"
+    return base.label_axes(ax, "predicted class", "observed class", title)
+
+
+def _confusion(predictions: Predictions) -> Floats:
+    m = predictions.m
+    cell = predictions.labels * m + predictions.probs.argmax(axis=1)
+    return np.bincount(cell, predictions.sample_weight, m * m).astype(float).reshape(m, m)
+
+
+def _accuracy(confusion: Floats) -> str:
+    return render.number(float(np.trace(confusion) / confusion.sum()))
+
+
+def check_same_labels(before: AnyArray, after: AnyArray, name: str = "after") -> None:
+    """Check that two predictions are of the same rows, by the names of their labels."""
+    rule = f"{name} must hold predictions of the same rows, with the same labels"
+    remedy = "predict the rows of the first again"
+    if len(before) != len(after):
+        raise invalid(rule, f"{len(before)} and {len(after)} rows", remedy)
+    differs = np.array([a != b for a, b in zip(before.tolist(), after.tolist(), strict=True)])
+    if differs.any():
+        raise invalid(rule, f"another label at row {int(np.argmax(differs))}", remedy)

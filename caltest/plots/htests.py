@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from caltest import plots
 from caltest.checks import check_choice
 from caltest.errors import NotApplicable
-from caltest.plots.calibration_belt import calibration_belt
-from caltest.plots.calibration_map import calibration_map, fitted, latent_function, simplex_map
-from caltest.plots.heat_maps import parameter_heatmap
-from caltest.plots.places import is_master_scale, master_scale
-from caltest.plots.pvalues import null_distribution, pvalues
-from caltest.plots.reliability import reliability_diagram
-from caltest.plots.witness import witness
+from caltest.plots.calibration_map import fitted
+from caltest.plots.places import is_master_scale
 from caltest.results import HTest, HTestTable
 
 if TYPE_CHECKING:
@@ -24,12 +20,12 @@ if TYPE_CHECKING:
 Draw = Callable[..., "Axes"]
 
 KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
-    "reliability": (reliability_diagram, {}),
-    "corp": (reliability_diagram, {"corp": True}),
-    "confidence-band": (reliability_diagram, {"corp": True, "band": "confidence"}),
-    "null": (null_distribution, {}),
-    "witness": (witness, {}),
-    "belt": (calibration_belt, {}),
+    "reliability": (plots.reliability_diagram, {}),
+    "corp": (plots.reliability_diagram, {"corp": True}),
+    "confidence-band": (plots.reliability_diagram, {"corp": True, "band": "confidence"}),
+    "null": (plots.null_distribution, {}),
+    "witness": (plots.witness, {}),
+    "belt": (plots.calibration_belt, {}),
 }
 
 OF_CELLS = ("reliability", "corp", "confidence-band", "null")  # what cells are enough for
@@ -70,18 +66,14 @@ def natural_kind(result: HTest) -> str:
 
 def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
     """Draw a kind of plot of a table, by default that of a master scale where it is one."""
-    drawn: dict[str, Draw] = {"pvalues": pvalues, "master-scale": master_scale}
+    drawn: dict[str, Draw] = {"pvalues": plots.pvalues, "master-scale": plots.master_scale}
     if kind is None:
         kind = "master-scale" if is_master_scale(table) else "pvalues"
     return drawn[check_choice(kind, drawn, "kind")](table, ax=ax)
 
 
-MAPS: dict[str, Callable[..., Axes]] = {
-    "map": calibration_map,
-    "simplex": simplex_map,
-    "parameters": parameter_heatmap,
-    "latent": latent_function,
-}
+MAPS: dict[str, Draw] = {"map": plots.calibration_map, "simplex": plots.simplex_map}
+MAPS |= {"parameters": plots.parameter_heatmap, "latent": plots.latent_function}
 
 
 def plot_calibrator(calibrator: Calibrator, kind: str | None, ax: Axes | None) -> Axes:

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 Box = tuple[float, ...]  # left, right, low, high
 
 
-KINDS = ("funnel", "gaps")
-
-
 LIMITS = ((1.9600, "95 %"), (3.0902, "99.8 %"))  # of the normal distribution, Spiegelhalter's
 
 
@@ -110,7 +107,7 @@ def groups(
     """
     remedy = "pass what ct.test_calibration gave for very many groups"
     checks.check_instance(result, GroupsTest, "result", remedy)
-    checks.check_choice(kind, KINDS, "kind")
+    checks.check_choice(kind, ("funnel", "gaps"), "kind")
     checks.check_integer(rows, "rows")
     if kind == "gaps":
         shown = [(gap.name, gap, float(gap.pvalue or 0.0)) for gap in result.worst(rows)]
@@ -124,7 +121,13 @@ def groups(
     level = CLEAR if result.level is None else result.level
     clear = result.adjusted <= level
     ends = float(x.min()) / 1.2, float(x.max()) * 1.2
-    _limits(ax, ends, variance)
+    ax.axhline(0, color=base.GREY, linewidth=base.THIN)
+    n = np.geomspace(*ends, 201)
+    for (z, name), ls in zip(LIMITS, ((0, (4, 3)), "-"), strict=True):  # and the control limits
+        reach = 100.0 * z * np.sqrt(variance / n)
+        line: dict[str, Any] = {"color": base.BLACK, "lw": base.THIN, "ls": ls, "zorder": 1}
+        ax.plot(n, -reach, **line)
+        ax.plot(n, reach, label=f"control limits, {name}", **line)
     is_image = len(result) >= PIXELS
     for some, face, edge, order in (
         (~clear, "none", base.GREY, 2),
@@ -146,17 +149,6 @@ def groups(
     count, y = int(np.count_nonzero(clear)), "observed - predicted, percentage points"
     title = f"{count:,} of {len(result):,} {result.kind}s with adjusted p $\\leq$ {level:g}"
     return base.label_axes(ax, "number of rows, of mean variance", y, title)
-
-
-def _limits(ax: Axes, ends: tuple[float, float], variance: float) -> None:
-    """Draw the control limits, and the line of no gap."""
-    n = np.geomspace(*ends, 201)
-    ax.axhline(0, color=base.GREY, linewidth=base.THIN)
-    for (z, name), style in zip(LIMITS, ((0, (4, 3)), "-"), strict=True):
-        reach = 100.0 * z * np.sqrt(variance / n)
-        line: dict[str, Any] = {"color": base.BLACK, "lw": base.THIN, "ls": style, "zorder": 1}
-        ax.plot(n, -reach, **line)
-        ax.plot(n, reach, label=f"control limits, {name}", **line)
 
 
 def _numbers(ax: Axes) -> None:
@@ -312,6 +304,8 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['A', 'B', 'C']
     """
+    from scipy.special import betaincinv
+
     checks.check_instance(table, HTestTable, "table", "pass the result of test_master_scale")
     level = checks.check_confidence(confidence)
     if not is_master_scale(table):
@@ -319,13 +313,15 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
         remedy = "use the plot 'pvalues' for other tables"
         raise invalid(rule, "rows without PD and defaults", remedy)
     first: dict[str, tuple[HTest, str]] = {}  # row of each grade, with its light
-    colours = table.traffic_lights or ("",) * len(table)
-    for row, light in zip(table.rows, colours, strict=True):
+    for row, light in zip(table.rows, table.traffic_lights or ("",) * len(table), strict=True):
         first.setdefault(repr(row.group), (row, light))
     rows, lights = map(list, zip(*first.values(), strict=True))
     pd = np.array([row.parameters["PD"] for row in rows], dtype=np.float64)
     rate = np.array([row.estimate for row in rows])
-    low, high = _interval(rows, level)
+    d, n = np.array([(row.statistic, row.n) for row in rows], dtype=np.float64).T
+    # The upper end by the tail of the survivors, which is exact for rates near 1 too.
+    low = np.where(d == 0, 0.0, betaincinv(d + 0.5, n - d + 0.5, (1 - level) / 2))
+    high = np.where(d == n, 1.0, 1.0 - betaincinv(n - d + 0.5, d + 0.5, (1 - level) / 2))
     ax = base.axes(ax, (max(5.0, 1.4 + 0.42 * len(rows)), 3.8))
     values = np.concatenate([pd, rate, high])  # half a decade is left below the least but 0
     floor, top = float(values[values > 0].min()) / 3, min(float(values.max()) * 1.5, 1.2)
@@ -361,15 +357,3 @@ def master_scale(table: HTestTable, *, confidence: float = 0.9, ax: Axes | None 
 def is_master_scale(table: HTestTable) -> bool:
     """Tell a table of rating grades by its rows."""
     return all("PD" in row.parameters and row.estimate_name == "default rate" for row in table)
-
-
-def _interval(rows: list[HTest], level: float) -> tuple[Floats, Floats]:
-    from scipy.special import betaincinv
-
-    d = np.array([row.statistic for row in rows])
-    n = np.array([row.n for row in rows], dtype=np.float64)
-    tail = (1 - level) / 2
-    # The upper end by the tail of the survivors, which is exact for rates near 1 too.
-    low = betaincinv(d + 0.5, n - d + 0.5, tail)
-    high = 1.0 - betaincinv(n - d + 0.5, d + 0.5, tail)
-    return np.where(d == 0, 0.0, low), np.where(d == n, 1.0, high)

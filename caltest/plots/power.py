@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,10 +64,9 @@ def power_curve(result: Power | SampleSize, *, ax: Axes | None = None) -> Axes:
     ax = base.axes(ax, SIZE)
     tests = dict.fromkeys(row.test for row in power.rows)
     for place, test in enumerate(tests):
-        rows = [row for row in power.rows if row.test == test]
+        rows = sorted((row for row in power.rows if row.test == test), key=lambda row: row.n)
         # What a search looked at is no curve: few data sets here, many there.
         style = "none" if power is not result else base.STYLES[place % len(base.STYLES)]
-        rows.sort(key=lambda row: row.n)
         powers = np.array([row.power for row in rows])
         low, high = np.transpose([row.interval() for row in rows])
         look: dict[str, Any] = {"color": base.CYCLE[place % len(base.CYCLE)], "linestyle": style}
@@ -160,14 +159,18 @@ def size_and_power(
     ['exact', 'rough', '95 % band of 5 data sets']
     """
     curves = _curves(pvalues)
-    true = None if calibrated is None else check_known(calibrated, [*curves], "calibrated")
+    true = None if calibrated is None else [*map(str, check_strings(calibrated, "calibrated"))]
+    if unknown := [name for name in true or () if name not in curves]:
+        rule = f"calibrated must be among {listing(curves)}"
+        raise invalid(rule, shown(unknown[0]), "pass its name")
     if checks.check_flag(errors, "errors") and true is None:
-        raise invalid(
-            "errors needs calibrated=, since a rejection is an error for calibrated models only",
-            "no calibrated",
-            "name the calibrated models, or pass [] for none",
-        )
-    low, high = check_range(levels, "levels")
+        rule = "errors needs calibrated=, since a rejection is an error for calibrated models only"
+        raise invalid(rule, "no calibrated", "name the calibrated models, or pass [] for none")
+    ends = as_array(levels, "levels")
+    if ends.shape != (2,) or ends.dtype.kind not in "iuf" or not 0 <= ends[0] < ends[1] <= 1:
+        rule = "levels must be two numbers with 0 <= low < high <= 1"
+        raise invalid(rule, shown(levels), "pass (0, 0.2)")
+    low, high = map(float, ends)
     band = checks.check_level(band, "band")
     shape = -(-len(curves) // COLUMNS), min(len(curves), COLUMNS)
     inches = max(4.6, PANEL * shape[1] + 0.4), PANEL * shape[0] + 1.1
@@ -178,6 +181,7 @@ def size_and_power(
     panels = axes[: len(curves)]
     grid = np.linspace(low, high, POINTS)
     tests = list(dict.fromkeys(test for columns in curves.values() for test in columns))
+    words = ("type II error", "type I error") if errors else ("power", "size")
     for ax, (model, columns) in zip(panels, curves.items(), strict=True):
         size = None if true is None else model in true
         base.axes(ax)
@@ -191,7 +195,9 @@ def size_and_power(
         ax.set_xlim(low, high)
         if size is not False:
             _band(ax, columns, grid, band)
-        base.label_axes(ax, "", "", _title(model, size=size, errors=errors))
+        name = base.name_text(model) if model else ""
+        kind = "" if size is None else words[size]
+        base.label_axes(ax, "", "", ": ".join(filter(None, [name, kind])))
     # Rates from 0 to 1, or as far as they go below the largest level.
     top = max(float(line.get_ydata().max()) for ax in panels for line in ax.lines)
     top = 1.0 if errors or high == 1 else min(1.0, max(top, high))
@@ -230,11 +236,11 @@ def _of_table(table: tables.Table) -> dict[str, Any]:
     if not {"pvalue", "test"} <= set(table.names):
         rule = "pvalues as a data frame must have the columns 'pvalue' and 'test'"
         raise invalid(rule, listing(table.names), "rename its columns")
-    columns = [table.column(name) for name in ("pvalue", "test", "model") if name in table.names]
+    names = [name for name in ("pvalue", "test", "model") if name in table.names]
     found: dict[str, dict[str, list[Any]]] = {}
-    for value, test, *model in zip(*(column.tolist() for column in columns), strict=True):
+    for value, test, *model in zip(*(table.column(name).tolist() for name in names), strict=True):
         found.setdefault(str(*model), {}).setdefault(str(test), []).append(value)
-    return found if len(columns) == 3 else found.get("", {})
+    return found if len(names) == 3 else found.get("", {})
 
 
 def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> None:
@@ -248,25 +254,15 @@ def _band(ax: Axes, columns: dict[str, Floats], grid: Floats, band: float) -> No
     ax.plot(grid, grid, color=base.GREY, linewidth=base.THIN, zorder=1)
 
 
-def _title(model: str, *, size: bool | None, errors: bool) -> str:
-    name = base.name_text(model) if model else ""
-    if size is None:
-        return name
-    words = ("type I error", "type II error") if errors else ("size", "power")
-    kind = words[0] if size else words[1]
-    return f"{name}: {kind}" if name else kind
-
-
 def check_simulated_pvalues(values: object, name: str) -> Floats:
     """Check the p-values of a test over simulated data sets: in [0, 1], at least one."""
     array = as_numbers(values, name).astype(np.float64)
     if array.ndim != 1 or array.size == 0:
         rule = f"{name} must be a column of p-values, one for each data set"
         raise invalid(rule, f"shape {array.shape}", "pass one dimension, at least one value")
-    bad = ~((array >= 0) & (array <= 1))
-    if bad.any():
-        row = int(bad.argmax())
-        got = f"{array[row]:.8g} at row {row}"
+    bad = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if bad.size:
+        got = f"{array[bad[0]]:.8g} at row {bad[0]}"
         raise invalid(f"{name} must lie in [0, 1]", got, "leave out data sets without a p-value")
     return read_only(array)
 
@@ -279,23 +275,3 @@ def check_not_mixed(values: Mapping[object, object], name: str) -> bool:
         got = "a mixture of both" if nested else "nothing"
         raise invalid(rule, got, "pass {test: p-values} or {model: {test: p-values}}")
     return all(nested)
-
-
-def check_known(values: Iterable[object], known: Sequence[str], name: str) -> set[str]:
-    """Check that each value is one of the names that are there."""
-    given = check_strings(values, name)
-    unknown = [value for value in given if str(value) not in known]
-    if unknown:
-        raise invalid(f"{name} must be among {listing(known)}", shown(unknown[0]), "pass its name")
-    return {str(value) for value in given}
-
-
-def check_range(limits: object, name: str) -> tuple[float, float]:
-    """Check two probabilities, the smaller first."""
-    values: AnyArray = as_array(limits, name)
-    if values.shape == (2,) and values.dtype.kind in "iuf":
-        low, high = (float(value) for value in values)
-        if 0 <= low < high <= 1:
-            return low, high
-    rule = f"{name} must be two numbers with 0 <= low < high <= 1"
-    raise invalid(rule, shown(limits), "pass (0, 0.2)")

@@ -1,15 +1,17 @@
-"""P-values and errors of several tests, and the null distribution of one."""
+"""P-values and errors of several tests, the null distribution of one, and e-values over time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest import checks, render
-from caltest.checks import check_instance, check_optional_integer
 from caltest.errors import NotApplicable, invalid
+from caltest.monitoring import Monitor
+from caltest.monitoring.sheets import rows_in_words
 from caltest.plots import base
 from caltest.results import HTest, HTestTable
 from caltest.results.sheets import CORRECTIONS
@@ -17,8 +19,6 @@ from caltest.types import Flags, Floats, Order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from caltest.results import HTest
 
 ROWS = 40
 SMALLEST_PVALUE = 1e-4  # smaller p-values are drawn there, as the prints show them
@@ -87,8 +87,7 @@ def pvalues(table: HTestTable, *, rows: int = ROWS, ax: Axes | None = None) -> A
     base.legend(ax, **legend)
     name = "p-value"
     if table.correction is not None:
-        method = CORRECTIONS.get(table.correction, table.correction)
-        name += f", {method} over {len(table)} tests"
+        name += f", {CORRECTIONS.get(table.correction, table.correction)} over {len(table)} tests"
     name += "" if len(shown) == len(table) else f"; the {len(shown)} smallest"
     return base.label_axes(ax, name, "")
 
@@ -149,8 +148,7 @@ def calibration_errors(
         raise invalid(rule, ", ".join(measured), f'run them with test="{measured[0]}"')
     values = [row.statistic for row in table.rows]
     levels = [(1 - confidence) / 2, 0.5, (1 + confidence) / 2]
-    ranges = [np.quantile(_resamples(row), levels) for row in table.rows]
-    low, middle, high = np.transpose(ranges)
+    low, middle, high = np.transpose([np.quantile(_resamples(row), levels) for row in table.rows])
     names, y = _names(table.rows, ()), np.arange(len(values))
     ax = base.axes(ax, (5.6, 1.3 + 0.3 * len(names)))
     ax.barh(y, values, height=0.7, color=base.SKY, label="observed")
@@ -167,19 +165,14 @@ def calibration_errors(
 def _names(rows: Sequence[HTest], omnibus: Sequence[HTest]) -> list[str]:
     """Name each row by what differs between the rows: test, lens, group, data."""
     fields = ("data_name", "test", "lens", "group")
-    differ = [f for f in fields if len({str(getattr(row, f)) for row in rows}) > 1]
-    differ = differ or ["test"]
-    names = [
-        ", ".join(base.name_text(name) for name in parts if name is not None)
-        for parts in ([getattr(row, field) for field in differ] for row in rows)
-    ]
+    differ = [f for f in fields if len({str(getattr(row, f)) for row in rows}) > 1] or ["test"]
+    parts = [[getattr(row, field) for field in differ] for row in rows]
+    lenses = {test.lens for test in omnibus}
     several = len({(test.test, test.lens) for test in omnibus}) > 1
     for test in omnibus:
-        parts = ["all groups", test.test] if several else ["all groups"]
-        if len({test.lens for test in omnibus}) > 1:
-            parts.append(base.name_text(test.lens))
-        names.append(", ".join(parts))
-    return names
+        own = [test.test if several else None, test.lens if len(lenses) > 1 else None]
+        parts.append(["all groups", *own])
+    return [", ".join(base.name_text(one) for one in names if one is not None) for names in parts]
 
 
 def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
@@ -190,18 +183,14 @@ def _mark(ax: Axes, first: Floats | None, final: Floats, n_rows: int) -> None:
         before, smaller = np.maximum(first, SMALLEST_PVALUE), first < SMALLEST_PVALUE
         ax.hlines(y[own], before, at[own], color=base.GREY, linewidth=base.THIN)
         style: dict[str, Any] = {"edgecolor": base.GREY, "linewidth": base.THIN, "s": 26}
-        for mask, marker in ((~smaller, "o"), (smaller, "<")):
+        for mask, marker, label in ((~smaller, "o", "p-value"), (smaller, "<", None)):
             if mask.any():
-                label = None if smaller.any() and marker == "<" else "p-value"
                 style |= {"facecolor": "white", "marker": marker, "label": label}
                 ax.scatter(before[mask], y[own][mask], zorder=3, **style)
     arrow = final < SMALLEST_PVALUE
-    groups = (
-        (own & ~arrow, "o", "adjusted" if first is not None else "p-value"),
-        (~own & ~arrow, "D", "all groups together"),
-        (arrow, "<", f"below {SMALLEST_PVALUE:.0e}"),
-    )
-    for mask, marker, label in groups:
+    kinds = [(own & ~arrow, "o", "adjusted" if first is not None else "p-value")]
+    kinds += [(~own & ~arrow, "D", "all groups together")]
+    for mask, marker, label in (*kinds, (arrow, "<", f"below {SMALLEST_PVALUE:.0e}")):
         if mask.any():
             look: dict[str, Any] = {"marker": marker, "color": base.BLUE, "label": label}
             ax.scatter(at[mask], y[mask], s=26, zorder=4, **look)
@@ -215,21 +204,6 @@ ROUNDING = 1e-9
 NEAR_SHARE = 0.75  # of the range of the values: a statistic that is further off is pointed at
 SIZE = (5.2, 3.2)
 PALE_BARS: dict[str, Any] = {"fill": True, "fc": base.PALE, "ec": base.GREY, "lw": base.THIN}
-
-
-class _View(NamedTuple):
-    """What is drawn."""
-
-    values: Floats  # finite
-    statistic: float
-    tails: Flags  # which values are as extreme as the statistic
-    low: float
-    high: float
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the statistic is in the right half."""
-        return self.statistic > (self.low + self.high) / 2
 
 
 def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None = None) -> Axes:
@@ -270,42 +244,40 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
     >>> ax.get_xlabel()
     'ECE under the null hypothesis'
     """
-    from caltest.results import HTest
-
-    check_instance(result, HTest, "result")
-    check_optional_integer(bins, "bins")
+    checks.check_instance(result, HTest, "result")
+    checks.check_optional_integer(bins, "bins")
     every, statistic = _resamples(result), result.statistic
     finite = np.isfinite(every)
     if not finite.any():
         raise NotApplicable("all values under the null hypothesis are infinite", "nothing to draw")
     values, tails = every[finite], _extreme(every, statistic, result.alternative)[finite]
-    view = _View(values, statistic, tails, *_limits(values, statistic))
+    low, high = _limits(values, statistic)
     ax = base.axes(ax, SIZE)
     distinct, place = _distinct(values)
     label = "as extreme" if tails.any() else None
     shade = PALE_BARS | {"fc": base.ORANGE, "hatch": "////", "label": label}
     if bins is None and distinct.size <= VALUES_DRAWN_EACH:
         unit, n, size = "share of the resamples", values.size, distinct.size
-        width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (view.high - view.low)
-        width = max(width, 0.004 * (view.high - view.low))
+        width = 0.8 * np.diff(distinct).min() if size > 1 else 0.05 * (high - low)
+        width = max(width, 0.004 * (high - low))
         shaded, others = (np.bincount(place[k], minlength=size) / n for k in (tails, ~tails))
         ax.bar(distinct, others, width, bottom=shaded, **PALE_BARS)
         ax.bar(distinct, shaded, width, **shade)
     else:
-        edges, unit = _edges(view, bins), "density"
+        edges, unit = _edges(values, statistic, bins), "density"
         area = values.size * np.diff(edges)
         shaded, others = (np.histogram(values[k], edges)[0] / area for k in (tails, ~tails))
         ax.stairs(shaded + others, edges, baseline=shaded, **PALE_BARS)
         ax.stairs(shaded, edges, **shade)
-    _mark_statistic(ax, view, result)
+    _mark_statistic(ax, result, values, low, high)
     drawn = ax.dataLim  # bars of few values may be wide
-    ax.set_xlim(min(view.low, drawn.x0), max(view.high, drawn.x1))
+    ax.set_xlim(min(low, drawn.x0), max(high, drawn.x1))
     ax.margins(y=0)
     ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the names
     if base.inches(ax) <= base.NARROW:  # the text at the statistic needs the room
         base.legend_below(ax)
     else:
-        base.legend(ax, loc="upper left" if view.is_right else "upper right")
+        base.legend(ax, loc="upper left" if statistic > (low + high) / 2 else "upper right")
     name = f"{base.name_text(result.statistic_name, 40)} under the null hypothesis"
     if values.size < every.size:
         name += f" ({every.size - values.size} infinite)"
@@ -315,18 +287,15 @@ def null_distribution(result: HTest, *, bins: int | None = None, ax: Axes | None
 
 def _resamples(result: HTest) -> Floats:
     if result.null_distribution is None:
-        raise NotApplicable(
-            "the null distribution is drawn from resamples, and the result has none: its null is "
-            "a formula, or enumerated, or it was read from JSON",
-            "run the test with null='exact' on more rows, and write JSON with include_null=True",
-        )
+        rule = "the null distribution is drawn from resamples, and the result has none: its null is"
+        hint = "run the test with null='exact' on more rows, and write JSON with include_null=True"
+        raise NotApplicable(f"{rule} a formula, or enumerated, or it was read from JSON", hint)
     return np.asarray(result.null_distribution)
 
 
 def _limits(values: Floats, statistic: float) -> tuple[float, float]:
     """Return what the axis shows: all values, and the statistic where it is near."""
-    low, high = float(values.min()), float(values.max())
-    is_finite = np.isfinite(statistic)
+    low, high, is_finite = float(values.min()), float(values.max()), np.isfinite(statistic)
     span = high - low
     if span <= ROUNDING * max(abs(low), abs(high)):
         span = max(2 * abs(statistic - low) if is_finite else 0.0, 0.2 * abs(low)) or 1.0
@@ -358,41 +327,110 @@ def _extreme(values: Floats, statistic: float, alternative: str) -> Flags:
 def _distinct(values: Floats) -> tuple[Floats, Order]:
     """Return the values that differ by more than rounding, and the place of each among them."""
     order = np.sort(values)
-    is_new = np.append(True, np.diff(order) > ROUNDING * np.abs(order).max())
-    first = order[is_new]
+    first = order[np.append(True, np.diff(order) > ROUNDING * np.abs(order).max())]
     return first, np.searchsorted(first, values, side="right") - 1
 
 
-def _edges(view: _View, bins: int | None) -> Floats:
+def _edges(values: Floats, statistic: float, bins: int | None) -> Floats:
     """Return ends of bins, one of which is the statistic: there the shaded part begins."""
-    low, high = float(view.values.min()), float(view.values.max())
+    low, high = float(values.min()), float(values.max())
     if low == high:
-        return low + np.array([-0.05, 0.05]) * (view.high - view.low)
+        half = 0.05 * np.ptp(_limits(values, statistic))
+        return np.array([low - half, low + half])
     if bins is None:
-        bins = int(np.clip(len(np.histogram_bin_edges(view.values, "fd")) - 1, *BINS))
+        bins = int(np.clip(len(np.histogram_bin_edges(values, "fd")) - 1, *BINS))
     width = (high - low) / bins
-    if low < view.statistic < high:
-        low = view.statistic - width * np.ceil((view.statistic - low) / width)
+    if low < statistic < high:
+        low = statistic - width * np.ceil((statistic - low) / width)
     return low + width * np.arange(np.ceil((high - low) / width - ROUNDING) + 1)
 
 
-def _mark_statistic(ax: Axes, view: _View, result: HTest) -> None:
+def _mark_statistic(ax: Axes, result: HTest, values: Floats, low: float, high: float) -> None:
     """Draw a line at the statistic, or an arrow towards it."""
-    text = f"{render.number(view.statistic)}\n{base.pvalue_text(result)}"
+    at, right = result.statistic, result.statistic > (low + high) / 2
+    text = f"{render.number(at)}\n{base.pvalue_text(result)}"
     style: dict[str, Any] = {"fontsize": base.SMALL, "va": "top", "zorder": 10}
-    right = view.is_right
-    if view.low <= view.statistic <= view.high:
-        ax.axvline(view.statistic, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
-        style |= {"xycoords": ax.get_xaxis_transform(), "ha": "right" if right else "left"}
-        base.note(ax, text, (view.statistic, 0.97), (-4 if right else 4, 0), **style)
+    style["ha"] = "right" if right else "left"
+    if low <= at <= high:
+        ax.axvline(at, ymax=0.97, color=base.BLACK, linewidth=base.LINE)
+        style["xycoords"] = ax.get_xaxis_transform()
+        base.note(ax, text, (at, 0.97), (-4 if right else 4, 0), **style)
         return
-    edge, inner = (1.0, 0.97) if right else (0.0, 0.03)
-    start = 0.86 if right else 0.14
+    edge, inner, start = (1.0, 0.97, 0.86) if right else (0.0, 0.03, 0.14)
     arrow = {"arrowstyle": "-|>", "color": base.BLACK, "linewidth": base.LINE}
     ends: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
     ax.annotate("", (edge, 0.5), xytext=(start, 0.5), arrowprops=arrow, **ends)
-    sd = float(view.values.std())
-    if sd > 0 and np.isfinite(view.statistic):
-        text += f"\n{abs(view.statistic - view.values.mean()) / sd:.3g} sd from the mean"
-    style |= {"xycoords": "axes fraction", "ha": "right" if right else "left"}
-    ax.annotate(text, (inner, 0.46), **style)
+    sd = float(values.std())
+    if sd > 0 and np.isfinite(at):
+        text += f"\n{abs(at - values.mean()) / sd:.3g} sd from the mean"
+    ax.annotate(text, (inner, 0.46), xycoords="axes fraction", **style)
+
+
+# ---- The e-value of a model that is watched, over time -------------------------------------------
+
+WIDE = (6.0, 3.6)
+TEN = math.log(10.0)
+
+
+def monitor(watch: Monitor, *, parts: bool = True, ax: Axes | None = None) -> Axes:
+    """Draw the e-value over time, with the threshold and where it was crossed.
+
+    Parameters
+    ----------
+    watch : Monitor
+        What `caltest.monitor` gave, with at least 64 rows.
+    parts : bool
+        Whether to draw the parts, thin, as well.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        With fewer than 64 rows.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> watch = ct.monitor().update(ct.datasets.generative_model("M2", n=500, m=2, rng=1))
+    >>> ct.plots.monitor(watch).get_ylabel()
+    'e-value'
+    """
+    checks.check_instance(watch, Monitor, "watch", "pass what ct.monitor gave")
+    path = watch.path
+    if not path or not path["row"].size:
+        raise NotApplicable("the path of a monitor begins after 64 rows", "pass more to update")
+    ax = base.axes(ax, WIDE)
+    rows = np.concatenate([[0.0], path.pop("row")])
+    logs = {name: np.concatenate([[0.0], values]) / TEN for name, values in path.items()}
+    whole = logs.pop("all")
+    if parts:
+        for place, (name, values) in enumerate(logs.items()):
+            style = base.STYLES[(place + 1) % len(base.STYLES)]
+            ax.plot(rows, values, linestyle=style, linewidth=base.THIN, color=base.GREY, label=name)
+    label = "all bets and groups" if watch.groups else "all bets"
+    ax.plot(rows, whole, color=base.BLUE, linewidth=2.0, label=label)
+    threshold = -math.log10(watch.level)
+    ax.axhline(threshold, color=base.VERMILION, linewidth=base.THIN)
+    if watch.alarm_after is not None:
+        ax.axvline(watch.alarm_after, color=base.VERMILION, linewidth=base.THIN, linestyle=":")
+    low, high = min(float(whole.min()), -1.0), max(float(whole.max()), threshold) + 0.5
+    if parts:
+        high = max(high, max(float(values.max()) for values in logs.values()) + 0.5)
+    ax.set_ylim(low - 0.5, high)
+    ticks = [tick for tick in ax.get_yticks() if float(tick).is_integer() and low <= tick <= high]
+    ax.set_yticks(ticks, [f"$10^{{{tick:.0f}}}$" for tick in ticks])
+    crossed = watch.alarm_after
+    said = "no alarm in" if crossed is None else "alarm after"
+    title = f"{said} {rows_in_words(watch.n if crossed is None else crossed)}"
+    look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": None, "va": "center"}
+    base.note(ax, f"1 / {watch.level:g}", (1.0, threshold), (3, 0), color=base.VERMILION, **look)
+    base.legend(ax, loc="best")
+    return base.label_axes(ax, "rows", "e-value", title)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.checks import check_unused
 from caltest.errors import invalid, shown
 from caltest.lenses import Lens
 from caltest.measures.bins.reliability_bins import BINNINGS, ReliabilityBins
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 NAME = "a reliability diagram"
 BARS = ("consistency", "gap")
 CURVES = ("smooth",)
-BANDS = ("auto", "consistency", "confidence")
 Band = str | CorpBand | ConfidenceBandCurve | None
 
 BAR_WIDTH = 5.0  # points
@@ -56,16 +54,13 @@ class Diagram:
 
     def __post_init__(self) -> None:
         checks.check_integer(self.bins, "bins")
-        if self.binning is not None:
-            checks.check_choice(self.binning, BINNINGS, "binning")
+        for name, choices in (("binning", BINNINGS), ("bars", BARS), ("curve", CURVES)):
+            if getattr(self, name) is not None:
+                checks.check_choice(getattr(self, name), choices, name)
         checks.check_confidence(self.level)
         checks.check_flag(self.corp, "corp")
-        if self.bars is not None:
-            checks.check_choice(self.bars, BARS, "bars")
-        if self.curve is not None:
-            checks.check_choice(self.curve, CURVES, "curve")
         if not isinstance(self.band, CorpBand | ConfidenceBandCurve | None):
-            checks.check_choice(self.band, BANDS, "band")
+            checks.check_choice(self.band, ("auto", "consistency", "confidence"), "band")
         if self.corp and self.band == "consistency":
             rule = "band must hold the limits of the curve where corp=True"
             remedy = "pass band=caltest.measures.corp_band(...), which draws labels"
@@ -91,7 +86,12 @@ class Diagram:
         elif self.band == "confidence" or is_confidence:
             _confidence_band(ax, event.band(self.level), scale)
         if self.corp:
-            _curve(ax, *event.corp().points, scale)
+            x, y = map(scale.place, event.corp().points)
+            at: dict[str, Any] = {"color": base.BLUE, "zorder": 4}
+            ax.plot(x, y, linewidth=base.LINE, label="isotonic fit (CORP)", **at)
+            inside = (np.minimum(x, y) >= scale.low) & (np.maximum(x, y) <= scale.high)
+            seen = [end for end in (0, -1) if inside[end]]
+            ax.plot(x[seen], y[seen], "o", markersize=3, clip_on=False, **at)
             return
         if self.bars == "gap":
             _gap_bars(ax, self.bins_of(event, scale), scale, self.bins)
@@ -101,16 +101,17 @@ class Diagram:
             inside = (smooth.x >= scale.low) & (smooth.x <= scale.high)
             x, y = smooth.x[inside], smooth.probability[inside]
             if x.size > 1 and self.band == "auto":
-                low, high = smooth.lower[inside], smooth.upper[inside]
+                ends = smooth.lower[inside], smooth.upper[inside]
                 name = f"{100 * smooth.level:g} % band, simultaneous"
-                base.band(ax, x, low, high, color=base.SKY, zorder=0.5, label=name)
+                base.band(ax, x, *ends, color=base.SKY, zorder=0.5, label=name)
             if x.size > 1:
                 ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=3, label="smooth curve")
         found = self.bins_of(event, scale)
         joined = self.band == "consistency"
-        if joined or self.bars is not None:
+        compared = joined or self.bars is not None
+        if compared:
             _if_calibrated(ax, found, found.mean, scale, joined=joined)
-        _points(ax, found, scale, compared=joined or self.bars is not None)
+        _points(ax, found, scale, compared=compared)
 
 
 def reliability_diagram(
@@ -250,7 +251,7 @@ def reliability_diagram(
     if pvalue is not None:
         checks.check_share(pvalue, "pvalue")
     if label is None:
-        check_unused("without label=", probs=probs)
+        checks.check_unused("without label=", probs=probs)
         data = labels if y is None else (labels, y)
         view = view_of(source, data, lens, NAME, reliability_diagram, **rows)
     else:
@@ -260,7 +261,7 @@ def reliability_diagram(
         columns |= {"engine": engine, "on_error": on_error}
         view = view_of_table(labels if source is None else source, lens, NAME, bins, **columns)
     ax = base.axes(ax, TALL if numbers else LOW)
-    on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    on = scale_of(view.event, scale, zoom=zoom, bins=bins)
     _draw_view(ax, view, diagram, on, histogram=histogram)
     _texts(ax, view, diagram, pvalue, numbers=numbers)
     return ax
@@ -280,12 +281,6 @@ def _draw_view(ax: Axes, view: View, diagram: Diagram, on: Scale, *, histogram: 
     base.label_axes(ax, *view.axis_names)
     if histogram:
         _strip(ax, view.event, on)
-
-
-def scale_of_diagram(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale:
-    """Return the axes of a diagram, which hold the frequencies of its bins too."""
-    drawn = event.bins("quantile", bins, 0.95).frequency
-    return scale_of(event, scale, zoom=zoom, drawn=drawn)
 
 
 def _texts(ax: Axes, view: View, diagram: Diagram, pvalue: float | None, *, numbers: bool) -> None:
@@ -364,14 +359,6 @@ def _points(ax: Axes, found: ReliabilityBins, scale: Scale, *, compared: bool) -
         style |= {"linewidths": 1.1, "clip_on": False, "zorder": 4, "label": name}
         dots = ax.scatter(x_drawn, y_drawn, s=area[chosen], **style)
         set_tips(dots, [text for text, is_chosen in zip(texts, chosen, strict=True) if is_chosen])
-
-
-def _curve(ax: Axes, x: Floats, y: Floats, scale: Scale) -> None:
-    x, y = scale.place(x), scale.place(y)
-    ax.plot(x, y, color=base.BLUE, linewidth=base.LINE, zorder=4, label="isotonic fit (CORP)")
-    low, high = np.minimum(x, y), np.maximum(x, y)
-    ends = [at for at in (0, -1) if scale.low <= low[at] <= high[at] <= scale.high]
-    ax.plot(x[ends], y[ends], "o", color=base.BLUE, markersize=3, zorder=4, clip_on=False)
 
 
 def _confidence_band(ax: Axes, band: Limits | ConfidenceBandCurve, scale: Scale) -> None:
@@ -466,7 +453,7 @@ def attributes_diagram(
     view = view_of(source, labels, lens, "an attributes diagram", attributes_diagram, **rows)
     check_scale(scale, zoom=zoom)
     diagram = Diagram(bins=bins, binning=binning, curve=None, level=confidence)
-    on = scale_of_diagram(view.event, scale, zoom=zoom, bins=bins)
+    on = scale_of(view.event, scale, zoom=zoom, bins=bins)
     ax = base.axes(ax, (TALL[0], TALL[1] + 0.4))
     _draw_view(ax, view, diagram, on, histogram=True)
     _texts(ax, view, diagram, None, numbers=True)
@@ -489,21 +476,19 @@ GAP, STRIP = 1.02, 0.2  # where the strip starts, and its height, as shares of t
 CELLS = 50
 
 
-def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
+def _strip(ax: Axes, event: Event, scale: Scale) -> None:
     """Draw histograms of rows with the event, upwards, and without it, downwards.
 
     Each is as tall as the other, as one of the outcomes is often rare. Lines at the mean prediction
     and at the observed frequency run through both; the legend of the axes has the numbers.
     """
     part = ax.inset_axes((0.0, GAP, 1.0, STRIP), sharex=ax)
-    p = scale.place(event.values)
     edges = scale.edges(CELLS)
     edges[[0, -1]] = min(edges[0], scale.low), max(edges[-1], scale.high)
     names = [base.name_text(name) for name in event.names]
-    without = event.mass - event.happened
-    kinds = ((1, event.happened, 1.0, base.BLUE), (0, without, -1.0, base.GREY))
+    kinds = ((1, event.happened, 1.0, base.BLUE), (0, event.mass - event.happened, -1.0, base.GREY))
     for which, rows, sign, color in kinds:
-        mass, _ = np.histogram(p, edges, weights=rows)
+        mass, _ = np.histogram(scale.place(event.values), edges, weights=rows)
         if not event.counts[which] or mass.max() == 0:
             continue
         style: dict[str, Any] = {"fill": True, "color": color, "alpha": 0.7}
@@ -520,4 +505,3 @@ def _strip(ax: Axes, event: Event, scale: Scale) -> Axes:
         ax.plot([], [], label=f"{name} {100 * value:.1f} %", **style)
     part.set_ylim(-1.08, 1.08)
     part.axis("off")
-    return part

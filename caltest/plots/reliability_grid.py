@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.checks import check_integer, check_unused
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bins.ece import ece
 from caltest.plots import base
-from caltest.plots.reliability import Diagram, scale_of_diagram
-from caltest.plots.scales import UNIT, Scale, check_scale, scale_for
-from caltest.plots.seen import RowsEvent, seen
+from caltest.plots.reliability import Diagram
+from caltest.plots.scales import UNIT, Scale, check_scale, scale_for, scale_of
+from caltest.plots.seen import OF_TEST, RowsEvent, seen
 from caltest.predictions import ModelData, Predictions, as_measured
 from caltest.predictions.options import MeasuredOptions
 from caltest.results import HTest, HTestTable
@@ -123,21 +121,19 @@ def reliability_grid(
     check_scale(scale, zoom=zoom)
     checks.check_integer(most, "most")
     if isinstance(source, HTestTable):
-        check_unused("where the first argument is a table", labels=labels, **rows)
+        checks.check_unused("where the first argument is a table", labels=labels, **rows)
         panels = _panels_of_table(source, diagram)
     else:
         if isinstance(source, HTest):
-            check_unused("where the first argument is the result of a test", labels=labels, **rows)
+            checks.check_unused(OF_TEST, labels=labels, **rows)
             predictions = required(source.evidence, NAME).predictions
         else:
             predictions = as_measured(source, labels, reliability_grid, **rows)
-        panels = [
-            Panel(predictions, member, _name_of(member), _error(member(predictions), diagram))
-            for member in resolve_lens(lens).members(predictions)
-        ]
+        members = ((one, _name_of(one)) for one in resolve_lens(lens).members(predictions))
+        panels = [Panel(predictions, m, k, _error(m(predictions), diagram)) for m, k in members]
     shown = sorted(panels, key=lambda panel: -panel.error)[:most]
     columns = min(COLUMNS, len(shown))
-    high = math.ceil(len(shown) / columns)
+    high = -(-len(shown) // columns)
     from caltest.plots.shown import axes_array
 
     size = columns * PANEL[0] + 0.4, high * PANEL[1] + 1.0
@@ -146,14 +142,16 @@ def reliability_grid(
     parts = [base.axes(canvas.add_subplot(cells[divmod(k, columns)])) for k in range(len(shown))]
     axes_scale = UNIT
     if scale != "probability" or zoom:  # axes that hold the data of all panels
-        seen = [RowsEvent(panel.lens(panel.predictions)) for panel in shown]
-        each = [scale_of_diagram(one, scale, zoom=zoom, bins=bins) for one in seen]
+        events = (RowsEvent(panel.lens(panel.predictions)) for panel in shown)
+        each = [scale_of(event, scale, zoom=zoom, bins=bins) for event in events]
         low = min(one.low for one in each)
         axes_scale = replace(each[0], low=low, high=max(one.high for one in each))
     for ax, panel in zip(parts, shown, strict=True):
         _draw(ax, panel, diagram, axes_scale)
-    selection = f"{len(shown)} of {len(panels)}" if len(panels) > len(shown) else ""
-    _name(canvas, parts, columns, selection)
+    if len(panels) > len(shown):
+        title = f"{len(shown)} of {len(panels)} diagrams, those with the largest expected"
+        canvas.suptitle(f"{title} calibration error", fontsize=base.TEXT, x=0.02, ha="left")
+    _name(canvas, parts, columns)
     return axes_array(parts)
 
 
@@ -177,10 +175,8 @@ def _panels_of_table(table: HTestTable, diagram: Diagram) -> list[Panel]:
         entry = pvalue, base.name_text(row.test)
         panels[key] = panels[key]._replace(pvalues=(*panels[key].pvalues, entry))
     if not panels:
-        raise NotApplicable(
-            f"{NAME} takes tests whose lens leaves two classes, and the table has none",
-            "run test_calibration with lens='classwise' or 'confidence'",
-        )
+        rule = f"{NAME} takes tests whose lens leaves two classes, and the table has none"
+        raise NotApplicable(rule, "run test_calibration with lens='classwise' or 'confidence'")
     return list(panels.values())
 
 
@@ -193,16 +189,16 @@ def _draw(ax: Axes, panel: Panel, diagram: Diagram, scale: Scale) -> None:
     seen = RowsEvent(panel.lens(panel.predictions))
     diagram.draw(ax, seen, scale)
     found = diagram.bins_of(seen, UNIT)
-    above = float(np.mean(found.frequency - found.mean)) > 0
+    above = np.mean(found.frequency - found.mean) > 0
+    corner: base.Corner = "lower right" if above else "upper left"
     ax.set_title(base.name_text(panel.name, LONGEST_NAME), fontsize=base.SMALL, loc="left")
     texts = [f"{base.pvalue_text(value)} {test}".rstrip() for value, test in sorted(panel.pvalues)]
     if len(texts) > 2:  # all of them would cover the diagram
         texts = [f"{texts[0]}, least of {len(texts)}"]
-    lines = [f"ECE {panel.error:.3f}", *texts]
-    base.corner_text(ax, "\n".join(lines), "lower right" if above else "upper left")
+    base.corner_text(ax, "\n".join([f"ECE {panel.error:.3f}", *texts]), corner)
 
 
-def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> None:
+def _name(fig: Figure, parts: Sequence[Axes], columns: int) -> None:
     """Name the outer axes, and the colours once for all diagrams."""
     for place, ax in enumerate(parts):
         left, bottom = place % columns == 0, place + columns >= len(parts)
@@ -211,9 +207,6 @@ def _name(fig: Figure, parts: Sequence[Axes], columns: int, selection: str) -> N
             ax.set_xlabel("predicted probability", fontsize=base.SMALL)
         if left:
             ax.set_ylabel("observed frequency", fontsize=base.SMALL)
-    if selection:
-        title = f"{selection} diagrams, those with the largest expected calibration error"
-        fig.suptitle(title, fontsize=base.TEXT, x=0.02, ha="left")
     named = base.named_handles(parts)
     abreast = min(len(named), COLUMNS if columns > 1 else 1)
     style = {"frameon": False, "fontsize": base.SMALL, "ncols": abreast}
@@ -309,7 +302,7 @@ def calibration_graphs(
     >>> axes.shape, axes[0, 0].get_xlabel()
     ((1, 4), '(a) fractile')
     """
-    check_integer(knots, "knots", 3)
+    checks.check_integer(knots, "knots", 3)
     check_scale(scale, zoom=zoom)
     parts = before_and_after(predictions, recalibrated, lens, "a calibration graph")
     graphs = [_graphs(part, knots) for part in parts]
@@ -356,8 +349,8 @@ def _graphs(shown: Predictions, knots: int) -> _Graphs:
         kept = np.unique(np.append(np.minimum(even, n - 1), [0, worst, n - 1]))
     rate = fitted.cumulative[-1]
     # Of one class the probability of the event is 0 or 1, and no map follows from the fit.
-    one_class = np.full_like(fitted.score, rate)
-    probability = one_class if rate in {0.0, 1.0} else fitted.recalibrated
+    is_one_class = rate in {0.0, 1.0}
+    probability = np.full_like(fitted.score, rate) if is_one_class else fitted.recalibrated
     both = np.repeat(kept, 2)
     ends = np.append(0, np.repeat(kept + 1, 2)[:-1])  # of the step before, and of this one
     return _Graphs(

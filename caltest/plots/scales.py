@@ -94,10 +94,10 @@ def check_scale(scale: object, *, zoom: object = False, auto: bool = False) -> N
     check_flag(zoom, "zoom")
 
 
-def scale_of(event: Event, scale: str | None, *, zoom: bool, drawn: Floats | None = None) -> Scale:
+def scale_of(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale:
     """Return the scale that suits the predictions, or the one that is asked for.
 
-    `drawn` holds frequencies, which the axes are to hold too.
+    The axes hold the frequencies of so many bins too.
     """
     p = event.values
     if scale is None:
@@ -108,10 +108,8 @@ def scale_of(event: Event, scale: str | None, *, zoom: bool, drawn: Floats | Non
         scale = "log-odds" if near and high - low >= WIDE else "probability"
     # No frequency can be told from 0 or 1 more finely.
     finest = min(0.1, 0.5 / float(event.rows.sum()))
-    if drawn is not None:
-        return scale_for(np.concatenate([p, drawn]), scale, zoom=zoom, finest=finest)
-    ends = np.clip(p, finest, 1 - finest) if scale == "log-odds" else p
-    return scale_for(ends, scale, zoom=zoom, finest=finest)
+    drawn = np.append(p, event.bins("quantile", bins, 0.95).frequency)
+    return scale_for(drawn, scale, zoom=zoom, finest=finest)
 
 
 def scale_for(values: Floats, scale: str, *, zoom: bool, finest: float = FINEST) -> Scale:

@@ -98,18 +98,23 @@ def mcb_dsc(
             raise invalid(rule, "others", "pass predictions of the same rows, and another lens")
         part = score_decomposition(predictions, score=score)
         parts += part if isinstance(part, list) else [part]
-    mcb = np.array([part.miscalibration for part in parts])
-    dsc = np.array([part.discrimination for part in parts])
+    mcb, dsc = np.array([(part.miscalibration, part.discrimination) for part in parts]).T
     ax = base.axes(ax, (5.2, 4.4))
     width, height = 1.3 * max(float(mcb.max()), 1e-6), 1.15 * max(float(dsc.max()), 1e-6)
     ax.set(xlim=(0, width), ylim=(0, height))
-    _lines(ax, width, height, parts[0].uncertainty)
-    dots = ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False)
+    for gain in np.linspace(-width, height, LINES + 2)[1:-1].tolist():  # with DSC - MCB constant
+        x = np.array([max(0.0, -gain), min(width, height - gain)])
+        ax.plot(x, x + gain, color=base.PALE, linewidth=base.THIN, zorder=1)
+        at_right = width < height - gain
+        style: dict[str, Any] = {"ha": "right", "va": "bottom" if at_right else "top"}
+        style |= {"fontsize": base.SMALL - 1, "color": base.GREY, "zorder": 2}
+        shift, text = (-2, 0) if at_right else (0, -2), f"{parts[0].uncertainty - gain:.3f}"
+        base.note(ax, text, (x[1], x[1] + gain), shift, **style)
     texts = [
         f"{name}: MCB {a.miscalibration:.4f}, DSC {a.discrimination:.4f}, score {a.score:.4f}"
         for name, a in zip(models, parts, strict=True)
     ]
-    set_tips(dots, texts)
+    set_tips(ax.scatter(mcb, dsc, s=36, color=base.BLUE, zorder=4, clip_on=False), texts)
     _name_points(ax, mcb / width, dsc / height, base.names_text(models))
     names = {"brier": "Brier score", "log-loss": "log loss"}
     title = f"{names[score]}, UNC = {parts[0].uncertainty:.4f}; lines have equal scores"
@@ -136,18 +141,6 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
         style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}
         style |= {"ha": "left" if right > 0 else "right", "va": "bottom" if up > 0 else "top"}
         base.note(ax, word, (a, b), (4 * right, 4 * up), **style)
-
-
-def _lines(ax: Axes, width: float, height: float, uncertainty: float) -> None:
-    """Draw lines of equal scores, DSC - MCB constant, with the score at their ends."""
-    for gain in np.linspace(-width, height, LINES + 2)[1:-1].tolist():
-        x = np.array([max(0.0, -gain), min(width, height - gain)])
-        ax.plot(x, x + gain, color=base.PALE, linewidth=base.THIN, zorder=1)
-        text = f"{uncertainty - gain:.3f}"
-        at_right = width < height - gain
-        style: dict[str, Any] = {"ha": "right", "va": "bottom" if at_right else "top"}
-        style |= {"fontsize": base.SMALL - 1, "color": base.GREY, "zorder": 2}
-        base.note(ax, text, (x[1], x[1] + gain), (-2, 0) if at_right else (0, -2), **style)
 
 
 LOWEST = 0.3  # how far the axes reach below 0, as a share of what they show above
@@ -367,7 +360,7 @@ def critical_difference(
     ranking = scores if isinstance(scores, Ranking) else rank_methods(scores, **options)
     k = ranking.ranks.size
     bars = _levels(ranking)
-    depth = 0.9 + BAR * (max(bars.values(), default=-1) + 1)
+    depth = 0.9 + BAR * (max((row for *_, row in bars), default=-1) + 1)
     rows = (k + 1) // 2
     words = base.names_text(ranking.names)
     width = WIDTH + 2 * LETTER * (max(map(len, words)) + 5)
@@ -379,11 +372,10 @@ def critical_difference(
         ax.plot([rank, rank], [0, TICK], color=base.BLACK, linewidth=base.THIN)
         ax.text(rank, TICK + 0.1, str(rank), ha="center", va="bottom", fontsize=base.SMALL)
     _distance(ax, ranking)
-    for group, row in bars.items():
-        low, high = ranking.ranks[list(group)].min(), ranking.ranks[list(group)].max()
-        ends, y = np.array([low, high]) + 0.006 * (k - 1) * np.array([-1, 1]), -0.5 - BAR * row
+    for low, high, row in bars:
+        more, y = 0.006 * (k - 1), -0.5 - BAR * row
         thick: dict[str, Any] = {"linewidth": 4, "solid_capstyle": "butt", "zorder": 4}
-        ax.plot(ends, [y, y], color=base.BLUE, **thick)
+        ax.plot([low - more, high + more], [y, y], color=base.BLUE, **thick)
     _methods(ax, ranking, words, depth)
     ax.set(xlim=(1 - 0.02 * (k - 1), k + 0.02 * (k - 1)), ylim=(-depth - rows + 0.5, 2.6))
     return ax
@@ -400,9 +392,7 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     text = f"critical difference {render.number(round(cd, 3 - len(str(int(cd)))))}"
     ax.text(1, y + 0.25, text, ha="left", va="bottom", fontsize=base.SMALL)
     against = "" if ranking.control is None else f" against {base.name_text(ranking.control)}"
-    friedman = render.pvalue(ranking.pvalue)
-    equals = "" if friedman.startswith("<") else "= "
-    test = f"Friedman's test: $p$ {equals}{friedman}"
+    test = f"Friedman's test: {base.pvalue_text(ranking.pvalue)}"
     lines = (
         f"average ranks over {ranking.n_datasets} data sets, 1 is the best ({test})",
         f"bar: no significant difference{against} at level {ranking.level:g} ({ranking.procedure})",
@@ -411,17 +401,17 @@ def _distance(ax: Axes, ranking: Ranking) -> None:
     base.label_axes(ax, "", "", "\n".join(textwrap.fill(line, letters) for line in lines))
 
 
-def _levels(ranking: Ranking) -> dict[tuple[int, ...], int]:
-    """Give each group a row such that the bars of a row do not touch."""
+def _levels(ranking: Ranking) -> list[tuple[float, float, int]]:
+    """Return the ends of the bar of each group, and its row, in which no two bars touch."""
     ends: list[float] = []
-    levels = {}
-    for group in ranking.groups:
-        low, high = float(ranking.ranks[list(group)].min()), float(ranking.ranks[list(group)].max())
+    bars = []
+    for own in (ranking.ranks[list(group)] for group in ranking.groups):
+        low, high = float(own.min()), float(own.max())
         room = 0.03 * (ranking.ranks.size - 1)
         row = next((i for i, end in enumerate(ends) if end + room < low), len(ends))
         ends[row : row + 1] = [high]
-        levels[group] = row
-    return levels
+        bars.append((low, high, row))
+    return bars
 
 
 def _methods(ax: Axes, ranking: Ranking, words: list[str], depth: float) -> None:

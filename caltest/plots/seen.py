@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 
+OF_TEST = "where the first argument is the result of a test"
+
+
 class View(NamedTuple):
     """An event as a lens shows it, of rows or cells, and the test behind it if there is one."""
 
@@ -83,17 +86,14 @@ def view_of(
     Cells are of one event already: they have no other lens.
     """
     if isinstance(source, HTest) and source.counted is not None:
-        check_unused("where the first argument is the result of a test", labels=labels, **rows)
+        check_unused(OF_TEST, labels=labels, **rows)
         if lens is not None and str(resolve_lens(lens)) != source.lens:
-            raise NotApplicable(
-                f"the cells of this result are those of the lens {source.lens!r}, and lens="
-                f"{str(lens)!r} needs the rows",
-                "run test_calibration under that lens, or with engine='rows'",
-            )
+            rule = f"the cells of this result are those of the lens {source.lens!r}, and lens="
+            remedy = "run test_calibration under that lens, or with engine='rows'"
+            raise NotApplicable(f"{rule}{str(lens)!r} needs the rows", remedy)
         return View(CellsEvent(source.counted.cells), source.lens, source)
     predictions, shown = seen(source, labels, lens, what, function, **rows)
-    result = source if isinstance(source, HTest) else None
-    return View(RowsEvent(predictions), str(shown), result)
+    return View(RowsEvent(predictions), str(shown), source if isinstance(source, HTest) else None)
 
 
 def seen(
@@ -110,14 +110,13 @@ def seen(
     that of the confidence. `what` and `function` name the plot in messages.
     """
     if isinstance(source, HTest):
-        check_unused("where the first argument is the result of a test", labels=labels, **rows)
+        check_unused(OF_TEST, labels=labels, **rows)
         evidence = required(source.evidence, what)
         predictions, given = evidence.predictions, evidence.lens
     else:
         predictions, given = as_measured(source, labels, function, **rows), Strong()
     resolved = given if lens is None else resolve_lens(lens)
-    if resolved.is_family:
-        check_single(resolved, resolved.members(predictions))
+    check_single(resolved, resolved.members(predictions) if resolved.is_family else ())
     shown = resolved(predictions)
     if lens is None and shown.m > 2:
         resolved = Confidence()
@@ -197,10 +196,9 @@ class RowsEvent:
         """Return the parts of a score."""
         return _single(decomposition.score_decomposition(self.predictions, score=score))
 
-    def band(self, level: float) -> Limits:
+    def band(self, level: float) -> confidence_band.ConfidenceBandCurve:
         """Return the confidence band of the curve of calibration."""
-        found = _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
-        return Limits(found.x, found.lower, found.upper, level)
+        return _single(confidence_band.confidence_band_curve(self.predictions, confidence=level))
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
@@ -212,19 +210,17 @@ class RowsEvent:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            for name, measure in COEFFICIENTS.items():
+            for measure in COEFFICIENTS:
                 with suppress(NotApplicable):
-                    lines.append(_in_words(name, interval(measure)))
+                    lines.append(_in_words(measure, interval(measure)))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
                     if rows.n > MOST_ROWS:
                         value, text = float(error.evaluate(rows)), ""
                     else:
                         ends = interval(error)
-                        value, text = (
-                            ends.estimate,
-                            f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})",
-                        )
+                        value = ends.estimate
+                        text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})"
                     lines.append(f"{error.symbol} {100 * value:.1f} points{text}")
         return lines
 
@@ -268,9 +264,9 @@ class CellsEvent:
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
         lines = []
-        for name, measure in COEFFICIENTS.items():
+        for measure in COEFFICIENTS:
             with suppress(NotApplicable):
-                lines.append(_in_words(name, measure.cell_interval(self.cells, level=level)))
+                lines.append(_in_words(measure, measure.cell_interval(self.cells, level=level)))
         return lines
 
 
@@ -282,17 +278,15 @@ def _single(value: Kind | list[Kind]) -> Kind:
     return value[0] if isinstance(value, list) else value
 
 
-COEFFICIENTS: dict[str, CalibrationIntercept | CalibrationSlope] = {
-    "intercept": CalibrationIntercept(),
-    "slope": CalibrationSlope(),
-}
+COEFFICIENTS = (CalibrationIntercept(), CalibrationSlope())
 RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def _in_words(name: str, ends: Ends) -> str:
+def _in_words(measure: CalibrationIntercept | CalibrationSlope, ends: Ends) -> str:
     """Write a number, and below it of which rows it is, briefly: the legend is near."""
     rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
+    name = measure.title.removeprefix("calibration ")
     return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
 
 
@@ -328,33 +322,27 @@ def view_of_table(
     check_choice(engine, ENGINES, "engine")
     source = source_of(data)
     if source is None:
-        raise NotApplicable(
-            "label= and probs= name columns of a data frame, of files or of frames that an "
-            "iterator gives",
-            "leave them out for arrays, predictions and results",
-        )
+        rule = "label= and probs= name columns of a data frame, of files or of frames that an"
+        remedy = "leave them out for arrays, predictions and results"
+        raise NotApplicable(f"{rule} iterator gives", remedy)
     if engine == "auto":
         many, source = source.has_more_rows(ROWS)
         engine = "cells" if many else "rows"
-    if engine == "cells":
-        return _of_cells(Reader(source, columns | {"by": ()}, on_error=on_error), lens, bins)
-    named = ModelData(None, None, **columns)
-    given = replace(named, data=source.table(named.needs))
-    with rows_named(source.place):
-        return view_of(given.predictions(), None, lens, what, view_of_table)
-
-
-def _of_cells(reader: Reader, lens: str | Lens | None, bins: int) -> View:
-    columns = reader.columns()
-    default = Strong() if len(columns.classes) == 2 else Confidence()
+    if engine == "rows":
+        named = ModelData(None, None, **columns)
+        given = replace(named, data=source.table(named.needs))
+        with rows_named(source.place):
+            return view_of(given.predictions(), None, lens, what, view_of_table)
+    reader = Reader(source, columns | {"by": ()}, on_error=on_error)
+    read = reader.columns()
+    default = Strong() if len(read.classes) == 2 else Confidence()
     chosen = default if lens is None else resolve_lens(lens)
-    check_single(chosen, chosen.members_of(columns.classes))
-    counting = Counting(columns, (chosen,), (bins,))
+    check_single(chosen, chosen.members_of(read.classes))
+    counting = Counting(read, (chosen,), (bins,))
     counting.check()
-    table = reader.count(counting)
+    (event,) = counting.split(reader.count(counting))
     for note in reader.left_out.notes():
-        warnings.warn(note, DegenerateDataWarning, stacklevel=4)
-    (event,) = counting.split(table)
+        warnings.warn(note, DegenerateDataWarning, stacklevel=3)
     if not event:
         raise NotApplicable(f"the lens {str(chosen)!r} leaves no rows", "pass another lens")
     return View(CellsEvent(event[None]), str(chosen))

@@ -11,7 +11,6 @@ from caltest import checks, render
 from caltest.plots import base
 from caltest.plots.scales import check_scale, scale_for
 from caltest.results import HTest, Witness
-from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,9 +133,8 @@ def _curve(found: Witness, scale: str, ax: Axes | None, *, zoom: bool) -> Axes:
     on.apply(ax, "x")
     ax.set(ylim=(-1.15 * largest, (1.3 if wide else 1.6) * largest))
     base.legend(ax, loc="upper center", ncols=2 if wide else 1, columnspacing=1.2)
-    event = base.name_text(found.classes[1])
     y = "observed less predicted, percentage points"
-    return base.label_axes(ax, f"predicted probability of {event}", y)
+    return base.label_axes(ax, f"predicted probability of {base.name_text(found.classes[1])}", y)
 
 
 def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
@@ -145,7 +143,17 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
 
     worst = found.by_class()
     shown = worst[:rows]
-    gaps, loud = _cells(found, [region.name for region in shown], bins)
+    # Gaps in points, NaN where no rows are, and which are more than chance in any cell.
+    place = {region.name: i for i, region in enumerate(shown)}
+    gaps, noise = np.full((len(shown), bins), np.nan), np.zeros((len(shown), bins))
+    regions = found.regions(bins)
+    for region in regions:
+        row, j = place.get(region.name), round(region.low * bins)
+        if row is not None:
+            gaps[row, j], noise[row, j] = 100 * region.gap, 100 * region.noise
+    each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
+    limit = float(special.ndtri(1.0 - each / 2)) * noise
+    loud = ~np.isnan(gaps) & (np.abs(gaps) > limit)
     ax = base.axes(ax, (3.0 + 0.42 * bins, max(2.6, 1.7 + 0.24 * len(shown))))
     largest = max(LEAST_POINTS, float(np.abs(gaps[loud]).max())) if loud.any() else LEAST_POINTS
     edges = np.linspace(0.0, 1.0, bins + 1)
@@ -158,11 +166,10 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     root = lambda x: np.sign(x) * np.sqrt(np.abs(x)), lambda x: np.sign(x) * np.square(x)
     grid |= {"cmap": colours, "norm": FuncNorm(root, -largest, largest)}
     image = ax.pcolormesh(edges, places, np.where(np.isnan(gaps) | loud, gaps, 0.0), **grid)
-    room = 72 * base.inches(ax) / bins
     for i, j in np.argwhere(loud).tolist():
         gap, x = gaps[i, j], (edges[j] + edges[j + 1]) / 2
         text = f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
-        if room < ROOM_FOR_NUMBER:
+        if 72 * base.inches(ax) / bins < ROOM_FOR_NUMBER:
             text = "+" if gap > 0 else "\N{MINUS SIGN}"
         color = base.ON_DARK if abs(gap) > 0.4 * largest else base.ON_PALE
         ax.text(x, i, text, ha="center", va="center", fontsize=base.SMALL - 1, color=color)
@@ -182,17 +189,3 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     if not loud.any():
         title = ", ".join(filter(None, [title, "no gap beyond chance"]))
     return base.label_axes(ax, "predicted probability of the class (grey: none)", "", title)
-
-
-def _cells(found: Witness, names: list[object], bins: int) -> tuple[Floats, Flags]:
-    """Return gaps in points, NaN where no rows are, and which are more than chance in any cell."""
-    place = {name: i for i, name in enumerate(names)}
-    gaps, noise = np.full((len(names), bins), np.nan), np.zeros((len(names), bins))
-    regions = found.regions(bins)
-    for region in regions:
-        i, j = place.get(region.name), round(region.low * bins)
-        if i is not None:
-            gaps[i, j], noise[i, j] = 100 * region.gap, 100 * region.noise
-    each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
-    limit = float(special.ndtri(1.0 - each / 2)) * noise
-    return gaps, ~np.isnan(gaps) & (np.abs(gaps) > limit)

@@ -115,12 +115,10 @@ def about_blocks(content: Content) -> Iterator[Block]:
     meta = {name: text for name, text in content.meta if name not in (SIGNATURES, *WORDS)}
     if not meta:
         return
-    enough = " ".join(filter(None, (content.adequacy, meta.pop(ADEQUACY, ""))))
-    first, last = (
-        {name.capitalize(): meta.pop(name)} if name in meta else {}
-        for name in (PERIOD, LIMITATIONS)
-    )
-    stated = [*first.items(), ("Sample adequacy", enough), *meta.items(), *last.items()]
+    meta[ADEQUACY] = " ".join(filter(None, (content.adequacy, meta.get(ADEQUACY, ""))))
+    place = {PERIOD: 0, ADEQUACY: 1, LIMITATIONS: 3}  # of what has another name: 2
+    pairs = sorted(meta.items(), key=lambda pair: place.get(pair[0], 2))
+    stated = [(name.capitalize() if name in place else name, text) for name, text in pairs]
     yield facts("Stated by the author", stated)
 
 
@@ -133,7 +131,6 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
         Of the section.
     """
     told, data = content.reproduction, content.data
-    versions = ", ".join(f"{name} {value}" for name, value in told.versions.items())
     files = "files, one after the other" if " files, " in (told.data_file or "") else "file"
     known = {
         "author": content.author,
@@ -142,7 +139,7 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
         "SHA-256 of the predictions": told.data_hash,
         "rows": f"{data.n:,}, {data.m:,} classes",
         "date of the run": told.time,
-        "versions": versions,
+        "versions": ", ".join(map(" ".join, told.versions.items())),
         "command or call": told.command,
         "seed": f"{told.seed}, with {told.n_resamples:,} resamples",
     }
@@ -172,16 +169,9 @@ def reproduction(
         root = os.path.commonpath([path.parent for path in paths])
         first, last = (os.path.relpath(path, root) for path in (paths[0], paths[-1]))
         name = f"{len(paths):,} files, {first} to {last}"
-    return Reproduction(
-        versions=versions,
-        seed=settings.seed,
-        n_resamples=settings.n_resamples,
-        data_file=name,
-        file_hash=files_hash(paths) if paths else None,
-        data_hash=hashed,
-        command=command,
-        time=when.isoformat(timespec="seconds"),
-    )
+    made, file_hash = when.isoformat(timespec="seconds"), files_hash(paths) if paths else None
+    of_draws = settings.seed, settings.n_resamples
+    return Reproduction(versions, *of_draws, name, file_hash, hashed, command, made)
 
 
 def _now() -> dt.datetime:
@@ -209,8 +199,7 @@ def files_hash(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(stream, lambda: digest)
     return digest.hexdigest()
 
 
@@ -223,11 +212,9 @@ def call_of(given: Mapping[str, object], seed: int) -> str:
     "caltest.report(data='a.csv', by=..., level=0.05, rng=7)"
     """
     told = {name: one for name, one in given.items() if one is not None and name not in UNTOLD}
-    words = [
-        f"{name}={one!r}" if isinstance(one, str | int | float) else f"{name}=..."
-        for name, one in {**told, "rng": seed}.items()
-    ]
-    return f"caltest.report({', '.join(words)})"
+    told["rng"] = seed
+    words = {k: repr(v) if isinstance(v, str | int | float) else "..." for k, v in told.items()}
+    return f"caltest.report({', '.join(map('='.join, words.items()))})"
 
 
 def data_hash(predictions: Predictions) -> str:
@@ -267,13 +254,13 @@ def _add(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
 # ---- For whom a report is: words, order of the sections, and tests ------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Profile:
     """The words, the order and the tests of a field.
 
     Attributes
     ----------
-    key, title : str
+    key : str
     predicted, observed : str
         Heads of the columns of two classes: what the model says, and what happened.
     too_high, too_low : str
@@ -293,7 +280,6 @@ class Profile:
     """
 
     key: str
-    title: str
     predicted: str = "predicted"
     observed: str = "observed"
     too_high: str = "too high"
@@ -308,61 +294,39 @@ class Profile:
     decisions: bool = False
 
 
+COX = ("calibration-in-the-large", "calibration-slope")
 PROFILES: dict[str, Profile] = {
     profile.key: profile
     for profile in (
-        Profile(key="general", title="probabilities of an event"),
+        Profile("general"),
         Profile(
             key="clinical",
-            title="validation of a risk model",
             predicted="mean risk",
-            observed="observed",
             too_high="risks too high",
             too_low="risks too low",
-            binary=(
-                "calibration-in-the-large",
-                "calibration-slope",
-                "ici",
-                "calibration-belt",
-                "unreliability",
-            ),
+            binary=(*COX, "ici", "calibration-belt", "unreliability"),
             estimates="Calibration of the risks",
             first=("within", "estimates", "decisions"),
             decisions=True,
         ),
         Profile(
             key="credit",
-            title="validation of PDs",
             predicted="mean PD",
             observed="default rate",
             too_high="PD too high",
             too_low="PD too low",
             event="default",
             events="defaults",
-            binary=(
-                "calibration-in-the-large",
-                "calibration-slope",
-                "spiegelhalter",
-                "hosmer-lemeshow",
-            ),
+            binary=(*COX, "spiegelhalter", "hosmer-lemeshow"),
             estimates="Calibration of the PDs",
             first=("grades", "within", "estimates"),
             graded=True,
             gini=True,
         ),
-        Profile(
-            key="ml",
-            title="confidence of a classifier",
-            predicted="confidence",
-            observed="accuracy",
-            too_high="overconfident",
-            too_low="underconfident",
-        ),
+        Profile("ml", "confidence", "accuracy", "overconfident", "underconfident"),
         Profile(
             key="forecast",
-            title="verification of probability forecasts",
             predicted="mean forecast",
-            observed="observed",
             too_high="forecasts too high",
             too_low="forecasts too low",
             binary=("corp", "brier", "spiegelhalter", "cox"),

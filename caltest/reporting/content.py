@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from caltest.segments import SegmentsTest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ClassCount:
     """A class: how often it was observed, expected from the probabilities, and predicted.
 
@@ -31,7 +31,7 @@ class ClassCount:
     predicted: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Data:
     """What was tested.
 
@@ -60,7 +60,7 @@ class Data:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The verdict, the tests, and what was not tested and why.
 
@@ -92,7 +92,7 @@ class Place(Gap):
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Where:
     """Where predictions and labels differ: groups, and classes and ranges of probability.
 
@@ -117,7 +117,7 @@ class Where:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A number that describes calibration, with its interval and the p-value of its test.
 
@@ -149,7 +149,7 @@ class Estimate:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Within:
     """Whether the error is within a tolerance: two hypotheses on each of some errors.
 
@@ -170,7 +170,7 @@ class Within:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WithinRow:
     """An error, and the p-values of both hypotheses on it.
 
@@ -190,13 +190,8 @@ class WithinRow:
     exceeds: float
     within: float
 
-    @property
-    def pvalues(self) -> tuple[float, float]:
-        """Against an error of at least the tolerance, then against one of at most that."""
-        return self.within, self.exceeds
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Score:
     """A score, and the range of 95 % of its values if the model were calibrated."""
 
@@ -207,7 +202,7 @@ class Score:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of a score under a lens."""
 
@@ -216,7 +211,7 @@ class Parts:
     parts: ScoreDecomposition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scores:
     """How well outcomes are told apart, scores, and their decomposition."""
 
@@ -317,7 +312,7 @@ class MethodText:
     references: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reproduction:
     """What is needed to make the same report again.
 
@@ -376,7 +371,7 @@ class Settings:
         return {**draws, "level": self.level}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A drawn figure.
 
@@ -403,8 +398,7 @@ class Figure:
         """One `<svg>` element in the colours of the page."""
         from caltest.reporting.html import inline_svg
 
-        told = {"title": self.title, "description": self.description}
-        return inline_svg(self.canvas, key=self.key, **told)
+        return inline_svg(self.canvas, key=self.key, title=self.title, description=self.description)
 
     @property
     def width(self) -> float:

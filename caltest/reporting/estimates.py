@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +20,10 @@ from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
+from caltest.reporting.source import Source
 from caltest.reporting.tested import frequent_classes
-from caltest.results import HTest, HTestTable
+from caltest.results import HTestTable
 from caltest.results.wording import rows_of_slope
-
-if TYPE_CHECKING:
-    from caltest.measures import ScoreDecomposition
-    from caltest.reporting.source import Source
 
 Z = 1.959963984540054  # of a normal interval of 95 %
 WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
@@ -67,52 +63,40 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
         low, high = share_limits(gap.observed, source.effective)
-        yield Estimate(name="mean confidence", value=gap.predicted, unit="share")
-        yield Estimate(name="accuracy", value=gap.observed, low=low, high=high, unit="share")
+        yield Estimate("mean confidence", gap.predicted, unit="share")
+        yield Estimate("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
         name = f"{profile.observed} less {profile.predicted}"
         note = f"{100 * gap.observed:.1f} % against {100 * gap.predicted:.1f} %"
-    ends: dict[str, Any] = {"value": gap.gap, "low": gap.low, "high": gap.high}
-    yield Estimate(name=name, ideal=0.0, **ends, unit="points", note=note)
+    yield Estimate(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
     if source.m == 2 and source.weight is None:
-        expected, observed = source.totals()
+        event = source.event
+        expected, observed = float((event.mass * event.values).sum()), event.counts[1]
         if observed and expected > 0:
             found = ratio_of_counts(expected, observed, source.n, LEVEL)
             note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"
-            ends = {"value": found.ratio, "low": found.low, "high": found.high}
-            yield Estimate(name="expected / observed (E/O)", ideal=1.0, **ends, note=note)
+            name = "expected / observed (E/O)"
+            yield Estimate(name, found.ratio, 1.0, found.low, found.high, note=note)
     if source.m > 2 and source.predictions is not None:
         if temperature := temperature_interval(source.predictions):
-            ends = dict(zip(("value", "low", "high"), temperature, strict=True))
+            value, low, high = temperature
             note = "fitted to these rows; above 1: predictions are too extreme"
-            yield Estimate(name="temperature", ideal=1.0, **ends, note=note)
+            yield Estimate("temperature", value, 1.0, low, high, note=note)
         value = float(measures.classwise_ece(source.predictions))
         note = "mean over classes of the gap of 15 bins; above 0 by chance too"
-        yield Estimate(name="classwise ECE", value=value, unit="points", note=note)
-    rows = (row for row in tests.rows if row.lens == source.lens and row.group is None)
-    yield from estimates_of_tests(rows)
-
-
-def estimates_of_tests(rows: Iterator[HTest]) -> Iterator[Estimate]:
-    """Yield the estimates of the tests that have a line in the table.
-
-    Yields
-    ------
-    Estimate
-        With its interval, where there is one.
-    """
+        yield Estimate("classwise ECE", value, unit="points", note=note)
     done: set[str] = set()
-    for row in rows:
-        if row.test not in OF_TESTS or row.test in done or not np.isfinite(row.estimate):
+    for row in tests.rows:
+        of_event = row.lens == source.lens and row.group is None and row.test in OF_TESTS
+        if not of_event or row.test in done or not np.isfinite(row.estimate):
             continue
         done.add(row.test)
         name, ideal, unit, note = OF_TESTS[row.test]
-        low = high = None
+        least = most = None
         with suppress(NotApplicable):
-            found = row.confidence_interval(n_resamples=499)
-            low, high, note = found.low, found.high, f"{note}{rows_of_slope(found)}"
-        about: dict[str, Any] = {"pvalue": row.pvalue, "unit": unit, "note": note}
-        yield Estimate(name=name, value=row.estimate, ideal=ideal, low=low, high=high, **about)
+            interval = row.confidence_interval(n_resamples=499)
+            least, most, note = interval.low, interval.high, f"{note}{rows_of_slope(interval)}"
+        yield Estimate(name, row.estimate, ideal, least, most, row.pvalue, unit, note)
 
 
 def temperature_interval(predictions: Predictions) -> tuple[float, float, float] | None:
@@ -131,10 +115,8 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     """
     from caltest.numerics.temperature import RANGE, inverse_temperature  # loads numba
 
-    probs, labels = predictions.probs, predictions.labels
-    weight = np.ones(predictions.n)
-    if predictions.sample_weight is not None:
-        weight = np.array(predictions.sample_weight)
+    probs, labels, given = predictions.probs, predictions.labels, predictions.sample_weight
+    weight = np.ones(predictions.n) if given is None else given
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
     told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
     logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
@@ -147,8 +129,7 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
         codes = np.unique(np.asarray(predictions.clusters)[told], return_inverse=True)[1]
         sums = np.asarray(np.bincount(codes, sums), dtype=np.float64)
     half = Z * float(np.sqrt(sums @ sums)) / (curvature * float(weight.sum()))
-    low = b - half
-    return 1.0 / b, 1.0 / (b + half), 1.0 / low if low > 0 else float("inf")
+    return 1.0 / b, 1.0 / (b + half), 1.0 / (b - half) if b > half else float("inf")
 
 
 def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
@@ -167,16 +148,20 @@ def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
 def _estimate_row(one: Estimate) -> tuple[str, ...]:
     value, low, high = (_in_unit(end, one.unit) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
-    pvalue = "" if one.pvalue is None else short_pvalue(one.pvalue)
     ideal = "" if one.ideal is None else f"{(100 if one.unit == 'points' else 1) * one.ideal:g}"
-    return (one.name, value + WORDS.get(one.unit, ""), interval, ideal, pvalue, one.note)
+    return (
+        one.name,
+        value + WORDS.get(one.unit, ""),
+        interval,
+        ideal,
+        short_pvalue(one.pvalue),
+        one.note,
+    )
 
 
 def _in_unit(value: float | None, unit: str) -> str:
-    if value is None:
-        return ""
-    if unit == "count":
-        return count(value)
+    if value is None or unit == "count":
+        return "" if value is None else count(value)
     if unit in WORDS:
         return f"{100 * value:.1f}".replace("-", MINUS)
     return number(value, 4 if unit == "score" else 2)
@@ -193,30 +178,23 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
     remarks: tuple[str, ...] = ()
     with warnings.catch_warnings():  # an infinite log loss is told as such
         warnings.simplefilter("ignore", DegenerateDataWarning)
-        parts = [
-            Parts(score=name, lens=source.lens, parts=event.parts(key))
-            for name, key in (("Brier score", "brier"), ("log loss", "log-loss"))
-        ]
+        scored = {"Brier score": event.parts("brier"), "log loss": event.parts("log-loss")}
+        parts = [Parts(name, source.lens, found) for name, found in scored.items()]
     if predictions is not None and source.m > 2:
         codes = frequent_classes(predictions)
-        parts += [
-            Parts(score="Brier score", lens=str(lens), parts=RowsEvent(lens(predictions)).parts())
-            for lens in map(Classwise, predictions.classes[codes].tolist())
-        ]
+        names = predictions.classes[codes].tolist()
+        each = {str(lens): lens(predictions) for lens in map(Classwise, names)}
+        parts += [Parts("Brier score", name, RowsEvent(one).parts()) for name, one in each.items()]
         if len(codes) < source.m:
             chosen = f"{len(codes)} classes with the largest expected number of rows"
             remarks = (f"Decomposed for the {chosen}.",)
     scores = tuple(_scores(source, tests))
-    return Scores(
-        discrimination=tuple(_discrimination(source, profile, scores, parts[0].parts)),
-        scores=scores,
-        parts=tuple(parts),
-        notes=remarks,
-    )
+    discrimination = tuple(_discrimination(source, profile, scores, parts[0].parts))
+    return Scores(discrimination, scores, tuple(parts), remarks)
 
 
 def _discrimination(
-    source: Source, profile: Profile, scores: Sequence[Score], brier: ScoreDecomposition
+    source: Source, profile: Profile, scores: Sequence[Score], brier: measures.ScoreDecomposition
 ) -> Iterator[Estimate]:
     """Yield the number of events, the area under the ROC curve, and the Brier skill score."""
     counts, by = source.label_counts, ""
@@ -226,18 +204,18 @@ def _discrimination(
         name = profile.events if source.m == 2 else "rows of the rarest class"
         rows, n = counts[1] if source.m == 2 else counts.min(), float(counts.sum())
         note = f"of {n:,.0f} rows{by} ({100 * rows / n:.1f} %)"
-        yield Estimate(name=name, value=float(rows), unit="count", note=note)
+        yield Estimate(name, float(rows), unit="count", note=note)
     note = "0.5: predictions tell nothing of the outcome, 1: all; their order alone counts"
     if source.m > 2:
         note = "mean over pairs of classes (Hand and Till); 0.5: no discrimination, 1: perfect"
     with suppress(NotApplicable):
         area = source.area()
-        ends = {"value": area.auc, "low": area.low, "high": area.high}
-        yield Estimate(name="AUC (C-statistic)", **ends, unit="score", note=note)
+        auc, low, high = area.auc, area.low, area.high
+        yield Estimate("AUC (C-statistic)", auc, None, low, high, unit="score", note=note)
         if profile.gini:
-            name, note = "Gini (accuracy ratio)", "2 AUC \u2212 1"
-            ends = {end: 2.0 * value - 1.0 for end, value in ends.items()}
-            yield Estimate(name=name, **ends, unit="score", note=note)
+            note = "2 AUC \u2212 1"
+            auc, low, high = (2.0 * value - 1.0 for value in (auc, low, high))
+            yield Estimate("Gini (accuracy ratio)", auc, None, low, high, unit="score", note=note)
     value, base = brier.score, brier.uncertainty
     if source.m > 2 and source.predictions is not None:
         shares = np.array([one.observed for one in source.class_counts()])
@@ -245,7 +223,7 @@ def _discrimination(
         value = next(one.value for one in scores if one.name == "Brier score")
     if base > 0:
         note = "0: no better than the observed frequencies, 1: perfect"
-        yield Estimate(name="Brier skill score", value=1.0 - value / base, unit="score", note=note)
+        yield Estimate("Brier skill score", 1.0 - value / base, unit="score", note=note)
 
 
 def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
@@ -255,21 +233,18 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
         half = Z_OF_RANGE * math.sqrt(max(variance, 0.0))
         # The range of the central limit theorem knows no limits, the score does.
         low, high = max(expected - half, 0.0), min(expected + half, most)
-        known = {"low": low, "high": high} if math.isfinite(value) else {}
-        yield Score(name=name, value=value, expected=expected, **known)
+        yield Score(name, value, expected, *((low, high) if math.isfinite(value) else ()))
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is not None:
-        null: dict[str, float] = {}
-        if row.null_distribution is not None:
-            low, high = np.quantile(row.null_distribution, [0.025, 0.975]).tolist()
-            null = {"expected": float(row.null_distribution.mean()), "low": low, "high": high}
-        yield Score(name=name, value=row.estimate, **null)
+        draws, null = row.null_distribution, []
+        if draws is not None:
+            null = [float(draws.mean()), *np.quantile(draws, [0.025, 0.975]).tolist()]
+        yield Score(name, row.estimate, *null)
     elif source.predictions is not None:
-        yield Score(name=name, value=float(measures.ece(source.predictions, lens=source.lens)))
+        yield Score(name, float(measures.ece(source.predictions, lens=source.lens)))
     if source.m > 2 and source.predictions is not None:
-        classwise = float(measures.classwise_ece(source.predictions))
-        yield Score(name="classwise ECE", value=classwise)
+        yield Score("classwise ECE", float(measures.classwise_ece(source.predictions)))
 
 
 def score_blocks(scores: Scores) -> Iterator[Block]:
@@ -280,11 +255,10 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     Block
         Of the section.
     """
-    header = ("measure", "value", "95 % interval", "")
     rows = [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination]
     yield table(
         "Discrimination",
-        header,
+        ("measure", "value", "95 % interval", ""),
         rows,
         explained="definitions: the AUC is the chance that of two rows with different outcomes the "
         "one with the event has the higher prediction, ties counted as half; its interval has "
@@ -304,15 +278,15 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         "labels redrawn from the probabilities; a calibration error is not 0 for a calibrated "
         "model either",
     )
-    columns = [
-        decimal([getattr(part.parts, name) for part in scores.parts])
-        for name in ("score", "miscalibration", "discrimination", "uncertainty")
-    ]
-    names = [(part.score, part.lens) for part in scores.parts]
+    rows = []
+    for part in scores.parts:
+        of = part.parts
+        numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
+        rows.append((part.score, part.lens, *numbers))
     yield table(
         "Score = miscalibration \u2212 discrimination + uncertainty",
         ("score", "lens", "value", "MCB", "DSC", "UNC"),
-        [(*name, *row) for name, row in zip(names, zip(*columns, strict=True), strict=True)],
+        rows,
         n_text=2,
         explained="parts: by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
         "2021): MCB is what recalibration could gain on these data, DSC what the predictions gain "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from caltest import plots
 from caltest.errors import NotApplicable
@@ -32,13 +32,7 @@ MOST_AFTER = 6  # calibrators with a diagram
 GRID_WORK = 1e8  # n m beyond which classes have no diagrams of their own
 
 
-class Sketch(NamedTuple):
-    """A figure to be drawn."""
-
-    section: str
-    title: str
-    description: str
-    draw: Callable[[], Any]
+Sketch = tuple[str, str, str, Callable[[], Any]]  # section, title, description and how to draw
 
 
 def draw_figures(
@@ -53,27 +47,25 @@ def draw_figures(
     seen = tests[0] if rows is None else rows
     figures: list[Figure] = []
     left_out: list[str] = []
-    for section, title, description, draw in (
-        Sketch(
-            "answer",
-            f"Reliability diagram of {of}",
-            "Smooth curve of the observed frequency against the predicted probability, with a band "
-            "that holds all of it with 95 %; on top the predictions of both outcomes.",
-            lambda: plots.reliability_diagram(seen, numbers=False, ax=_axes(TALL)),
-        ),
+    answer = (
+        "Smooth curve of the observed frequency against the predicted probability, with a band "
+        "that holds all of it with 95 %; on top the predictions of both outcomes."
+    )
+    sketches: list[Sketch] = [
+        ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
         *([] if rows is None else _of_rows(rows, content, profile)),
         *_of_places(content.where, content.segments),
         *_of_tests(tests, seen, of, source.m, profile),
         *_of_outcomes(outcomes),
-    ):
+    ]
+    for section, title, description, draw in sketches:
         try:
             drawn = draw()
         except NotApplicable as error:
             left_out.append(f"No figure \u201c{title}\u201d: {sentence(error)}")
             continue
         canvas = (drawn.flat[0] if hasattr(drawn, "flat") else drawn).figure
-        told = {"section": section, "title": title, "description": description}
-        figures.append(Figure(key=f"figure-{len(figures) + 1}", canvas=canvas, **told))
+        figures.append(Figure(section, title, description, f"figure-{len(figures) + 1}", canvas))
     if rows is not None and _is_too_large(rows):
         left_out.append("No figure for each class: there are too many predictions to draw them.")
     return tuple(figures), tuple(left_out)
@@ -84,18 +76,18 @@ def _is_too_large(rows: Predictions) -> bool:
     return rows.m > 2 and rows.probs.size > GRID_WORK
 
 
-def _axes(size: tuple[float, float]) -> Axes:
-    """Return axes of a figure of so many inches."""
+def _tall(source: object, size: tuple[float, float] = TALL, **options: Any) -> Axes:
+    """Draw a reliability diagram without numbers on a figure of so many inches."""
     from matplotlib.figure import Figure as Empty
 
-    return Empty(figsize=size, layout="constrained").add_subplot()
+    ax = Empty(figsize=size, layout="constrained").add_subplot()
+    return plots.reliability_diagram(source, numbers=False, ax=ax, **options)
 
 
 def _small(source: object, **options: Any) -> Axes:
     """Draw one of several reliability diagrams, whose key is that of the first of the page."""
-    ax = plots.reliability_diagram(source, numbers=False, ax=_axes(SMALL), **options)
-    key = ax.get_legend()
-    if key is not None:
+    ax = _tall(source, SMALL, **options)
+    if (key := ax.get_legend()) is not None:
         key.remove()
     return ax
 
@@ -104,58 +96,45 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
     """Yield the figures that need the rows: belt, grades and decisions."""
     for row in content.answer.tests.rows:
         if row.test == "calibration-belt" and row.m == 2:
-            yield Sketch(
-                "tests",
-                "GiViTI calibration belt",
+            text = (
                 "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where "
-                f"they leave the diagonal the risks are off (p {equals(row.pvalue)}).",
-                partial(plots.calibration_belt, row),
+                f"they leave the diagonal the risks are off (p {equals(row.pvalue)})."
             )
+            yield "tests", "GiViTI calibration belt", text, partial(plots.calibration_belt, row)
     if content.grades is not None:
-        yield Sketch(
-            "grades",
-            "Default rates of the grades",
-            "The default rate of each grade with its interval, that of the table, and the PD.",
-            partial(plots.master_scale, content.grades, confidence=0.95),
-        )
+        text = "The default rate of each grade with its interval, that of the table, and the PD."
+        draw = partial(plots.master_scale, content.grades, confidence=0.95)
+        yield "grades", "Default rates of the grades", text, draw
     if profile.decisions and rows.m == 2:
-        yield Sketch(
-            "decisions",
-            "Decision curve",
+        text = (
             "Net benefit of the model at each threshold probability, with its interval, beside "
-            "that of treating all and none.",
-            partial(plots.decision_curve, rows),
+            "that of treating all and none."
         )
+        yield "decisions", "Decision curve", text, partial(plots.decision_curve, rows)
 
 
 def _of_places(where: Where, segments: SegmentsTest | None) -> Iterator[Sketch]:
     """Yield the diagrams of the worst groups, and the gaps of the worst segments."""
     worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
-    tested = [] if where.groups is None else where.groups.rows
     adjusted = [] if where.groups is None else where.groups.adjusted.tolist()
-    rows = zip(tested, adjusted, strict=True)
+    rows = zip([] if where.groups is None else where.groups.rows, adjusted, strict=True)
     kept = [(row, value) for row, value in rows if row.evidence or row.counted]
     kept.sort(key=lambda pair: worst.get(str(pair[0].group), len(worst)))
     for row, value in kept[:MOST_GROUPS]:
         draw = partial(_small, row, pvalue=value)
         if row.evidence is not None and row.m > 2:
             draw = partial(_small, row.evidence.predictions)
-        yield Sketch(
-            "groups",
-            f"Group {row.group}",
-            f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {KEY}",
-            draw,
-        )
+        text = f"Reliability diagram of {row.n:,} rows; adjusted p {equals(value)}. {KEY}"
+        yield "groups", f"Group {row.group}", text, draw
     if segments is not None:
         count = min(len(segments), MOST_SEGMENTS)
         filled = "" if segments.level is None else "; filled points are rejected"
-        yield Sketch(
-            "segments",
-            "Gaps of the worst segments",
+        text = (
             f"Observed less predicted in percentage points, with intervals, in {count} segments, "
-            f"the worst first, with the number of rows and the adjusted p-value of each{filled}.",
-            partial(plots.segments, segments, rows=MOST_SEGMENTS),
+            f"the worst first, with the number of rows and the adjusted p-value of each{filled}."
         )
+        draw = partial(plots.segments, segments, rows=MOST_SEGMENTS)
+        yield "segments", "Gaps of the worst segments", text, draw
 
 
 def _of_tests(
@@ -169,53 +148,40 @@ def _of_tests(
         The first with a section of its own.
     """
     if len(tests) > 1:
-        yield Sketch(
-            "tests",
-            "The p-values of all tests",
+        text = (
             f"One row for each of {len(tests)} tests, with its p-value before and after "
             "adjustment on a logarithmic axis. The smallest adjusted one is "
-            f"{short_pvalue(float(tests.adjusted.min()))}.",
-            partial(plots.pvalues, tests),
+            f"{short_pvalue(float(tests.adjusted.min()))}."
         )
-    yield Sketch(
-        "diagrams",
-        f"CORP diagram of {of}",
+        yield "tests", "The p-values of all tests", text, partial(plots.pvalues, tests)
+    text = (
         "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
-        "the miscalibration, discrimination and uncertainty of the Brier score.",
-        lambda: plots.reliability_diagram(seen, corp=True, numbers=False, ax=_axes(TALL)),
+        "the miscalibration, discrimination and uncertainty of the Brier score."
     )
+    draw = partial(_tall, seen, corp=True)
+    yield "diagrams", f"CORP diagram of {of}", text, draw
     if profile.key == "forecast" and m == 2:
-        yield Sketch(
-            "diagrams",
-            f"Attributes diagram of {of}",
-            "Observed frequencies of bins, the climatology, and the region in which forecasts "
-            "have skill.",
-            partial(plots.attributes_diagram, seen),
-        )
+        text = "Observed frequencies of bins, the climatology, and the region in which forecasts"
+        draw = partial(plots.attributes_diagram, seen)
+        yield "diagrams", f"Attributes diagram of {of}", f"{text} have skill.", draw
     if isinstance(seen, Predictions) and m > 2 and not _is_too_large(seen):
-        yield Sketch(
+        text = "Each class against the rest, those with the largest error first."
+        yield (
             "diagrams",
             "Reliability diagrams of classes",
-            "Each class against the rest, those with the largest error first.",
+            text,
             partial(plots.reliability_grid, seen),
         )
     counted = [row for row in tests.rows if row.counted and row.lens.startswith("classwise")]
     for row in sorted(counted, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
-        yield Sketch(
-            "diagrams",
-            f"Class {row.lens[len('classwise[') : -1]}",
-            f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}",
-            partial(_small, row),
-        )
+        text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}"
+        name = f"Class {row.lens.removeprefix('classwise[')[:-1]}"
+        yield "diagrams", name, text, partial(_small, row)
 
 
 def _of_outcomes(outcomes: Sequence[tuple[Recalibrated, Predictions]]) -> Iterator[Sketch]:
-    for row, predictions in outcomes[:MOST_AFTER]:
+    for row, rows in outcomes[:MOST_AFTER]:
         when = "before" if row.key == "identity" else f"after {row.key}"
         tested = "" if row.pvalue is None else f"p {equals(row.pvalue)}, "
-        yield Sketch(
-            "comparison",
-            f"Rows that were held out, {when}",
-            f"Reliability diagram of {predictions.n:,} rows; {tested}ECE {row.ece:.4f}. {KEY}",
-            partial(_small, predictions),
-        )
+        text = f"Reliability diagram of {rows.n:,} rows; {tested}ECE {row.ece:.4f}. {KEY}"
+        yield "comparison", f"Rows that were held out, {when}", text, partial(_small, rows)

@@ -12,13 +12,12 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
 from caltest.errors import NotApplicable
-from caltest.render import Sheet
-from caltest.render.sheet import printable
+from caltest.render import Sheet, printable
 from caltest.reporting.content import Block, Content, Figure, Section
 from caltest.reporting.html import formula_image, html_page, subtitle
 from caltest.reporting.methods import plain_formula
@@ -82,8 +81,7 @@ def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
             return target.read_bytes()
         except (OSError, subprocess.SubprocessError) as error:
             told = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace")
-            why = told.strip().splitlines()[-1]
-            rule = f"{Path(browser).name} could not print the page: {why}"
+            rule = f"{Path(browser).name} could not print the page: {told.strip().splitlines()[-1]}"
             raise NotApplicable(rule, "write .html and print it from a browser") from error
 
 
@@ -145,10 +143,9 @@ def _add(document: Any, block: Block) -> None:
         document.add_heading(_legal(block.text), 2)
     elif block.kind == "formula":
         drawn, told = formula_image(block.text), plain_formula(block.text)
-        if drawn is None:
-            document.add_paragraph(_legal(told))
-        else:
-            _add_picture(document.add_paragraph(), *drawn, told)
+        paragraph = document.add_paragraph("" if drawn else _legal(told))
+        if drawn:
+            _add_picture(paragraph, *drawn, told)
     else:
         paragraph = document.add_paragraph()
         if block.kind == "note":
@@ -224,8 +221,7 @@ def _add_table(document: Any, block: Block, sheet: Sheet) -> None:
 
 def _below(sheet: Sheet) -> list[str]:
     """Return the texts below a table."""
-    closing = [f"{name[:1].upper()}{name[1:]}: {value}" for name, value in sheet.closing]
-    return [*([sheet.legend] if sheet.legend else []), *closing]
+    return [f"{name[:1].upper()}{name[1:]}: {value}" for name, value in sheet.closing]
 
 
 def _legal(text: str) -> str:
@@ -284,10 +280,8 @@ def xlsx_file(content: Content, sections: Sequence[Section]) -> bytes:
 def _sheet_name(title: str, taken: set[str]) -> str:
     """Return a name that Excel takes: 31 characters, without some, once in the book."""
     plain = " ".join(_NOT_IN_A_NAME.sub(" ", _legal(title)).split())[:31].strip() or "Table"
-    name, count = plain, 1
-    while name.lower() in taken:
-        count += 1
-        name = f"{plain[: 31 - len(str(count)) - 1].strip()} {count}"
+    numbered = (f"{plain[: 30 - len(str(k))].strip()} {k}" for k in count(2))
+    name = next(name for name in chain([plain], numbered) if name.lower() not in taken)
     taken.add(name.lower())
     return name
 

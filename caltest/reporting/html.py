@@ -6,8 +6,8 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from itertools import count
 from typing import TYPE_CHECKING, cast
@@ -16,14 +16,13 @@ from xml.etree import ElementTree as ET
 from caltest import __version__
 from caltest.errors import NotApplicable
 from caltest.plots.base import tips_of
-from caltest.render.sheet import escape_markdown, markdown_table, printable
-from caltest.reporting.content import Block, Content, Section
+from caltest.render import escape_markdown, markdown_table, printable
+from caltest.reporting.content import Content, Section
 from caltest.reporting.methods import plain_formula
 from caltest.reporting.reading import points, span
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
+    from jinja2 import Template
     from matplotlib.figure import Figure as Canvas
 
     from caltest.results.verdict import Verdict
@@ -46,25 +45,20 @@ def html_page(content: Content, sections: Sequence[Section], *, paper: str = "")
     str
         A whole document.
     """
-    from markupsafe import Markup
-
-    environment, answer = _environment(), content.answer.verdict.answer
+    answer, numbers = content.answer.verdict.answer, count(1)
     folder = resources.files("caltest.reporting") / "templates"
     css, js = ((folder / name).read_text("utf-8") for name in ("report.css", "report.js"))
     css += f"@page {{ size: {paper}; }}\n" if paper else ""
-    return environment.get_template("report.html.j2").render(
+    return _template("report.html.j2").render(
         content=content,
         sections=sections,
         subtitle=subtitle(content),
         version=__version__,
-        formula=partial(_formula, count(1)),
-        bar=gap_bar,
+        formula=lambda latex: formula_svg(latex, key=f"formula-{next(numbers)}"),
         tone="bad" if answer in BAD else "fine" if answer in FINE else "unsure",
-        beside=IN_CARD,
-        appendix=next((section.key for section in sections if section.is_appendix), ""),
         policy=POLICY.format(*map(_hash, (css, js))),
-        css=Markup(css),  # noqa: S704 - a file of this package
-        js=Markup(js),  # noqa: S704 - a file of this package
+        css=css,
+        js=js,
     )
 
 
@@ -74,128 +68,69 @@ POLICY = (
     "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; script-src '{1}'; "
     "style-src 'unsafe-inline'; style-src-elem '{0}'; style-src-attr 'unsafe-inline'"
 )
-IN_CARD = "estimates"  # the section that stands on the card, below the answer
 # Answers with a colour of the edge of the card; others are between these.
 BAD = {"strong evidence", "some evidence", "not calibrated", "beyond tolerance", "too low"}
 FINE = {"no evidence", "not rejected", "within tolerance"}
-WIDTH, HEIGHT = 144.0, 16.0  # of a bar, in its own unit
 
 
-def gap_bar(bars: Sequence[tuple[float, float, float]], place: int) -> Markup:
-    """Draw a gap with its interval on the scale that all rows of a table share.
+def reach_of(bars: Sequence[tuple[float, float, float]]) -> float:
+    """Return the end of the scale that the bars of a table share; longer intervals are cut.
 
     Examples
     --------
-    >>> "<title>+4.0 points, +1.0 to +7.0</title>" in gap_bar([(0.01, 0.04, 0.07)], 0)
-    True
+    >>> reach_of([(0.01, 0.04, 0.07), (-0.3, 0.02, 0.34)])
+    0.07
     """
-    from markupsafe import Markup
-
+    gaps = [1.25 * abs(gap) for _, gap, _ in bars]
     ends = sorted(max(abs(low), abs(high)) for low, _, high in bars)
-    inner = ends[
-        (3 * (len(ends) - 1)) // 4
-    ]  # of three quarters of the intervals; longer ones are cut
-    reach = max(0.01, max(abs(gap) for _, gap, _ in bars) * 1.25, inner)
-    low, gap, high = (
-        WIDTH / 2 + max(-1.0, min(1.0, value / reach)) * (WIDTH / 2 - 4) for value in bars[place]
-    )
-    told = f"{points(bars[place][1])} points, {span(bars[place][0], bars[place][2])}"
-    middle, y = WIDTH / 2, HEIGHT / 2
-    return Markup(  # noqa: S704 - numbers only
-        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{told}">'
-        f"<title>{told}</title>"
-        f'<path d="M{middle:g} 0V{HEIGHT:g}" stroke="currentColor" stroke-opacity=".45"/>'
-        f'<path d="M{low:.1f} {y:g}H{high:.1f}" stroke="currentColor" stroke-width="2.5" '
-        'stroke-opacity=".55"/>'
-        f'<circle cx="{gap:.1f}" cy="{y:g}" r="3.5" fill="currentColor"/></svg>'
-    )
+    return max([0.01, *gaps, *ends[: (3 * len(ends) + 1) // 4]])  # of three quarters of them
 
 
 def subtitle(content: Content) -> str:
     """Return source, size and author in a line."""
     data = content.data
     author = [f"by {content.author}"] if content.author else []
-    day = content.reproduction.time[:10]
     rows = f"{data.n:,} row{'s' * (data.n != 1)}, {data.m:,} classes"
-    return " \u00b7 ".join([data.source, rows, *author, day])
+    return " \u00b7 ".join([data.source, rows, *author, content.reproduction.time[:10]])
 
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
+@cache
+def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader
 
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("caltest.reporting"), autoescape=True, keep_trailing_newline=True
     )
-    environment.filters["printable"] = lambda value: printable(str(value))
-    return environment
-
-
-def _formula(numbers: Iterator[int], latex: str) -> Markup:
-    """Draw a formula with ids of its own, or write it as text."""
-    from markupsafe import Markup
-
-    drawn = formula_svg(latex, key=f"formula-{next(numbers)}")
-    if drawn is None:
-        return Markup("<code>{}</code>").format(plain_formula(latex))
-    return Markup(drawn)  # noqa: S704 - matplotlib drew it
+    made.filters |= {"printable": lambda value: printable(str(value)), "markdown": escape_markdown}
+    made.globals |= {"reach_of": reach_of, "points": points, "span": span, "plain": plain_formula}
+    return made.get_template(name, globals={"markdown_table": markdown_table})
 
 
 def markdown_page(content: Content, sections: Sequence[Section]) -> str:
     """Write the document; every text of the user's is escaped."""
-    parts = [f"# {escape_markdown(content.title)}", escape_markdown(subtitle(content))]
-    for section in sections:
-        parts.append(f"## {section.title}")
-        for block in section.blocks:
-            parts += _block(block)
-    return "\n\n".join(parts) + "\n"
+    told = {"content": content, "sections": sections, "subtitle": subtitle(content)}
+    return _template("report.md.j2").render(**told)
 
 
-MARKUP = {"text": "{}", "headline": "**{}**", "note": "> Note: {}", "heading": "### {}"}
-
-
-def _block(block: Block) -> Iterator[str]:
-    if block.kind in MARKUP:
-        yield MARKUP[block.kind].format(escape_markdown(block.text))
-    elif block.kind == "formula":
-        yield f"$$\n{block.text}\n$$"
-    elif block.figure is not None:
-        words = f"{block.figure.title}. {block.figure.description}"
-        yield f"Figure (in the HTML report): {escape_markdown(words)}"
-    elif block.sheet is not None:
-        sheet, (header, rows, n_text) = block.sheet, block.grid
-        if sheet.rows:
-            yield f"**{escape_markdown(sheet.title)}**"
-        yield markdown_table(header or ("", ""), rows, n_text=n_text)
-        if sheet.legend:
-            yield escape_markdown(sheet.legend)
-        for name, value in sheet.closing:
-            yield f"> {escape_markdown(f'{name}: {value}')}"
-
-
-_NAMESPACE = re.compile(r"^\{[^}]*\}")
+_OF_PAGE = re.compile(r"<(metadata|style)\b.*?</\1>\s*", re.DOTALL)  # would hold for all of it
+_PATH = re.compile(r'(?<= d=")[^"]*')
 _REFERENCE = re.compile(r"#([^)\"']+)")
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 FORMULA_SIZE = 13.0
 STYLE = "stroke-linejoin:round;stroke-linecap:butt;fill:currentColor"
-# Colours of the plots that follow the theme of the page; without these variables they stay.
-THEMED = {
-    "#000000": "currentColor",
-    "#1a1a1a": "currentColor",
-    "#ffffff": "var(--figure-ground, #ffffff)",
-    "#d9d9d9": "var(--figure-pale, #d9d9d9)",
-    "#0072b2": "var(--figure-blue, #0072b2)",
-    "#d55e00": "var(--figure-vermilion, #d55e00)",
-}
+# Colours of the plots that follow the theme of the page, on light ones and on dark ones; without
+# these variables they stay.
+COLOURS = {"ground": ("#ffffff", "#14181d"), "pale": ("#d9d9d9", "#46505a")}
+COLOURS |= {"blue": ("#0072b2", "#4aa8e0"), "vermilion": ("#d55e00", "#f58a3c")}
+THEMED = dict.fromkeys(("#000000", "#1a1a1a"), "currentColor")
+THEMED |= {light: f"var(--figure-{name}, {light})" for name, (light, _) in COLOURS.items()}
 THEMES = {
-    "light": "--figure-ground:#ffffff;--figure-pale:#d9d9d9;--figure-blue:#0072b2;"
-    "--figure-vermilion:#d55e00",
-    "dark": "--figure-ground:#14181d;--figure-pale:#46505a;--figure-blue:#4aa8e0;"
-    "--figure-vermilion:#f58a3c",
+    theme: ";".join(f"--figure-{name}:{pair[k]}" for name, pair in COLOURS.items())
+    for k, theme in enumerate(("light", "dark"))
 }
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
@@ -226,10 +161,13 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
         artist.set_gid(f"tips-{number}")
         texts[f"tips-{number}"] = own
     buffer = io.StringIO()
-    metadata = {"Date": None, "Creator": None}
-    canvas.savefig(buffer, format="svg", metadata=metadata, transparent=True)
-    root = ET.fromstring(buffer.getvalue())  # noqa: S314 - matplotlib wrote it
-    _clean(root)
+    canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = _OF_PAGE.sub("", re.sub(r' xmlns(:\w+)?="[^"]*"', "", buffer.getvalue()))
+    text = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), text.replace(" xlink:", " "))
+    root = ET.fromstring(text)  # noqa: S314 - matplotlib wrote it
+    for name in ("version", "height"):
+        root.attrib.pop(name, None)
+    root.set("style", f"{STYLE};width:{root.attrib.pop('width', '100%')}")
     _add_tips(root, texts)
     for element in root.iter():
         style = element.get("style", "")
@@ -238,18 +176,6 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
     _rename(root, key)
     _describe(root, key, title, description)
     return ET.tostring(root, encoding="unicode")
-
-
-BESIDE = (
-    "<style>.caltest-beside{{{light}}}{dark}{{{of_dark}}}</style>"
-    '<div class="caltest-beside" style="display:flex;flex-wrap:wrap;gap:1.5em">'
-    '<div style="flex:1 1 24em;max-width:44em">{text}</div>'
-    '<div style="flex:0 1 22em">{picture}</div></div>\n'
-)
-# How notebooks, editors and sites say that they are dark.
-DARK = (
-    '[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]', "html[theme=dark]"
-)  # fmt: skip
 
 
 def with_diagram(verdict: Verdict) -> str:
@@ -261,32 +187,27 @@ def with_diagram(verdict: Verdict) -> str:
         return text
     key = f"verdict-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     picture = inline_svg(canvas, key=key, title="Reliability diagram", description=verdict.headline)
-    dark = ",".join(f"{sign} .caltest-beside" for sign in DARK)
-    return BESIDE.format(
-        text=text, picture=picture, dark=dark, light=THEMES["light"], of_dark=THEMES["dark"]
-    )
+    return _template("verdict.html.j2").render(text=text, picture=picture, themes=THEMES)
 
 
 def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
     """Wrap each point that has a text in a group with a title."""
     for element in list(root.iter()):
-        own = texts.get(element.get("id", ""))
-        if own is None:
-            continue
+        own = texts.get(element.get("id", ""), ())
         if len(own) == 1:
-            element.insert(0, _title(own[0]))
+            element.insert(0, _told("title", own[0]))
             continue
-        places = (parent for parent in element.iter() if parent.tag != "defs")
+        places = (parent for parent in element.iter() if own and parent.tag != "defs")
         pairs = ((parent, mark) for parent in places for mark in parent)
         marks = [pair for pair in pairs if pair[1].tag in {"use", "path"}]
         for (parent, mark), text in zip(marks, own, strict=True):
             group = ET.Element("g")
             parent[list(parent).index(mark)] = group
-            group.extend([_title(text), mark])
+            group.extend([_told("title", text), mark])
 
 
-def _title(text: str) -> ET.Element:
-    element = ET.Element("title")
+def _told(tag: str, text: str, **attributes: str) -> ET.Element:
+    element = ET.Element(tag, attributes)
     element.text = printable(text)
     return element
 
@@ -339,23 +260,6 @@ def _for_mathtext(latex: str) -> str:
     return re.sub(r"\\(lVert|rVert)", r"\\Vert", text).strip().rstrip(".,;")
 
 
-def _clean(root: ET.Element) -> None:
-    """Drop namespaces, metadata and style sheets, which would hold for the whole page."""
-    for element in root.iter():
-        element.tag = _NAMESPACE.sub("", element.tag)
-        for name in list(element.attrib):
-            value = element.attrib.pop(name)
-            element.set(_NAMESPACE.sub("", name), value)
-        if "d" in element.attrib:
-            element.set("d", _DECIMALS.sub(r"\1", element.get("d", "")))
-        for child in list(element):
-            if _NAMESPACE.sub("", child.tag) in {"metadata", "style"}:
-                element.remove(child)
-    for name in ("version", "height"):
-        root.attrib.pop(name, None)
-    root.set("style", f"{STYLE};width:{root.attrib.pop('width', '100%')}")
-
-
 def _rename(root: ET.Element, key: str) -> None:
     """Number the ids in order: matplotlib's are random, and the same in several figures."""
     used = {match for element in root.iter() for value in element.attrib.values()
@@ -374,12 +278,8 @@ def _rename(root: ET.Element, key: str) -> None:
 
 def _describe(root: ET.Element, key: str, title: str, description: str) -> None:
     root.set("role", "img")
-    heading = ET.Element("title", {"id": f"{key}-title"})
-    heading.text = printable(title)
-    root.insert(0, heading)
+    root.insert(0, _told("title", title, id=f"{key}-title"))
     root.set("aria-labelledby", f"{key}-title")
     if description:
-        text = ET.Element("desc", {"id": f"{key}-desc"})
-        text.text = printable(description)
-        root.insert(1, text)
+        root.insert(1, _told("desc", description, id=f"{key}-desc"))
         root.set("aria-describedby", f"{key}-desc")

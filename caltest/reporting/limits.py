@@ -54,10 +54,8 @@ def test_grades(
     Without grades the distinct PDs are grades where they are few, else tenths of the rows.
     """
     if predictions.m != 2 or predictions.sample_weight is not None:
-        raise NotApplicable(
-            "grades are tested by their counts of defaults",
-            "pass two classes, and no sample weights",
-        )
+        rule = "grades are tested by their counts of defaults"
+        raise NotApplicable(rule, "pass two classes, and no sample weights")
     pd, default = predictions.probs[:, 1], predictions.labels
     values, codes = np.unique(pd if grades is None else grades, return_inverse=True)
     names = list(map(str, values.tolist()))
@@ -68,20 +66,16 @@ def test_grades(
         kept, codes = np.unique(np.searchsorted(ends, pd, side="left"), return_inverse=True)
         names = [f"{k}" for k in range(1, kept.size + 1)]
     n = np.bincount(codes, minlength=len(names))
-    order = np.argsort(np.bincount(codes, pd) / n, kind="stable")
-    return test_master_scale(
-        (np.bincount(codes, pd) / n)[order],
-        np.bincount(codes, default)[order].astype(np.int64),
-        n[order],
-        grades=[names[k] for k in order],
-        level=settings.level,
-    )
+    mean, defaults = np.bincount(codes, pd) / n, np.bincount(codes, default).astype(np.int64)
+    order = np.argsort(mean, kind="stable")
+    own: dict[str, Any] = {"grades": [names[k] for k in order], "level": settings.level}
+    return test_master_scale(mean[order], defaults[order], n[order], **own)
 
 
 test_grades.__test__ = False  # type: ignore[attr-defined]
 
 
-def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
+def grade_blocks(tested: HTestTable) -> Iterator[Block]:
     """Yield the table of grades, with their lights.
 
     Yields
@@ -89,8 +83,6 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if tested is None:
-        return
     rows, bars = [], []
     for row, adjusted in zip(tested, tested.adjusted.tolist(), strict=True):
         if row.counts is None:
@@ -105,9 +97,8 @@ def grade_blocks(tested: HTestTable | None) -> Iterator[Block]:
         bars.append((found.low - pd, defaults / n - pd, found.high - pd))
     header = ["grade", "obligors", "PD, %", "expected", "defaults", "rate, %"]
     header += ["95 % of the rate", "p-value", "adjusted"]
-    lights = tested.traffic_lights
-    title = "Grades of the master scale"
-    yield table(title, header, rows, shown=25, bars=tuple(bars), lights=lights)
+    drawn: dict[str, Any] = {"bars": tuple(bars), "lights": tested.traffic_lights}
+    yield table("Grades of the master scale", header, rows, shown=25, **drawn)
     if tested.light_bounds:
         named = zip(LIGHTS[1:], tested.light_bounds, strict=True)
         told = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in named)
@@ -154,16 +145,11 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
                 left_out.append(f"{name}: {sentence(problem)}")
                 continue
             estimate = max(exceeds.estimate, 0.0) ** (1 / power)
-            pvalues = {"exceeds": exceeds.pvalue, "within": within.pvalue}
-            rows.append(WithinRow(name=name, estimate=estimate, **pvalues))
+            rows.append(WithinRow(name, estimate, exceeds.pvalue, within.pvalue))
     groups = len(parts) - 1
     is_whole = not groups or len(rows) == len(ERRORS) * len(parts)
-    return Within(
-        tolerance=tolerance,
-        sentences=tuple(_sentences(rows, tolerance, settings.level, groups, is_whole=is_whole)),
-        rows=tuple(rows),
-        left_out=tuple(left_out),
-    )
+    sentences = tuple(_sentences(rows, tolerance, settings.level, groups, is_whole=is_whole))
+    return Within(tolerance, sentences, tuple(rows), tuple(left_out))
 
 
 def _sentences(
@@ -196,7 +182,7 @@ def _sentences(
         )
 
 
-def within_blocks(within: Within | None) -> Iterator[Block]:
+def within_blocks(within: Within) -> Iterator[Block]:
     """Yield the hypotheses on a tolerance.
 
     Yields
@@ -204,17 +190,16 @@ def within_blocks(within: Within | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if within is None:
-        return
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
+        rows = []
+        for one in within.rows:
+            pvalues = short_pvalue(one.within), short_pvalue(one.exceeds)
+            rows.append((one.name, f"{100 * one.estimate:.1f}", *pvalues))
         yield table(
             "Both hypotheses",
             ("error", "points", f"p, at least {size}", f"p, at most {size}"),
-            [
-                (one.name, f"{100 * one.estimate:.1f}", *map(short_pvalue, one.pvalues))
-                for one in within.rows
-            ],
+            rows,
             explained=f"p-values: a small one under \u201cat least {size}\u201d shows that the "
             f"error is smaller, under \u201cat most {size}\u201d that it is larger",
         )

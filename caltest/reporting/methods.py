@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from caltest import measures, nulls
 from caltest.lenses import resolve_lens
@@ -47,8 +47,7 @@ ASSUMPTIONS = {
     "closed-form": "A formula that holds at every n, under the assumptions of the test.",
     "distribution-free": (
         "A concentration inequality. It assumes independent rows, holds at every number of rows, "
-        "and is "
-        "very conservative."
+        "and is very conservative."
     ),
     "cluster": (
         "The signs of the residuals e_y - p are flipped at random, one sign for each cluster, and "
@@ -58,17 +57,16 @@ ASSUMPTIONS = {
         "2017)."
     ),
 }
-REDRAWING = (
-    "References: Broecker, Smith (2007), Increasing the reliability of reliability diagrams; "
-    "Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification."
-)
+REFERENCES = {
+    "exact": "Broecker, Smith (2007), Increasing the reliability of reliability diagrams; Widmann, "
+    "Lindsten, Zachariah (2019), Calibration tests in multi-class classification."
+}
 
 
 def methods_of(
-    tests: Iterable[HTest], *, correction: str | None, recalibrated: bool, segmented: bool
+    rows: Sequence[HTest], correction: str | None, *, recalibrated: bool, segmented: bool
 ) -> Iterator[MethodText]:
     """Describe each test, null and lens once, in the order in which they first occur."""
-    rows = list(tests)
     for row in _first(rows, lambda row: row.test):
         kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
         if kept is not None:  # the docstring of the measure's function, or else of its class
@@ -79,9 +77,8 @@ def methods_of(
     for row in _first(rows, lambda row: row.null):
         null = nulls.REGISTRY.get(row.null)
         text = ASSUMPTIONS.get(row.null, "")
-        references = REDRAWING.removeprefix("References: ") if row.null == "exact" else ""
         title = row.null_text if null is None else null.title
-        yield MethodText("null", row.null, title, _text(text), references)
+        yield MethodText("null", row.null, title, _text(text), REFERENCES.get(row.null, ""))
     for row in _first(rows, lambda row: row.lens.partition("[")[0]):
         key, kept = row.lens.partition("[")[0], row.evidence or row.counted
         title, blocks = row.claim, _text("")
@@ -97,7 +94,7 @@ def methods_of(
         title = "calibrators are tested on rows that they were not fitted to"
         yield MethodText("comparison", "out of fold", title, _text(OUT_OF_FOLD), FISHER)
     if segmented:
-        _, references = read_docstring(inspect.getdoc(test_segments) or "")
+        references = read_docstring(inspect.getdoc(test_segments) or "")[1]
         title = "standardised differences in overlapping segments, exact together"
         yield MethodText("test", "segments", title, _text(SEGMENTS), references)
 
@@ -143,7 +140,7 @@ ADJUSTMENTS = {
 }
 
 
-def _first(rows: list[HTest], key: Callable[[HTest], str]) -> list[HTest]:
+def _first(rows: Sequence[HTest], key: Callable[[HTest], str]) -> list[HTest]:
     found: dict[str, HTest] = {}
     for row in rows:
         found.setdefault(key(row), row)
@@ -177,13 +174,11 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
         formula = re.match(r"\s*\.\. math::\s*(.*)", part, flags=re.DOTALL)
         if formula:
             yield "formula", " ".join(formula[1].split())
-        else:
-            for item in re.split(r"\n(?=\s*- )", part):
-                sentence = plain_paragraph(" ".join(item.split()))
-                sentence = re.sub(r"^- ", "\u2022 ", sentence)
-                if number == 0:  # without the verb with which docstrings of functions begin
-                    sentence = capital(re.sub(r"^(Compute|Estimate) (the )?", "", sentence))
-                yield "text", sentence
+        for item in [] if formula else re.split(r"\n(?=\s*- )", part):
+            sentence = re.sub(r"^- ", "\u2022 ", plain_paragraph(" ".join(item.split())))
+            if number == 0:  # without the verb with which docstrings of functions begin
+                sentence = capital(re.sub(r"^(Compute|Estimate) (the )?", "", sentence))
+            yield "text", sentence
 
 
 def method_blocks(methods: Sequence[MethodText]) -> Iterator[Block]:
@@ -255,8 +250,7 @@ def plain_formula(latex: str) -> str:
 
 
 def _fraction(match: re.Match[str]) -> str:
-    above, below = (part if len(part) == 1 else f"({part})" for part in match.groups())
-    return f"{above}/{below}"
+    return "/".join(part if len(part) == 1 else f"({part})" for part in match.groups())
 
 
 def _script(match: re.Match[str], table: dict[int, int], mark: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -23,20 +24,15 @@ from caltest.numerics.loops import threads
 from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
-from caltest.reporting import about, files
-from caltest.reporting.content import Answer, Content, Figure, Section, Settings
-from caltest.reporting.document import sections
-from caltest.reporting.estimates import collect_estimates, collect_scores
+from caltest.reporting import about, estimates, files, limits, methods, recalibrated, tested, where
+from caltest.reporting.content import Answer, Block, Content, Figure, Section, Settings, notes
 from caltest.reporting.figures import draw_figures
 from caltest.reporting.html import html_page, markdown_page
-from caltest.reporting.limits import certify, read_grades, test_grades
-from caltest.reporting.methods import methods_of
-from caltest.reporting.reading import sentence
-from caltest.reporting.recalibrated import HeldOut, compare
+from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.reporting.source import Counted, Rows, count_rows, read_rows, table_to_count
-from caltest.reporting.tested import answer_of, describe_data, plan_of, plan_of_cells
-from caltest.reporting.where import find_segments, find_where
 from caltest.results.base import plain
+from caltest.results.verdict import SPEAKS
+from caltest.results.wording import FIRST_EVIDENCE, capital
 from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
 
@@ -86,9 +82,36 @@ class Report:
 
     @property
     def sections(self) -> list[Section]:
-        """The parts of the report in their order."""
-        profile = about.worded(about.PROFILES[self.content.profile], self.content.meta)
-        return sections(self.content, self.figures, self.left_out, profile)
+        """The parts of the report in their order, the answer first."""
+        content = self.content
+        profile = about.worded(about.PROFILES[content.profile], content.meta)
+        decides = any(figure.section == "decisions" for figure in self.figures)
+        benefit = NET_BENEFIT if decides else None
+        found: dict[str, tuple[str, Callable[[Any], Iterable[Block]], Any]] = {
+            "answer": ("The answer", _card, content),
+            "details": ("More on the answer", _details, content),
+            "within": ("Within a tolerance", limits.within_blocks, content.within),
+            "estimates": (profile.estimates, estimates.estimate_blocks, content.estimates),
+            "scores": ("Discrimination and scores", estimates.score_blocks, content.scores),
+            "grades": ("Grades", limits.grade_blocks, content.grades),
+            "decisions": ("Decisions", lambda text: [_line("", text)], benefit),
+            "groups": ("Groups", partial(where.group_blocks, profile=profile), content),
+            "where": ("Where it is wrong", partial(where.place_blocks, profile=profile), content),
+            "segments": ("Segments", where.segment_blocks, content.segments),
+            "about": ("About this validation", about.about_blocks, content),
+            "tests": ("All tests", tested.test_blocks, content.answer),
+            "data": ("What was tested", tested.data_blocks, content.data),
+            "diagrams": ("Further diagrams", notes, self.left_out),
+            "comparison": ("After recalibration", recalibrated.blocks_of, content.comparison),
+            "methods": ("Methods", methods.method_blocks, content.methods),
+            "signatures": ("Sign-off", about.sign_off_blocks, content),
+        }
+        told = []
+        for key in dict.fromkeys(("answer", "details", *profile.first, *found)):
+            title, blocks_of, part = found[key]
+            drawn = (Block(kind="figure", figure=one) for one in self.figures if one.section == key)
+            told.append(Section(key, title, (*(() if part is None else blocks_of(part)), *drawn)))
+        return [section for section in told if section.blocks]
 
     def to_html(self) -> str:
         """Return one page that needs no network, in which every text of the user's is escaped."""
@@ -100,16 +123,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values that JSON can hold; figures are told in words."""
-        told = [
-            {"section": f.section, "title": f.title, "description": f.description}
-            for f in self.figures
-        ]
+        names = ("section", "title", "description")
+        told = [{name: getattr(figure, name) for name in names} for figure in self.figures]
         return {**plain(self.content), "figures": told, "left_out": list(self.left_out)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON, with the name of its schema (`caltest schema report`)."""
-        values = {"schema": SCHEMA} | self.to_dict()
-        return json.dumps(values, indent=indent, ensure_ascii=False)
+        return json.dumps({"schema": SCHEMA} | self.to_dict(), indent=indent, ensure_ascii=False)
 
     def save(self, path: str | Path) -> Path:
         """Write the report in the format of the suffix: .html, .pdf, .docx, .xlsx, .md or .json.
@@ -334,138 +354,188 @@ def report(
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
-    needs_rows = {
-        "grades": grades is not None,
-        "segments": segments is not None,
-        "cluster": cluster is not None,
-        "recalibrate": maps,
-        "tolerance": tolerance is not None,
-        "features": given.features,
-        "from_logits": given.from_logits,
-        "renormalize": given.renormalize,
-        "by": by is not None and not as_columns(by),
-    }
+    wanted = {"grades": grades, "segments": segments, "cluster": cluster}
+    wanted |= {"recalibrate": maps or None, "tolerance": tolerance}
+    needs_rows = {name: one is not None for name, one in wanted.items()}
+    for name in ("features", "from_logits", "renormalize"):
+        needs_rows[name] = bool(getattr(given, name))
+    needs_rows["by"] = by is not None and not as_columns(by)
     table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
     event, columns, scale = dict(stated).get("event"), None, None
     source: Rows | Counted
     if table is not None and counts:
-        plan = partial(plan_of_cells, **asked)
+        plan = partial(tested.plan_of_cells, **asked)
         source = count_rows(table, given, plan, event=event, settings=settings, on_error=on_error)
     else:
         origin = None
         if table is not None and not table.is_eager:
             needs = given.needs if segments is None and grades is None else bool
             given, origin = replace(given, model=None, data=table.table(needs)), table.name
-        plan = partial(plan_of, **asked)
+        plan = partial(tested.plan_of, **asked)
         with rows_named(None if table is None else table.place):
             source = read_rows(given, plan, event=event, fitted=bool(maps), name=origin)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         pd = source.predictions.probs[:, -1]
-        scale = None if grades is None else read_grades(grades, given, pd)
+        scale = None if grades is None else limits.read_grades(grades, given, pd)
     own = field(source.m)
     name = source.name.partition(", event: ")[0]  # the line below the title has it
     with threads(checks.check_jobs(n_jobs)):
         content, outcomes = _content(
-            source, settings, maps=maps, columns=columns, scale=scale, profile=own, tolerance=error
-        )
-    full = Content(
-        title=f"Are the probabilities of {name} calibrated?" if title is None else str(title),
-        author=author,
-        level=settings.level,
-        profile=own.key,
-        meta=stated,
-        adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, own)),
-        reproduction=about.reproduction(
-            source.hashed,
+            source,
             settings,
-            data_file=data_file or (model if data is None else data),
-            command=command or about.call_of(asked_as, settings.seed),
-            time=time,
-        ),
-        **content,
-    )
+            profile=own,
+            tolerance=error,
+            maps=maps,
+            columns=columns,
+            scale=scale,
+            title=f"Are the probabilities of {name} calibrated?" if title is None else str(title),
+            author=author,
+            meta=stated,
+            reproduction=about.reproduction(
+                source.hashed,
+                settings,
+                data_file=data_file or (model if data is None else data),
+                command=command or about.call_of(asked_as, settings.seed),
+                time=time,
+            ),
+        )
     settings.progress("figures")
-    return Report(full, *draw_figures(source, full, own, outcomes))
+    return Report(content, *draw_figures(source, content, own, outcomes))
 
 
 def _content(
     source: Rows | Counted,
     settings: Settings,
     *,
+    profile: about.Profile,
+    tolerance: float | None,
     maps: list[Calibrator],
     columns: Given | None,
     scale: AnyArray | None,
-    profile: about.Profile,
-    tolerance: float | None,
-) -> tuple[dict[str, Any], tuple[HeldOut, ...]]:
-    """Collect the parts of the content that are computed; those that need the rows from these."""
+    **stated: Any,
+) -> tuple[Content, tuple[recalibrated.HeldOut, ...]]:
+    """Compute the content; `stated` are the parts of it that are known before."""
     rows = source.predictions
     tests, left_out = source.tests(settings)
-    where = find_where(source, settings)
+    found = where.find_where(source, settings)
     segments = within = comparison = grades = None
-    outcomes: tuple[HeldOut, ...] = ()
+    outcomes: tuple[recalibrated.HeldOut, ...] = ()
     if rows is not None:
-        segments = None if columns is None else find_segments(rows, columns, settings)
-        within = None if tolerance is None else certify(rows, tolerance, settings)
+        segments = None if columns is None else where.find_segments(rows, columns, settings)
+        within = None if tolerance is None else limits.certify(rows, tolerance, settings)
         try:
             graded = profile.graded or scale is not None
-            grades = test_grades(rows, scale, settings) if graded else None
+            grades = limits.test_grades(rows, scale, settings) if graded else None
         except NotApplicable as error:
             left_out.append(f"Grades are not tested: {sentence(error)}")
         if maps:
-            comparison, outcomes = compare(rows, maps, settings, source.logits)
-    groups = () if where.groups is None else where.groups.rows
+            comparison, outcomes = recalibrated.compare(rows, maps, settings, source.logits)
+    groups = () if found.groups is None else found.groups.rows
     after = () if comparison is None else comparison.tests
     told = {"recalibrated": comparison is not None, "segmented": segments is not None}
-    methods = methods_of([*tests.rows, *groups, *after], correction=tests.correction, **told)
     settings.progress("verdict")
-    verdict = answer_of(tests.rows[0], where.groups, segments, comparison, settings)
+    verdict = tested.answer_of(tests.rows[0], found.groups, segments, comparison, settings)
     settings.progress("estimates")
-    estimates = tuple(collect_estimates(source, tests, profile))
+    numbers = tuple(estimates.collect_estimates(source, tests, profile))
     settings.progress("scores")
-    left_out = [*source.plan.notes, *left_out, *source.absent]
-    parts = {
-        "data": describe_data(source, where.groups),
-        "answer": Answer(verdict=verdict, tests=tests, left_out=tuple(left_out)),
-        "within": within,
-        "estimates": estimates,
-        "grades": grades,
-        "where": where,
-        "segments": segments,
-        "scores": collect_scores(source, tests, profile),
-        "comparison": comparison,
-        "methods": tuple(methods),
-    }
-    return parts, outcomes
+    content = Content(
+        level=settings.level,
+        profile=profile.key,
+        adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, profile)),
+        data=tested.describe_data(source, found.groups),
+        answer=Answer(verdict, tests, (*source.plan.notes, *left_out, *source.absent)),
+        within=within,
+        estimates=numbers,
+        grades=grades,
+        where=found,
+        segments=segments,
+        scores=estimates.collect_scores(source, tests, profile),
+        comparison=comparison,
+        methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **told)),
+        **stated,
+    )
+    return content, outcomes
+
+
+LABELS = {"where": "Worst place", "helps": "What helps", "detectable": "Power"}
+LABELS |= {"within": "Tolerance", "whole": "All rows", "groups": "Groups", "segments": "Segments"}
+LABELS["also"] = "Also"
+NET_BENEFIT = (
+    "The net benefit of treating where the risk is at least a threshold, in true positives of each "
+    "case, beside treating all and none. Where the curve is below either of these, deciding by the "
+    "model does harm at that threshold."
+)
+
+
+def _card(content: Content) -> Iterator[Block]:
+    """Yield at most five lines; a tolerance that was tested takes the place of the power.
+
+    Yields
+    ------
+    Block
+        A line.
+    """
+    (_, first), *others = content.answer.verdict.card
+    yield Block(kind="headline", text=_typeset(first))
+    tested = [] if content.within is None else content.within.sentences
+    for kind, text in others:
+        if not (tested and kind == "detectable"):
+            yield _line(kind, text)
+    for text in tested:
+        yield _line("within", text)
+
+
+def _details(content: Content) -> Iterator[Block]:
+    verdict, tested = content.answer.verdict, content.within is not None
+    for kind, text in verdict.sentences:
+        is_told = kind == "note" or (kind, text) in verdict.card
+        if not is_told or (tested and kind == "detectable"):
+            yield _line(kind, text)
+    table, pvalue = content.answer.tests, verdict.pvalue
+    least = float(table.adjusted.min())
+    bound, speaks = (FIRST_EVIDENCE, SPEAKS) if table.level is None else (table.level, table.level)
+    if pvalue > bound and least <= speaks:  # another test rejects where the answer does not
+        row = table[int(table.adjusted.argmin())]
+        own = f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against"
+        answer = f"the answer is that of {table[0].test}, the first test."
+        yield from notes([f"{own} calibration; {answer}"])
+    told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
+    yield from notes([*told, *content.data.warnings])
+
+
+def _line(kind: str, text: str) -> Block:
+    label = f"{LABELS[kind]}: " if kind in LABELS else ""
+    return Block(kind="text", text=_typeset(label + text))
+
+
+def _typeset(text: str) -> str:
+    """Write minus signs before numbers as such, and small p-values as the page does.
+
+    Examples
+    --------
+    >>> _typeset("gap 0.4 points, -1.8 to 2.5; log-odds of p-values")
+    'gap 0.4 points, \u22121.8 to 2.5; log-odds of p-values'
+    """
+    text = text.replace(f"< {LEAST:.0e}", f"< {LEAST:g}")
+    return re.sub(r"(?<![\w.])-(?=\d)", MINUS, text)
 
 
 def _calibrators(values: object) -> list[Calibrator]:
     """Return calibrators, with their default options where a key stands for one."""
     if values is None:
         return []
-    from caltest.calibrators import REGISTRY as CALIBRATORS
-    from caltest.calibrators import Calibrator
+    from caltest.calibrators import REGISTRY, Calibrator
 
+    inner = {key for key, kind in REGISTRY.items() if "calibrator" in signature(kind).parameters}
+    kinds = {key: kind for key, kind in REGISTRY.items() if key not in {"identity", *inner}}
     return [
-        CALIBRATORS[checks.check_choice(one, recalibrations(), "recalibrate")]()
+        kinds[checks.check_choice(one, kinds, "recalibrate")]()
         if isinstance(one, str)
         else checks.check_calibrator(one, Calibrator, "recalibrate")
         for one in _as_list(values, "recalibrate")
     ]
 
 
-def recalibrations() -> list[str]:
-    """Return the keys of the calibrators that need no other one inside of them."""
-    from caltest.calibrators import REGISTRY as CALIBRATORS
-
-    return [
-        key
-        for key, kind in CALIBRATORS.items()
-        if key != "identity" and "calibrator" not in inspect.signature(kind).parameters
-    ]
-
-
 def _as_list(value: object, name: str) -> list[Any]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    return checks.check_not_empty(values, name)
+    return checks.check_not_empty(list(value) if isinstance(value, list | tuple) else [value], name)

@@ -8,14 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from caltest.results.comparison import REFERENCE
-from caltest.segments import SegmentsTest
-
-if TYPE_CHECKING:
-    from caltest.comparison import OutOfFold
-    from caltest.reporting.content import Recalibrated
 
 MEANING = (
     "Probabilities are right in the sense of this report where, among all cases that are given "
@@ -44,29 +36,6 @@ def frequency(pvalue: float) -> str:
     return f"about {1e4 * pvalue:.2g} in 10,000"
 
 
-def after_reading(row: Recalibrated, found: OutOfFold) -> str:
-    """Return in words what the held-out rows say of one map, or of the model before."""
-    if row.pvalue is None:
-        return "The test is not defined for these data."
-    whose = (
-        "the probabilities before recalibration"
-        if row.key == REFERENCE
-        else f"the maps of {row.key}"
-    )
-    parts = len(row.fold_pvalues)
-    how = "tested together"
-    if parts > 1:
-        how = f"in {parts} parts, each tested by itself, p-values combined by Fisher's method"
-    told = (
-        f"Were {whose} right, held-out rows as far off as these would come up in "
-        f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
-    )
-    if found.level is None or row.adjusted is None:
-        return told
-    word = "rejected" if row.adjusted <= found.level else "not rejected"
-    return f"{told} At level {found.level:g}: {word}."
-
-
 def sentence(error: Exception) -> str:
     """Return a message as a sentence with one full stop.
 
@@ -76,27 +45,6 @@ def sentence(error: Exception) -> str:
     'bins must be at least 1.'
     """
     return f"{str(error).rstrip('.')}."
-
-
-def segments_reading(test: SegmentsTest) -> str:
-    """Return in words what the test of segments found."""
-    worst = test.rows[0]
-    often = frequency(test.pvalue)
-    least = 1 / (test.n_resamples + 1)
-    if test.pvalue <= least * (1 + 1e-9):
-        often = f"at most {often}"
-    told = (
-        f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
-        f"would be as far off as the worst one here in {often} data sets like this one. Here that "
-        f"is the segment \u201c{worst.definition}\u201d, where {100 * worst.predicted:.1f} % was "
-        f"predicted and {100 * worst.observed:.1f} % of {worst.n:,} rows observed."
-    )
-    if test.level is None:
-        return told
-    count = test.n_rejected or 0
-    number = {0: "no", 1: "one"}.get(count, f"{count:,}")
-    rejected = f"{number} segment{'s are' if count > 1 else ' is'} rejected"
-    return f"{told} At level {test.level:g}: {rejected}."
 
 
 MINUS = "\u2212"
@@ -151,16 +99,16 @@ def span(low: float, high: float) -> str:
     return f"{points(low)} to {points(high)}"
 
 
-def short_pvalue(value: float) -> str:
-    """Return a p-value with two significant digits at most, never as 0.
+def short_pvalue(value: float | None) -> str:
+    """Return a p-value with two significant digits at most, never as 0; nothing for none.
 
     Examples
     --------
     >>> short_pvalue(0.0431), short_pvalue(0.3), short_pvalue(3e-9), short_pvalue(0.996)
     ('0.043', '0.3', '< 0.0001', '1')
     """
-    if value < LEAST:
-        return "< 0.0001"
+    if value is None or value < LEAST:
+        return "" if value is None else "< 0.0001"
     if value < 0.001:
         return f"{value:.5f}".rstrip("0") if value >= 0.00095 else f"{value:.4f}"
     return f"{value:.2g}"

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from caltest import measures
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
-from caltest.reporting.content import (
-    Block,
-    Recalibrated,
-    RecalibrationContent,
-    Settings,
-    notes,
-    paragraph,
-    table,
-)
-from caltest.reporting.reading import after_reading, decimal, short_pvalue
+from caltest.reporting import content
+from caltest.reporting.content import Block, Recalibrated, RecalibrationContent, Settings
+from caltest.reporting.reading import decimal, frequency, short_pvalue
 from caltest.results import ComparedCalibrator, wording
+from caltest.results.comparison import REFERENCE
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
@@ -56,30 +51,24 @@ def compare(
     helps = None  # what the verdict says; nothing where no map could be fitted
     with suppress(NotApplicable):
         helps = wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
-    content = RecalibrationContent(
+    names = ("tests", "method", "n_fit", "n_held_out", "n_folds", "correction", "seed")
+    told = RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
         readings=tuple(after_reading(row, found) for row, _ in outcomes),
         helps=helps,
-        tests=found.tests,
-        method=found.method,
         lens=next((test.lens for row in found.rows for test in row.tests), "strong"),
-        n_fit=found.n_fit,
-        n_held_out=found.n_held_out,
-        n_folds=found.n_folds,
-        correction=found.correction,
-        seed=found.seed,
         left_out=(*left_out, *found.notes),
+        **{name: getattr(found, name) for name in names},
     )
-    return content, outcomes
+    return told, outcomes
 
 
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
     after = found.predictions[row.name]
     test = row.tests[0] if row.tests else None
-    inside = getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]
     return Recalibrated(
         key=row.name,
-        title=inside.title,
+        title=(getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]).title,
         log_loss=float(row.scores["log loss"]),
         brier=float(row.scores["Brier score"]),
         ece=float(measures.ece(after, lens=found.lens_of_measures)),
@@ -91,10 +80,27 @@ def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
     )
 
 
-MARKS = {"identity": "before"}
+def after_reading(row: Recalibrated, found: OutOfFold) -> str:
+    """Return in words what the held-out rows say of one map, or of the model before."""
+    if row.pvalue is None:
+        return "The test is not defined for these data."
+    is_before = row.key == REFERENCE
+    whose = "the probabilities before recalibration" if is_before else f"the maps of {row.key}"
+    parts = len(row.fold_pvalues)
+    how = "tested together"
+    if parts > 1:
+        how = f"in {parts} parts, each tested by itself, p-values combined by Fisher's method"
+    told = (
+        f"Were {whose} right, held-out rows as far off as these would come up in "
+        f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
+    )
+    if found.level is None or row.adjusted is None:
+        return told
+    word = "rejected" if row.adjusted <= found.level else "not rejected"
+    return f"{told} At level {found.level:g}: {word}."
 
 
-def comparison_blocks(comparison: RecalibrationContent | None) -> Iterator[Block]:
+def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:
     """Yield the held-out rows, before and after.
 
     Yields
@@ -102,34 +108,26 @@ def comparison_blocks(comparison: RecalibrationContent | None) -> Iterator[Block
     Block
         Of the section.
     """
-    if comparison is None:
-        return
-    yield paragraph(
+    yield content.paragraph(
         f"Each calibrator was fitted {comparison.n_folds} times, to {comparison.n_fit:,} rows or "
         f"one more, and tested on the rows that the fit had not seen, {comparison.n_held_out:,} "
         f"rows in all (folds at random, seed {comparison.seed}). {comparison.method}, lens: "
         f"{comparison.lens}. The commands \u201ccaltest compare\u201d and \u201ccaltest calibrate "
         "fit\u201d have the same p-values for this seed."
     )
-    names = [MARKS.get(row.key, row.key) for row in comparison.rows]
+    before: dict[str, Any] = {"key": "before", "difference": None, "stderr": None}  # from itself
+    rows = [replace(row, **before) if row.key == REFERENCE else row for row in comparison.rows]
     fields = ("log_loss", "brier", "ece", "difference", "stderr")
-    columns = [decimal([_of(row, name) for row in comparison.rows]) for name in fields]
     adjusted = ("adjusted",) if comparison.correction else ()
-    tested = []
-    for name in ("pvalue", *adjusted):
-        values = [getattr(row, name) for row in comparison.rows]
-        tested.append(["" if value is None else short_pvalue(value) for value in values])
-    header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
-    yield table(
+    cells = []
+    for row in rows:
+        pvalues = (row.pvalue, row.adjusted)[: 1 + len(adjusted)]
+        numbers = decimal(getattr(row, name) for name in fields)
+        cells.append((row.key, *map(short_pvalue, pvalues), *numbers))
+    yield content.table(
         "Rows that were held out",
-        header,
-        zip(names, *tested, *columns, strict=True),
+        ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e."),
+        cells,
         explained="difference: of the log loss, from that before, with its standard error",
     )
-    yield from notes(comparison.left_out)
-
-
-def _of(row: Recalibrated, name: str) -> float | None:
-    """Return a number of a row; that before differs from itself by nothing that need be said."""
-    before = row.key in MARKS and name in {"difference", "stderr"}
-    return None if before else getattr(row, name)
+    yield from content.notes(comparison.left_out)

@@ -6,10 +6,10 @@ Both answer the same questions, of which the sections are made. Sections that ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,6 +73,8 @@ class Rows:
         The event of the rows.
     event : RowsEvent
         The same, as diagrams ask for it.
+    label_counts : (m,) array of int
+        The number of rows of each class, whatever their weights.
     absent, cautions : tuple of str
         What a page of such rows lacks, and what a reader should know of them.
     """
@@ -95,17 +97,13 @@ class Rows:
         self.lens = "strong" if self.m == 2 else "confidence"
         self.seen = resolve_lens(self.lens)(predictions)
         self.event = RowsEvent(self.seen)
+        self.label_counts = np.bincount(predictions.labels, minlength=self.m)
 
     @property
     def effective(self) -> float:
         """The number of rows of equal weight that would tell as much."""
         weight = self.weight
         return float(self.n if weight is None else weight.sum() ** 2 / (weight @ weight))
-
-    @property
-    def label_counts(self) -> Ints:
-        """The number of rows of each class, whatever their weights."""
-        return np.bincount(self.predictions.labels, minlength=self.m)
 
     def tests(self, settings: Settings) -> Tested:
         """Run the plan; tests that are not defined for the data are noted instead."""
@@ -135,10 +133,8 @@ class Rows:
         """Run one test under one lens; a single result becomes a table of one row."""
         settings.progress(f"{test}, lens {lens}")
         own: dict[str, Any] = {"test": test, "lens": lens, "correction": settings.correction}
-        result = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
-        if isinstance(result, HTestTable):
-            return result
-        return table_of([cast("HTest", result)], settings)
+        found: Any = test_calibration(None, self.predictions, by=by, **own, **settings.of_draws)
+        return found if isinstance(found, HTestTable) else table_of([found], settings)
 
     def search(self) -> RowSearch:
         """Return the classes and ranges that are candidates for places."""
@@ -147,10 +143,6 @@ class Rows:
     def gap(self) -> Gap:
         """Measure the gap of the event in all rows."""
         return gap_of(event_rows(self.seen), "event", "all rows")
-
-    def totals(self) -> tuple[float, int]:
-        """Return the expected and the observed number of events."""
-        return float(self.seen.probs[:, 1].sum()), int(self.seen.labels.sum())
 
     def area(self) -> AUC:
         """Return the area under the ROC curve, of several classes the mean over their pairs."""
@@ -161,11 +153,8 @@ class Rows:
         data, weight = self.predictions, self.weight
         expected = data.probs.sum(axis=0) if weight is None else weight @ data.probs
         counts = [np.bincount(codes, weight, self.m) for codes in (data.labels, data.predicted)]
-        columns = (counts[0], np.asarray(expected), counts[1])
-        return tuple(
-            ClassCount(name=plain(name), observed=float(o), expected=float(e), predicted=float(p))
-            for name, o, e, p in zip(data.classes.tolist(), *columns, strict=True)
-        )
+        columns = (np.asarray(one, np.float64) for one in (counts[0], expected, counts[1]))
+        return class_counts(data.classes.tolist(), *(one.tolist() for one in columns))
 
     def group_sizes(self, _tested: HTestTable | None) -> tuple[tuple[object, int], ...]:
         """Count the rows of each group."""
@@ -208,18 +197,20 @@ class Rows:
                 square = np.einsum("ik,ik,ik->i", probs, finite, finite)
                 value = part @ table[np.arange(len(probs)), labels]
                 out[number] += value, part @ mean, np.square(part) @ (square - np.square(mean))
-        most = 2.0
-        if self.m == 2:  # halved, and its variance twice
-            out[1] /= 2
-            out[1, 2] /= 2
-            most = 1.0
+        unit = 0.5 if self.m == 2 else 1.0  # the Brier score of two classes is halved
+        out[1] *= unit, unit, unit * unit
         yield "accuracy", out[0], 1.0
-        yield "Brier score", out[1], most
+        yield "Brier score", out[1], 2.0 * unit
         yield "log loss", out[2], np.inf
 
     def _blocks(self) -> Iterator[slice]:
         step = max(1, BLOCK // self.m)
         return (slice(start, start + step) for start in range(0, self.n, step))
+
+
+def class_counts(names: Iterable[object], *columns: Iterable[Any]) -> tuple[ClassCount, ...]:
+    """Return the classes with what was observed, expected and predicted of each."""
+    return tuple(ClassCount(plain(name), *own) for name, *own in zip(names, *columns, strict=True))
 
 
 def score_tables(probs: Floats) -> Iterator[Floats]:
@@ -308,10 +299,6 @@ class Counted:
         """Measure the gap of the event in all rows."""
         return gap_of_cells(self.cells, "event", "all rows")
 
-    def totals(self) -> tuple[float, int]:
-        """Return the expected and the observed number of events."""
-        return float(self.cells.expected.sum()), int(self.cells.events.sum())
-
     def area(self) -> AUC:
         """Return the area under the ROC curve of two classes."""
         if self.m > 2:
@@ -322,24 +309,17 @@ class Counted:
         """Count both of two classes, or those of several that the lens "classwise" has."""
         events = dict(zip(self.whole.lenses, self.whole.events, strict=True))
         if self.m > 2:
-            found = []
-            for lens, by_group in events.items():
-                if isinstance(lens, Classwise) and by_group:
-                    cells = by_group[None]
-                    sums = {"observed": cells.events.sum(), "expected": cells.expected.sum()}
-                    numbers = {name: float(value) for name, value in sums.items()}
-                    found.append(ClassCount(name=plain(lens.k), predicted=None, **numbers))
-            return tuple(found)
+            of_class = ((one, cells) for one, cells in events.items() if isinstance(one, Classwise))
+            return tuple(
+                ClassCount(plain(k), float(one.events.sum()), float(one.expected.sum()), None)
+                for k, one in [(one.k, cells[None]) for one, cells in of_class if cells]
+            )
         if Strong() not in events:
             return ()
         cells = events[Strong()][None]
         likely = int(cells.n[cells.mean > 0.5].sum())
         counts = int(cells.events.sum()), float(cells.expected.sum()), likely
-        columns = [(cells.rows - count, count) for count in counts]
-        return tuple(
-            ClassCount(name=plain(name), observed=o, expected=e, predicted=p)
-            for name, o, e, p in zip(self.whole.classes, *columns, strict=True)
-        )
+        return class_counts(self.whole.classes, *((cells.rows - count, count) for count in counts))
 
     def group_sizes(self, tested: HTestTable | None) -> tuple[tuple[object, int], ...]:
         """Count the rows of each group that is tested."""
@@ -399,13 +379,12 @@ def read_rows(
     name : str, optional
         What the rows are read from, where the data do not say.
     """
-    logits: CalibrationSet | None = None
     if fitted and given.from_logits:
         from caltest.comparison.maps import read_inputs
 
         predictions, logits = read_inputs(given)
     else:
-        predictions = given.predictions()
+        predictions, logits = given.predictions(), None
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)
@@ -453,12 +432,10 @@ def count_rows(
     prepared = Prepared(reader, Counting(columns, tuple(members), tuple(sorted(bins))))
     prepared.counting.check()
     cells = reader.count(prepared.counting)
-    whole, *grouped = (
-        _named(counted_rows(prepared, cells, grouped=grouped), event)
-        for grouped in ((False, True) if by else (False,))
-    )
+    whole = _named(counted_rows(prepared, cells, grouped=False), event)
     whole.suspect()
-    return Counted(whole, grouped[0] if grouped else None, tested, given)
+    grouped = _named(counted_rows(prepared, cells, grouped=True), event) if by else None
+    return Counted(whole, grouped, tested, given)
 
 
 def _named(counted: CountedRows, event: str | None) -> CountedRows:
@@ -489,18 +466,14 @@ def table_to_count(
     alone = given.data if given.model is None else given.model if given.data is None else None
     table = None if alone is None else source_of(alone)
     wanted = [name for name, value in needs_rows.items() if value]
-    if engine == "cells":
-        if table is None:
-            raise NotApplicable(
-                "engine='cells' takes a data frame, a lazy one, paths or an iterator of frames",
-                "use engine='rows' for arrays and models",
-            )
-        if wanted:
-            raise NotApplicable(f"{wanted[0]}= needs the rows", "use engine='rows'")
-        return table, True
+    if engine == "cells" and table is None:
+        rule = "engine='cells' takes a data frame, a lazy one, paths or an iterator of frames"
+        raise NotApplicable(rule, "use engine='rows' for arrays and models")
+    if engine == "cells" and wanted:
+        raise NotApplicable(f"{wanted[0]}= needs the rows", "use engine='rows'")
     if table is None or engine == "rows" or wanted:
         return table, False
-    if skips:
+    if engine == "cells" or skips:
         return table, True
     many, table = table.has_more_rows(ROWS)
     return table, many

@@ -16,18 +16,14 @@ from caltest.measures import Measure
 from caltest.nulls.cluster import Clusters
 from caltest.nulls.exact import bind_cells
 from caltest.predictions import Predictions
+from caltest.reporting import content
 from caltest.reporting.content import (
-    MOST_ROWS,
+    Answer,
     Block,
     ClassCount,
-    Content,
     Data,
     RecalibrationContent,
     Settings,
-    facts,
-    notes,
-    paragraph,
-    table,
 )
 from caltest.reporting.reading import DASH, MEANING, MINUS, count, share, short_pvalue, significant
 from caltest.results import HTest, HTestTable
@@ -46,7 +42,7 @@ def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
-def test_blocks(content: Content) -> Iterator[Block]:
+def test_blocks(answer: Answer) -> Iterator[Block]:
     """Yield all tests.
 
     Yields
@@ -54,7 +50,7 @@ def test_blocks(content: Content) -> Iterator[Block]:
     Block
         Of the section.
     """
-    tested = content.answer.tests
+    tested = answer.tests
     adjusted = ("adjusted",) if tested.correction is not None else ()
     owners: dict[str, list[str]] = {}
     rows, findings = [], []
@@ -69,8 +65,8 @@ def test_blocks(content: Content) -> Iterator[Block]:
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    yield paragraph(MEANING)
-    yield paragraph(
+    yield content.paragraph(MEANING)
+    yield content.paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
     )
@@ -79,16 +75,16 @@ def test_blocks(content: Content) -> Iterator[Block]:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         whose = "" if len(names) == len(tested) else f"{'; '.join(names[:3])}{more}: "
         closing.append(("note", f"{whose}{note}"))
-    yield table("Tests of calibration", header, rows, n_text=2, closing=tuple(closing))
+    yield content.table("Tests of calibration", header, rows, n_text=2, closing=tuple(closing))
     if findings:
         yield Block(kind="heading", text="What the combined tests saw first")
-        yield facts("Findings", findings)
+        yield content.facts("Findings", findings)
     if tested.level is not None:
-        yield paragraph(
+        yield content.paragraph(
             f"At level {tested.level:g}, with adjusted p-values, calibration is rejected by "
             f"{int(tested.rejected.sum())} of {len(tested)} tests."
         )
-    yield from notes(content.answer.left_out)
+    yield from content.notes(answer.left_out)
 
 
 # Limits chosen so that each part takes about 10 s of one core with 999 resamples.
@@ -135,8 +131,7 @@ def frequent_classes(predictions: Predictions) -> list[int]:
     They have the largest sums of probabilities, which do not see the labels.
     """
     count = int(min(predictions.m, MOST_CLASSES, max(1, LINE_ROWS // predictions.n)))
-    expected = predictions.probs.sum(axis=0)
-    return sorted(np.argsort(-expected, kind="stable")[:count].tolist())
+    return sorted(np.argsort(-predictions.probs.sum(axis=0), kind="stable")[:count].tolist())
 
 
 def plan_of(
@@ -196,9 +191,8 @@ def answer_of(
     settings: Settings,
 ) -> Verdict:
     """Return the verdict that `caltest.verdict` gives for the same questions."""
-    results: list[tuple[str, Any]] = [("whole", first)]
-    results += [("groups", groups)] if groups is not None else []
-    results += [("segments", segments)] if segments is not None else []
+    found: dict[str, Any] = {"whole": first, "groups": groups, "segments": segments}
+    results = [(name, one) for name, one in found.items() if one is not None]
     if comparison is not None:
         return together(adjusted_verdicts(results), comparison.helps)
     return verdict_of(*results, command=settings.command)
@@ -214,15 +208,9 @@ NAMED = 5  # classes that a warning names
 def describe_data(source: Source, tested: HTestTable | None = None) -> Data:
     """Count rows by class and group, and collect warnings; `tested` are the groups that were."""
     classes = source.class_counts()
-    return Data(
-        source=source.name,
-        n=source.n,
-        m=source.m,
-        weighted=source.weight is not None,
-        classes=classes,
-        groups=source.group_sizes(tested),
-        warnings=tuple(_warnings(source, classes)),
-    )
+    groups, warnings = source.group_sizes(tested), tuple(_warnings(source, classes))
+    weighted = source.weight is not None
+    return Data(source.name, source.n, source.m, weighted, classes, groups, warnings)
 
 
 def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
@@ -269,24 +257,19 @@ def data_blocks(data: Data) -> Iterator[Block]:
     """
     sizes = {"rows (n)": data.n, "classes (m)": data.m, "groups": len(data.groups)}
     known = [(name, f"{size:,}") for name, size in sizes.items() if size]
-    yield facts("The data", [("source", data.source), *known])
+    yield content.facts("The data", [("source", data.source), *known])
     if not data.classes:
         return
     total = sum(row.observed for row in data.classes)
     ordered = sorted(data.classes, key=lambda row: -abs(row.observed - row.expected))
-    kept = data.classes if data.m <= MOST_ROWS else ordered[:MOST_ROWS]
-    rows = [
-        (
-            str(row.name),
-            count(row.observed),
-            share(row.observed / total),
-            f"{row.expected:,.1f}",
-            f"{row.observed - row.expected:+z,.1f}".replace("-", MINUS),
-            DASH if row.predicted is None else count(row.predicted),
-        )
-        for row in kept
-    ]
-    yield table(
+    kept = data.classes if data.m <= content.MOST_ROWS else ordered[: content.MOST_ROWS]
+    rows = []
+    for row in kept:
+        gap = f"{row.observed - row.expected:+z,.1f}".replace("-", MINUS)
+        seen = str(row.name), count(row.observed), share(row.observed / total)
+        predicted = DASH if row.predicted is None else count(row.predicted)
+        rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
+    yield content.table(
         "Balance of the classes",
         ("class", "observed", "share", "expected", "difference", "predicted"),
         rows,
@@ -296,4 +279,4 @@ def data_blocks(data: Data) -> Iterator[Block]:
     )
     if len(kept) < data.m:
         text = f"{data.m - len(kept):,} classes whose difference is smaller are not listed."
-        yield from notes([text])
+        yield from content.notes([text])

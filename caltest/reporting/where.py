@@ -14,20 +14,10 @@ from caltest.htests.places import Search, Values, over
 from caltest.measures.gap import Gap
 from caltest.numerics.joint import step_down, tail_scores
 from caltest.predictions import Predictions
-from caltest.reporting import reading
+from caltest.reporting import content, reading
 from caltest.reporting.about import Profile
-from caltest.reporting.content import (
-    MOST_ROWS,
-    Block,
-    Content,
-    Place,
-    Settings,
-    Where,
-    notes,
-    paragraph,
-    table,
-)
-from caltest.reporting.reading import percent
+from caltest.reporting.content import Block, Content, Place, Settings, Where
+from caltest.reporting.reading import equals, percent
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS, worst_range
 from caltest.results.wording import FIRST_EVIDENCE
@@ -54,8 +44,8 @@ def judged(search: Search, *, n_resamples: int, seed: int) -> tuple[Place, ...]:
     The p-values are adjusted for all of them (Westfall and Young, step-down).
     """
     named = list(_named(search))
-    numbers = np.array([one[1:3] for one in named])
-    sums = over(search.sums(n_resamples, seed), *numbers.T).T
+    ends = np.array([one[1:3] for one in named]).T
+    sums = over(search.sums(n_resamples, seed), *ends).T
     scale = float(search.mass[: search.aspects[0].ends.size + 1].sum())
     adjusted = step_down(np.vstack([tail_scores(row, scale, two_sided=True) for row in sums]))
     places = []
@@ -172,13 +162,10 @@ def find_where(source: Source, settings: Settings) -> Where:
         except NotApplicable as error:
             remarks = (f"Groups are not tested: {error}",)
     settings.progress("classes and ranges")
-    return Where(
-        lens=source.lens,
-        places=judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed),
-        groups=groups,
-        group_places=() if groups is None else group_places(groups),
-        notes=remarks if groups is None else tuple(groups.notes),
-    )
+    places = judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed)
+    if groups is None:
+        return Where(source.lens, places, notes=remarks)
+    return Where(source.lens, places, groups, group_places(groups), tuple(groups.notes))
 
 
 def find_segments(predictions: Predictions, columns: Given, settings: Settings) -> SegmentsTest:
@@ -189,7 +176,7 @@ def find_segments(predictions: Predictions, columns: Given, settings: Settings) 
     return test_source(columns, predictions, own)
 
 
-def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
+def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     """Yield the table of groups.
 
     Yields
@@ -197,30 +184,28 @@ def group_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     Block
         Of the section.
     """
-    tested = content.where.groups
+    tested = report.where.groups
     if tested is not None:
-        two = content.data.m == 2
-        yield _table("Groups", "group", ranked(content.where.group_places), content, profile)
-        for test in tested.omnibus:
-            yield paragraph(f"All groups together: p {reading.equals(test.pvalue)} ({test.test}).")
+        yield _table("Groups", ranked(report.where.group_places), report, profile)
+        told = [f"All groups together: p {equals(t.pvalue)} ({t.test})." for t in tested.omnibus]
         differ = None if tested.difference is None else tested.difference.pvalue
-        for pvalue, what in (
-            (differ, "That groups differ at the same predictions"),
-            (tested.together, "All groups together or the worst, whichever is rarer"),
-        ):
-            if pvalue is not None:
-                yield paragraph(f"{what}: p {reading.equals(pvalue)}.")
-        yield paragraph(
-            f"{GAP} In the verdict that of the worst group holds for all together. The gap is "
-            f"that of {'the event' if two else 'the confidence'} in the group as a whole. The "
-            f"p-value is that of the test \u201c{tested[0].test}\u201d, which sees "
+        pvalues = {
+            "That groups differ at the same predictions": differ,
+            "All groups together or the worst, whichever is rarer": tested.together,
+        }
+        told += [f"{what}: p {equals(p)}." for what, p in pvalues.items() if p is not None]
+        yield from map(content.paragraph, told)
+        yield content.paragraph(
+            f"{GAP} In the verdict that of the worst group holds for all together. The gap is that "
+            f"of the {'event' if report.data.m == 2 else 'confidence'} in the group as a whole. "
+            f"The p-value is that of the test \u201c{tested[0].test}\u201d, which sees "
             "other errors too, adjusted for the groups: of a group that is right on average the "
             "direction is that of its worst range."
         )
-    yield from notes(content.where.notes)
+    yield from content.notes(report.where.notes)
 
 
-def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
+def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     """Yield the tables of classes and ranges, where something is rejected.
 
     Yields
@@ -228,13 +213,13 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     Block
         Of the section.
     """
-    places, m, level = content.where.places, content.data.m, content.level
+    places, m, level = report.where.places, report.data.m, report.level
     named = any(is_named(place, level) for place in places)
     bound = FIRST_EVIDENCE if level is None else level
-    if not named and content.answer.tests[0].pvalue > bound:
+    if not named and report.answer.tests[0].pvalue > bound:
         return
     if not named:
-        yield paragraph(
+        yield content.paragraph(
             "No class and no range of probability stands out by itself from what chance gives: "
             "what the tests see is spread over many of them."
         )
@@ -247,14 +232,13 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     for kind, title in kinds.items():
         of_kind = [place for place in places if place.kind == kind]
         shown = [place for place in of_kind if kind != "class range" or is_named(place, level)]
-        kept = shown[:MOST_ROWS]
+        kept = shown[: content.MOST_ROWS]
         if kept:
-            first = "range" if kind == "range" else "class"
-            yield _table(title, first, kept, content, profile)
+            yield _table(title, kept, report, profile)
         if kind == "class range" and len(of_kind) > len(kept):
             left = len(of_kind) - len(kept)
-            yield from notes([f"{left:,} ranges that do not stand out are not listed."])
-    yield paragraph(
+            yield from content.notes([f"{left:,} ranges that do not stand out are not listed."])
+    yield content.paragraph(
         f"{GAP} The p-values are adjusted for all {len(places):,} classes and ranges together, "
         "which the predictions alone define, and a range holds its upper end, not its lower one; "
         "a direction is named where the p-value is "
@@ -262,58 +246,68 @@ def place_blocks(content: Content, profile: Profile) -> Iterator[Block]:
     )
 
 
-def _table(
-    title: str, first: str, places: Sequence[Place], content: Content, profile: Profile
-) -> Block:
-    """Return the table of some places, the worst first, with a bar for each."""
-    of_class = any(place.kind == "class range" for place in places)
-    event, two = places[0].kind in {"group", "range"}, content.data.m == 2
-    ratio = two and first == "group"
-    predicted = profile.predicted if event and two else "confidence" if event else "predicted"
-    observed = profile.observed if event and two else "accuracy" if event else "observed"
-    header = [first, "direction", *GAP_COLUMNS, predicted, observed]
-    header += ["E/O"] if ratio else []
+def _table(title: str, places: Sequence[Place], report: Content, profile: Profile) -> Block:
+    """Return the table of places of one kind, the worst first, with a bar for each."""
+    kind, two = places[0].kind, report.data.m == 2
+    of_class, ratio = kind == "class range", kind == "group" and two
+    heads = ["predicted", "observed"]
+    if kind in {"group", "range"}:
+        heads = [profile.predicted, profile.observed] if two else ["confidence", "accuracy"]
+    header = [kind.split()[0], *["range"] * of_class, "direction", *GAP_COLUMNS, *heads]
     rows = []
     for place in places:
-        row = [place.name, *([place.part] if of_class else [])]
-        row += [direction(place, content, profile), *_cells(place, place.pvalue)]
+        row = [place.name, *[place.part] * of_class, direction(place, report, profile)]
         over = f"{place.predicted / place.observed:.2f}" if place.observed else reading.DASH
-        rows.append([*row, over] if ratio else row)
-    if of_class:
-        header.insert(1, "range")
-    return table(title, header, rows, n_text=2 + of_class, bars=_bars(places))
+        rows.append([*row, *_cells(place, place.pvalue), *[over] * ratio])
+    header += ["E/O"] * ratio
+    return content.table(title, header, rows, n_text=2 + of_class, bars=_bars(places))
 
 
 def _cells(place: Place | Segment, pvalue: float | None) -> tuple[str, ...]:
     """Write what tables have of every place."""
-    return (
-        reading.points(place.gap),
-        reading.span(place.low, place.high),
-        "" if pvalue is None else reading.short_pvalue(pvalue),
-        reading.count(place.n),
-        reading.share(place.predicted),
-        reading.share(place.observed),
-    )
+    gap = reading.points(place.gap), reading.span(place.low, place.high)
+    shares = reading.share(place.predicted), reading.share(place.observed)
+    return (*gap, reading.short_pvalue(pvalue), reading.count(place.n), *shares)
 
 
 def _bars(places: Iterable[Place | Segment]) -> tuple[tuple[float, float, float], ...]:
     return tuple((place.low, place.gap, place.high) for place in places)
 
 
-def direction(place: Place, content: Content, profile: Profile) -> str:
+def direction(place: Place, report: Content, profile: Profile) -> str:
     """Return in a few words on which side the predictions of a place are off."""
-    if not is_rejected(place, content.level):
+    if not is_rejected(place, report.level):
         return reading.DASH
     if not place.is_clear:
         return place.part if place.kind == "group" and place.part else reading.DASH
     if place.kind in {"class", "class range"}:
         return "too high" if place.gap < 0 else "too low"
-    if content.data.m > 2:
+    if report.data.m > 2:
         return "overconfident" if place.gap < 0 else "underconfident"
     return profile.too_high if place.gap < 0 else profile.too_low
 
 
-def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
+def segments_reading(test: SegmentsTest) -> str:
+    """Return in words what the test of segments found."""
+    worst = test.rows[0]
+    often = reading.frequency(test.pvalue)
+    if test.pvalue <= (1 + 1e-9) / (test.n_resamples + 1):
+        often = f"at most {often}"
+    told = (
+        f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
+        f"would be as far off as the worst one here in {often} data sets like this one. Here that "
+        f"is the segment \u201c{worst.definition}\u201d, where {100 * worst.predicted:.1f} % was "
+        f"predicted and {100 * worst.observed:.1f} % of {worst.n:,} rows observed."
+    )
+    if test.level is None:
+        return told
+    count = test.n_rejected or 0
+    number = {0: "no", 1: "one"}.get(count, f"{count:,}")
+    rejected = f"{number} segment{'s are' if count > 1 else ' is'} rejected"
+    return f"{told} At level {test.level:g}: {rejected}."
+
+
+def segment_blocks(test: SegmentsTest) -> Iterator[Block]:
     """Yield the worst segments.
 
     Yields
@@ -321,14 +315,12 @@ def segment_blocks(test: SegmentsTest | None) -> Iterator[Block]:
     Block
         Of the section.
     """
-    if test is None:
-        return
-    yield paragraph(reading.segments_reading(test))
+    yield content.paragraph(segments_reading(test))
     rows = [(row.definition, *_cells(row, row.adjusted)) for row in test]
     header = ("segment", *GAP_COLUMNS, "predicted", "observed")
-    yield table("The worst segments", header, rows, bars=_bars(test))
-    yield paragraph(
+    yield content.table("The worst segments", header, rows, bars=_bars(test))
+    yield content.paragraph(
         f"{GAP} Segments have at least {test.min_size} rows and overlap: a rejected one may be "
         "wrong because a part of it is, and the worst of many has a gap that is too large."
     )
-    yield from notes(test.notes)
+    yield from content.notes(test.notes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
-from caltest.render.sheet import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
+from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
 from caltest.results.base import NEVER, Summary, Table, settle
 from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of

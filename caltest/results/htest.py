@@ -15,7 +15,7 @@ from caltest import checks, render
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.numerics.loops import threads
-from caltest.render.sheet import Sheet, number
+from caltest.render import Sheet, number
 from caltest.results import sheets
 from caltest.results.base import IF_ASKED, IF_GIVEN, NEVER, Result, Summary, given, plain
 from caltest.types import Floats

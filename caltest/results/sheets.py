@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest.render import sheet
+from caltest import render as sheet
 from caltest.results import wording
 
 if TYPE_CHECKING:

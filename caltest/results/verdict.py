@@ -13,7 +13,7 @@ from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.softmax import softmax
-from caltest.render.sheet import Sheet
+from caltest.render import Sheet
 from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required

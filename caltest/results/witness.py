@@ -13,7 +13,7 @@ from caltest.checks.arrays import as_array, check_probs
 from caltest.drawing import draw
 from caltest.errors import NotApplicable, invalid
 from caltest.predictions.tables import frame_of_records
-from caltest.render.sheet import Sheet, number
+from caltest.render import Sheet, number
 from caltest.results.base import Printable, plain
 from caltest.types import Floats
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from caltest.render.sheet import number
+from caltest.render import number
 
 if TYPE_CHECKING:
     from caltest.comparison.out_of_fold import BestMap, Choice

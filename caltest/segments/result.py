@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
-from caltest.render.sheet import LEGEND, Sheet, number, pvalue, stars
+from caltest.render import LEGEND, Sheet, number, pvalue, stars
 from caltest.results.base import NULL_UNLESS_ASKED, Summary, Table, given
 from caltest.results.wording import told_of_segments, with_worst
 from caltest.types import Floats

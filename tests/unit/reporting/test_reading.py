@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.reporting.reading import frequency, segments_reading
+from caltest.reporting.reading import frequency
+from caltest.reporting.where import segments_reading
 
 
 @pytest.mark.parametrize(

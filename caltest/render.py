@@ -1,4 +1,4 @@
-"""The sheet behind every print, and its forms: text, Markdown, HTML, LaTeX and CSV."""
+"""The only formatter: a result becomes a `Sheet`, and a sheet text, Markdown, HTML or LaTeX."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -170,8 +171,7 @@ def text(sheet: Sheet) -> str:
     facts = (f"{name}:  ".ljust(column) + value for name, value in sheet.facts)
     head = [line for fact in facts for line in _wrapped(fact, indent=column or 4)]
     if sheet.numbers:
-        numbers = (f"{name} {equals(value)}" for name, value in sheet.numbers)
-        head += _wrapped(", ".join(numbers))
+        head += _wrapped(", ".join(f"{name} {equals(value)}" for name, value in sheet.numbers))
     closing = [line for name, value in sheet.closing for line in _wrapped(f"{name}: {value}")]
     blocks = [head, _text_grid(sheet), closing] if sheet.rows else [head + closing]
     title = "\n".join(
@@ -195,16 +195,15 @@ def markdown(sheet: Sheet) -> str:
 
 def html(sheet: Sheet) -> str:
     """The sheet as an HTML fragment, every cell escaped."""
-    pairs = [
-        f'<tr><th style="text-align: left">{_escape_html(name)}</th>'
-        f'<td style="text-align: left">{_escape_html(value)}</td></tr>'
-        for name, value in _pairs(sheet)
-    ]
+    pairs = [_html_row(("th", "left", k), ("td", "left", v)) for k, v in _pairs(sheet)]
     caption = f"<caption>{_escape_html(sheet.title)}</caption>" if sheet.title else ""
     first = [f"<p><strong>{_escape_html(sheet.headline)}</strong></p>"] if sheet.headline else []
     parts = ['<div class="caltest">', *first, "<table>", caption, *pairs, "</table>"]
     if sheet.rows:
-        parts += ["<table>", *_html_grid(sheet), "</table>"]
+        sides = ["left" if i < sheet.n_text else "right" for i in range(len(sheet.header))]
+        grid = (("th", sheet.header), *(("td", row) for row in sheet.rows))
+        rows = (_html_row(*zip(repeat(tag), sides, row, strict=False)) for tag, row in grid)
+        parts += ["<table>", *rows, "</table>"]
     if sheet.legend:
         parts += [f"<p>{_escape_html(sheet.legend)}</p>"]
     return "\n".join([*parts, "</div>"]) + "\n"
@@ -295,8 +294,7 @@ def _text_grid(sheet: Sheet) -> list[str]:
 def _fitted(table: list[list[str]], n_text: int) -> list[list[str]]:
     """Shorten the widest columns of text until the grid is at most 80 wide."""
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
-    gaps = 2 * (len(widths) - 1)
-    while sum(widths) + gaps > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
+    while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths[:n_text]) > _SMALLEST_CELL:
         widths[widths.index(max(widths[:n_text]))] -= 1
     return [
         [_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in table
@@ -324,16 +322,13 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_te
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _html_grid(sheet: Sheet) -> list[str]:
-    sides = ["left" if i < sheet.n_text else "right" for i in range(len(sheet.header))]
-    lines = []
-    for tag, row in (("th", sheet.header), *(("td", row) for row in sheet.rows)):
-        cells = [
-            f'<{tag} style="text-align: {side}">{_escape_html(cell)}</{tag}>'
-            for side, cell in zip(sides, row, strict=True)
-        ]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return lines
+def _html_row(*cells: tuple[str, str, str]) -> str:
+    """Return a row of cells, each with its tag and its side."""
+    told = (
+        f'<{tag} style="text-align: {side}">{_escape_html(cell)}</{tag}>'
+        for tag, side, cell in cells
+    )
+    return f"<tr>{''.join(told)}</tr>"
 
 
 def _latex_row(row: Sequence[str]) -> str:
