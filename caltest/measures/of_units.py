@@ -10,7 +10,7 @@ import numpy as np
 
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.residual_sums import ResidualStatistic, in_parts
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.sources import Cells, ManyCells
@@ -148,4 +148,4 @@ class FlippedStatistic(ResidualStatistic):
         units, value = cast("RowUnits", self.statistic.units), self.statistic.value
         by_cluster = units.by_row, units.in_order(clusters), count
         sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
-        return lambda signs: value(sums(signs))[:, 0]
+        return in_parts(lambda signs: value(sums(signs))[:, 0], clusters.size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from caltest.nulls import base
 from caltest.nulls.exact import enumerate_labels, enumerated
 from caltest.numerics.joint import tie_tolerance
 from caltest.predictions import Predictions
-from caltest.types import Floats, Ints
+from caltest.types import Ints
 
 ADAPTIVE = "adaptive"
 LEVEL = 0.05  # where the caller gives none
@@ -133,16 +132,27 @@ def adaptive_test(
     seen = bound.predictions
     if (seen.probs[np.arange(seen.n), seen.labels] == 0).any():
         rule = replace(rule, most=rule.first, reason=IMPOSSIBLE)
-    observed = float(bound.values(bound.observed[np.newaxis])[0])
-    batches = batches_of_statistics(bound, draws._replace(n_resamples=rule.most))
-    stop, values = run(bound, observed, batches, rule)
+    observed = bound.values(bound.observed[np.newaxis])
+    compared = bound.comparable(observed)
+    tolerance = tie_tolerance(compared, bound.scale)
+    values, stop = np.empty(0), None
+    while stop is None:  # each time half as many as there are already
+        size = min(rule.most, values.size + max(FIRST, values.size // 2))
+        more = draws._replace(n_resamples=size)
+        drawn = base.redrawn_statistics(bound, more, values.size)
+        values = np.append(values, bound.combine(drawn))
+        others = bound.comparable(values)
+        if np.isnan(compared).any() or np.isnan(others).any():
+            raise NotApplicable(*base.NOT_A_NUMBER)
+        extreme = [others >= compared - tolerance, others <= compared + tolerance][:sides]
+        stop = rule.stop(np.cumsum(extreme, axis=1).min(axis=0))  # of the first 1, 2, ... values
     return Outcome(
         pvalue=stop.pvalue,
-        distribution=values,
+        distribution=values[: min(stop.drawn, KEPT)],
         n_resamples=stop.drawn,
         stopping=stop.rule,
         parts=_parts(bound, draws),
-        **base.described(measure, bound, observed),
+        **base.described(measure, bound, float(observed[0])),
     )
 
 
@@ -153,36 +163,6 @@ def _parts(bound: BoundMeasure, draws: base.Draws) -> tuple[Part, ...]:
     seen = bound.statistics(bound.observed[np.newaxis])
     redrawn = base.redrawn_statistics(bound, draws._replace(n_resamples=OF_PARTS))
     return bound.combined_parts(np.concatenate([seen, redrawn], axis=-1))
-
-
-def batches_of_statistics(bound: BoundMeasure, draws: base.Draws) -> Iterator[Floats]:
-    """Yield the statistics of redrawn labels, each time half as many as there are already."""
-    done = 0
-    while done < draws.n_resamples:
-        size = min(draws.n_resamples, done + max(FIRST, done // 2))
-        yield bound.combine(base.redrawn_statistics(bound, draws._replace(n_resamples=size), done))
-        done = size
-
-
-def run(
-    bound: BoundMeasure, observed: float, batches: Iterator[Floats], rule: StoppingRule
-) -> tuple[Stop, Floats]:
-    """Take batches until the rule stops; return where, and the first of the values until there."""
-    compared = float(bound.comparable(np.array([observed]))[0])
-    tolerance = float(tie_tolerance(compared, bound.scale))
-    tails = np.zeros((rule.sides, 0), dtype=np.int64)
-    kept, stop = np.empty(0), None
-    while stop is None:
-        values = next(batches)
-        others = bound.comparable(values)
-        if np.isnan(compared) or np.isnan(others).any():
-            raise NotApplicable(*base.NOT_A_NUMBER)
-        extreme = [others >= compared - tolerance, others <= compared + tolerance][: rule.sides]
-        so_far = tails[:, -1:] if tails.size else np.zeros((rule.sides, 1), dtype=np.int64)
-        tails = np.hstack([tails, so_far + np.cumsum(extreme, axis=1)])
-        kept = np.append(kept, values[: KEPT - kept.size])
-        stop = rule.stop(tails.min(axis=0))  # of the first 1, 2, ... values
-    return stop, kept[: stop.drawn]
 
 
 def adaptive_null(null: base.Null, level: float) -> base.Null:

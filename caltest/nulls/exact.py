@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,9 +13,8 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.cells import BoundCells
-from caltest.measures.outcome import Outcome, positive
+from caltest.measures.outcome import Outcome
 from caltest.nulls import base
-from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.predictions import Predictions
 from caltest.sources import Cells
@@ -102,16 +102,29 @@ def bind_cells(measure: Measure, cells: Cells) -> BoundCells:
 
 
 def enumerated(
-    measure: Measure, bound: BoundMeasure, listed: Enumeration, draws: base.Draws
+    measure: Measure, bound: BoundMeasure, listed: base.Replicates, draws: base.Draws
 ) -> Outcome:
-    """Return the outcome where all label vectors are listed."""
-    count = listed.values.size
+    """Return the outcome where all label vectors are listed.
+
+    The replicates are the statistics for the labels of the resamples, which are among those listed.
+    """
+    count = listed.values.size - 1
     vectors = f"all {count} label vectors" if count > 1 else "the only label vector"
     more = {"null_text": f"{vectors} that the predictions allow"}
+    labels = bound.redraw(resample_keys(draws.seed, draws.n_resamples))
+    possible = bound.label_probs > 0
+    free, numbers = possible.sum(axis=1) > 1, np.zeros(len(labels), dtype=np.intp)
+    if free.any():  # the number of each label vector in the order of `_vectors`
+        place = np.cumsum(possible, axis=1) - 1
+        digits = place[np.arange(len(place)), labels][:, free]
+        shape = tuple(possible[free].sum(axis=1).tolist())
+        numbers = np.asarray(np.ravel_multi_index(tuple(digits.T), shape))
+    values = np.append(listed.values[0], listed.values[1:][numbers])
+    observed = float(bound.values(bound.observed[np.newaxis])[0])
     return Outcome(
         pvalue=listed.pvalue,
-        replicates=listed.redrawn(bound, draws),
-        **base.described(measure, bound, listed.statistic) | more,
+        replicates=replace(listed, values=values, weights=None),
+        **base.described(measure, bound, observed) | more,
     )
 
 
@@ -120,67 +133,10 @@ NULL = base.Null(
 )
 
 
-@dataclass(frozen=True)
-class Enumeration:
-    """The exact null distribution of a statistic: its values and their probabilities.
-
-    Attributes
-    ----------
-    statistic : float
-        That of the labels that were observed.
-    observed : float
-        The same as it is compared: ties are ties up to rounding.
-    values, weights : (K,) array
-        The statistic of each label vector as it is compared, and the probability of that vector.
-    scale : float
-        Size of the terms of the statistic: ties are measured by it.
-    alternative : str
-        Which values speak against H0, "greater" or "two-sided".
-    """
-
-    statistic: float
-    observed: float
-    values: Floats
-    weights: Floats
-    scale: float
-    alternative: str
-
-    def pvalues(self, statistics: Floats) -> Floats:
-        """Return P(T* >= T) for each T; two-sided, twice the smaller of both tails."""
-        order = np.argsort(self.values)
-        values, weights = self.values[order], self.weights[order]
-        tolerance = tie_tolerance(statistics, self.scale)
-        first = np.searchsorted(values, statistics - tolerance, side="left")
-        upper = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-        upper = np.where(first == 0, 1.0, upper[first] / upper[0])
-        if self.alternative == "greater":
-            return np.asarray(np.minimum(1.0, upper))
-        last = np.searchsorted(values, statistics + tolerance, side="right")
-        lower = np.append(0.0, np.cumsum(weights))
-        lower = np.where(last == values.size, 1.0, lower[last] / lower[-1])
-        return np.asarray(np.minimum(1.0, 2.0 * np.minimum(upper, lower)))
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value of the observed statistic, at least the probability of its labels."""
-        return positive(float(self.pvalues(np.array([self.observed]))[0]))
-
-    def redrawn(self, bound: BoundMeasure, draws: base.Draws) -> base.Replicates:
-        """Return the statistic for the labels of the resamples, which are among those listed."""
-        labels = bound.redraw(resample_keys(draws.seed, draws.n_resamples))
-        possible = bound.label_probs > 0
-        free, numbers = possible.sum(axis=1) > 1, np.zeros(len(labels), dtype=np.intp)
-        if free.any():  # the number of each label vector in the order of `_vectors`
-            place = np.cumsum(possible, axis=1) - 1
-            digits = place[np.arange(len(place)), labels][:, free]
-            shape = tuple(possible[free].sum(axis=1).tolist())
-            numbers = np.asarray(np.ravel_multi_index(tuple(digits.T), shape))
-        values = self.values[numbers]
-        return base.Replicates(np.append(self.observed, values), self.scale, self.alternative)
-
-
-def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> Enumeration | None:
+def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> base.Replicates | None:
     """Evaluate a bound measure for every label vector, or return None where they are too many.
+
+    The probabilities of the label vectors are the weights.
 
     Parameters
     ----------
@@ -199,20 +155,10 @@ def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> Enu
     counts = np.count_nonzero(probs, axis=1)
     if np.log2(counts).sum() > math.log2(at_most) + 1e-9:
         return None
-    chunks = [(bound.values(rows), weights) for rows, weights in _vectors(probs, counts)]
-    chunks.append((bound.values(bound.observed[np.newaxis]), np.zeros(1)))
-    values, weights = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
-    if np.isnan(values).any():
-        raise NotApplicable(*base.NOT_A_NUMBER)
-    compared = bound.comparable(values)
-    return Enumeration(
-        float(values[-1]),
-        float(compared[-1]),
-        compared[:-1],
-        weights[:-1],
-        bound.scale,
-        alternative,
-    )
+    every = itertools.chain([(bound.observed[np.newaxis], np.zeros(1))], _vectors(probs, counts))
+    parts = [(bound.values(rows), weights) for rows, weights in every]
+    values, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return base.Replicates(bound.comparable(values), bound.scale, alternative, weights)
 
 
 def _vectors(probs: Floats, counts: Order) -> Iterator[tuple[Labels, Floats]]:
@@ -229,7 +175,6 @@ def _vectors(probs: Floats, counts: Order) -> Iterator[tuple[Labels, Floats]]:
         weights = np.ones(numbers.size)
         digits = np.unravel_index(numbers, shape) if shape else ()
         for row, digit in zip(free, digits, strict=True):
-            possible = np.flatnonzero(probs[row])
-            labels[:, row] = possible[digit]
-            weights *= probs[row, possible[digit]]
+            labels[:, row] = np.flatnonzero(probs[row])[digit]
+            weights *= probs[row, labels[:, row]]
         yield labels, weights

@@ -14,7 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, chi2_limit
-from caltest.measures.residual_sums import check_size
+from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
 from caltest.predictions import Measured, Predictions
@@ -194,11 +194,10 @@ class RiskGroups(UnitSums):
 
     def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Flipped:
         """Return the deviations of residuals whose signs are flipped by cluster."""
-        size = self.variance.size
-        check_size(count * size)
         group = np.repeat(np.arange(self.count), np.diff(self.start))
-        at = (clusters * self.count + group)[:, None] * self.classes + np.arange(self.classes)
-        sums = np.bincount(at.ravel(), residuals.ravel(), count * size).reshape(count, size)
+        cells = group[:, None] * self.classes + np.arange(self.classes)
+        check_size(count * self.variance.size)
+        sums = cluster_sums(residuals, clusters, count, cells, self.variance.size)
         return lambda signs: np.asarray(signs @ sums)
 
     def chi2(self, deviation: Floats) -> Floats:
