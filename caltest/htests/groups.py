@@ -11,7 +11,7 @@ import numpy as np
 from caltest.htests.asked import Asked
 from caltest.htests.combine import adjusted_pvalues, fisher, test_of_all
 from caltest.lenses import Lens
-from caltest.measures.cells import in_words
+from caltest.measures.bound import in_words
 from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.group_totals import Totals, dispersions

@@ -14,8 +14,7 @@ import numpy as np
 from caltest.checks import check_jobs
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.bound import BoundMeasure, UStatistic
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
 from caltest.measures.of_units import (
     BoundGroups,
     CellStatistic,

@@ -11,8 +11,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.outcome import Outcome
 from caltest.nulls import base
 from caltest.numerics.labels import label_dtype, resample_keys

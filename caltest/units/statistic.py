@@ -51,8 +51,8 @@ class Statistic:
         The statistics (B, G) of the sums.
     scale : float or (G,) array
         Size of the terms of the statistic: ties are measured by it.
-    estimate : callable, optional
-        The calibration error that an observed value stands for, where it is not the value itself.
+    estimate : callable
+        The calibration error that an observed value stands for, by default the value itself.
     calibrated : float
         What the estimate of calibrated predictions is about, where the statistic is no mean.
     parameters, notes, degenerate
@@ -78,7 +78,7 @@ class Statistic:
     sums: UnitSums
     value: Callable[[Any], Floats]
     scale: Floats | float = 1.0
-    estimate: Callable[[float], float] | None = None
+    estimate: Callable[[float], float] = float
     calibrated: float = 0.0
     parameters: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -12,8 +12,7 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured

@@ -12,7 +12,7 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.cells import NO_WEIGHTS
+from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.label_scores import event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
