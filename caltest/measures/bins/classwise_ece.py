@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
@@ -34,7 +33,7 @@ BINNINGS = ("uniform", "quantile")
 
 
 @njit()
-def class_counts(labels: Labels, weight: Floats | None, codes: Labels, bins: int) -> Floats:
+def class_counts(labels: Labels, weight: Floats, codes: Labels, bins: int) -> Floats:
     """Return the weighted labels in each class and bin for each row of `labels`, (B, m, bins).
 
     The labels of a row are redrawn together and counted one by one: the classes share them.
@@ -43,10 +42,7 @@ def class_counts(labels: Labels, weight: Floats | None, codes: Labels, bins: int
     for b in range(labels.shape[0]):
         for i in range(labels.shape[1]):
             j = labels[b, i]
-            if weight is None:
-                counts[b, j, codes[i, j]] += 1.0
-            else:
-                counts[b, j, codes[i, j]] += weight[i]
+            counts[b, j, codes[i, j]] += weight[i]
     return counts
 
 
@@ -81,7 +77,7 @@ class ClasswiseECE(Measure):
     def bind(self, predictions: Predictions) -> BoundMeasure:
         sums = ClasswiseBins(predictions, self)
         parameters = {"binning": self.binning, "bins": self.bins}
-        found = Statistic(units=sums.units, sums=sums, value=sums.mean_error, parameters=parameters)
+        found = Statistic(units=sums.units, sums=sums, value=np.asarray, parameters=parameters)
         return RowStatistic(found)
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
@@ -102,32 +98,24 @@ class ClasswiseBins(UnitSums):
 
     def __init__(self, predictions: Predictions, measure: ClasswiseECE) -> None:
         super().__init__(RowUnits(predictions))
-        self.measure, self.predictions = measure, predictions
-        self.weight = predictions.sample_weight
-
-    @cached_property
-    def bins(self) -> tuple[Labels, BinMean]:
-        """The bin of every probability, (n, m), and the power means of each class."""
-        probs, bins = self.predictions.probs, self.measure.bins
-        codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(len(probs[0]))
-        if self.measure.binning == "uniform":
+        probs, bins, weight = predictions.probs, measure.bins, predictions.sample_weight
+        codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(predictions.m)
+        if measure.binning == "uniform":
             uniform_bins(probs, bins, codes)
         else:
             for j, column in enumerate(probs.T):
-                codes[:, j] = np.searchsorted(event_cuts(column, self.weight, bins), column)
-        mass, sums = table_sums(self.predictions, codes, first, bins * first.size)
+                codes[:, j] = np.searchsorted(event_cuts(column, weight, bins), column)
+        mass, sums = table_sums(predictions, codes, first, bins * first.size)
         mean = sums / np.where(mass > 0.0, mass, 1.0)[:, None]
-        power = float(self.measure.p)
-        return codes, BinMean(mass, mass, mean, distance="tv", power=power, first=first)
-
-    def mean_error(self, distances: Floats) -> Floats:
-        """Return the mean over the classes of their errors, (B, 1)."""
-        return np.asarray(self.bins[1].errors(distances).mean(axis=1, keepdims=True))
+        # The bin of every probability, (n, m), and the power means of each class.
+        self.bins = codes, BinMean(mass, mass, mean, "tv", float(measure.p), first)
 
     def redrawn(self, observed: Labels) -> Floats:
+        """Return the mean over the classes of their errors, (B, 1)."""
         codes, mean = self.bins
-        counts = class_counts(observed, self.weight, codes, self.measure.bins)
-        return mean.event_distances(counts.reshape(len(observed), -1))
+        counts = class_counts(observed, self.units.scale, codes, mean.mass.size // mean.first.size)
+        distances = mean.event_distances(counts.reshape(len(observed), -1))
+        return np.asarray(mean.errors(distances).mean(axis=1, keepdims=True))
 
 
 def classwise_ece(

@@ -21,9 +21,8 @@ from caltest.measures.bins.errors import (
     BinMean,
     BinnedCells,
     BinnedRows,
-    ClassBins,
+    Bins,
     Distance,
-    EventBins,
     flipped_bins,
     row_distances,
     row_gaps,
@@ -36,7 +35,7 @@ from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
+from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units, UnitSums
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ECE", "confidence_ece", "ece"]  # the MCE has a line of its own
 
-Binned = EventBins | ClassBins
 NAMES = {
     "tv": "total variation",
     "cityblock": "city-block distance",
@@ -66,6 +64,7 @@ class BinErrors(BinnedMeasure):
     """A power mean over bins of a distance of labels to predictions."""
 
     p: ClassVar[float] = 1.0  # the power of the mean over bins
+    root: ClassVar[bool] = False  # whether the error is the root of the mean
 
     @property
     @abstractmethod
@@ -79,13 +78,13 @@ class BinErrors(BinnedMeasure):
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
-        return BinMean(mass, squares, mean, self.distance, float(self.p), first)
+        return BinMean(mass, squares, mean, self.distance, float(self.p), first, self.root)
 
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return what a reader should know of the bins."""
         return ()
 
-    def unseen(self, bins: Binned, a: float) -> float:
+    def unseen(self, bins: Bins, a: float) -> float:
         """Return how much larger the error of the bins may be unseen; see `unseen_reach`."""
         return 0.0
 
@@ -98,27 +97,32 @@ class BinErrors(BinnedMeasure):
 
     def statistic(self, units: Units) -> Statistic:
         sums = self.sums(units)
-        bins, classes = sums.mean.mean.shape
+        mean, norm = sums.mean, None
+        if isinstance(sums.units, BinnedCells) and mean.is_norm:  # of rows, see `gaps`
+            each = sums.units.bin_sums
+            norm = Norm(lambda gaps, mass: mean.gaps(each(mass), each(gaps)), mean.norm)
+        bins, classes = mean.mean.shape
         occupied = {"occupied bins": bins} if classes > 2 else {}
         return Statistic(
             units=sums.units,
             sums=sums,
-            value=sums.mean.errors,
+            value=mean.errors,
             scale=units.rounding,
             parameters={**self.binning_parameters, **occupied, **self.parameters},
-            notes=self.bin_notes(sums.mean) if units.is_alone else (),
+            notes=self.bin_notes(mean) if units.is_alone else (),
             error=lambda: 0.0,
-            norm=sums.units.norm(sums.mean),
+            norm=norm,
             unseen=partial(self.unseen, sums),
+            blind=np.add.reduceat(mean.share != 0, mean.first) == 0,
         )
 
-    def sums(self, units: Units) -> Binned:
+    def sums(self, units: Units) -> Bins:
         """Return the bins of units, which do not depend on the labels."""
         if isinstance(units, CellUnits):
-            return EventBins(BinnedCells(units, self))
+            return Bins(BinnedCells(units, self), by_event=True)
         predictions = cast("RowUnits", units).predictions
         by_event = predictions.m == 2 and not callable(self.distance)
-        return (EventBins if by_event else ClassBins)(BinnedRows(predictions, self))
+        return Bins(BinnedRows(predictions, self), by_event=by_event)
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the error over the bins as a function of their sums of residuals."""
@@ -484,7 +488,7 @@ class MCE(DistanceErrors):
     p: ClassVar[float] = math.inf
     convex_notes: ClassVar[tuple[str, ...]] = (BINS, WORST)
 
-    def unseen(self, bins: Binned, a: float) -> float:
+    def unseen(self, bins: Bins, a: float) -> float:
         if self.distance != "tv" or self.binning == "sweep":
             return 0.0
         farthest = max(farthest_gap(*some, a) for some in bins.units.counts())

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -331,10 +332,7 @@ class Normal(GradeMeasure):
         z = normal_score(d, n, pd)
         return normal_sf(z), normal_sf(-z)
 
-    def limit(self, predictions: Predictions) -> Outcome:
-        """Return the normal test of a grade whose PD is the mean prediction."""
-        d, n, pd, notes = defaults_in(self, predictions)
-        return self.outcome_of_counts(d, n, pd, notes)
+    limit = GradeMeasure.closed_form
 
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
         """Test d defaults of n obligors with the probability of default pd; no rows needed."""
@@ -440,8 +438,7 @@ def check_correlation(
     """Check a default correlation: a number in [0, 1), or an asset class that has a formula."""
     if isinstance(value, str) and value in classes:
         return value
-    number = isinstance(value, (int, float, np.integer, np.floating))
-    if number and not isinstance(value, bool) and 0 <= float(value) < 1:  # type: ignore[arg-type]
-        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= value < 1:
+        return float(value)
     rule = f"{name} must lie in [0, 1) or be an asset class ({listing(sorted(classes))})"
     raise invalid(rule, shown(value), "pass 0.12 for 12 %")
