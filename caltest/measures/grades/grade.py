@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -438,7 +437,8 @@ def check_correlation(
     """Check a default correlation: a number in [0, 1), or an asset class that has a formula."""
     if isinstance(value, str) and value in classes:
         return value
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= value < 1:
-        return float(value)
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if number and not isinstance(value, bool) and 0 <= float(value) < 1:  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     rule = f"{name} must lie in [0, 1) or be an asset class ({listing(sorted(classes))})"
     raise invalid(rule, shown(value), "pass 0.12 for 12 %")

@@ -29,9 +29,8 @@ def exact_sizes(ordered, groups):
 
 def starts(ordered, groups):
     """Return where the groups of rows begin and end."""
-    return group_starts(
-        step_ends(ordered), np.ones(ordered.size), np.array([0, ordered.size]), groups
-    )
+    n, one = ordered.size, np.zeros(1, bool)
+    return group_starts(step_ends(ordered), np.ones(n), np.array([0, n]), one, groups)
 
 
 def test_groups_are_those_of_exact_quantiles():
