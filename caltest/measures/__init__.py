@@ -14,13 +14,10 @@ from caltest.measures.kernel.skce import *
 from caltest.measures.kernel.kce import *
 from caltest.measures.kernel.cme import *
 from caltest.measures.bins.ece import *
-from caltest.measures.bins.classwise_ece import *
-from caltest.measures.bins.ece import MCE, mce  # noqa: F401 - listed after them
 from caltest.measures.bins.debiased_ece import *
 from caltest.measures.bins.t_cal import *
 from caltest.measures.bins.reliability_bins import *
 from caltest.measures.cumulative.cumulative import *
-from caltest.measures.cumulative.cramer_von_mises import *
 from caltest.measures.smooth.smooth_ece import *
 from caltest.measures.smooth.kde_ece import *
 from caltest.measures.scores.scores import *

@@ -15,8 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from caltest import checks
 from caltest.checks.arrays import listing
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.measures.base import Measure
-from caltest.measures.label_scores import event_table, event_terms
+from caltest.measures.base import Measure, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
