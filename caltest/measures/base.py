@@ -98,12 +98,8 @@ def keys_offering(capability: str) -> tuple[str, ...]:
 def keys_by_cells() -> tuple[str, ...]:
     """Return the keys of the named tests with an exact null that have a version for cells."""
     offering = [measure for measure in REGISTRY.values() if measure.offers("bind_cells")]
-    tests = [
-        (key, measure(**fixed))
-        for measure in offering
-        for key, fixed in measure.declared_tests().items()
-    ]
-    return tuple(key for key, test in tests if not test.needs_rows and "exact" in test.nulls)
+    tests = {key: kind(**own) for kind in offering for key, own in kind.declared_tests().items()}
+    return tuple(k for k, test in tests.items() if not test.needs_rows and "exact" in test.nulls)
 
 
 def side_of(test: str, alternative: str) -> str:
@@ -317,24 +313,16 @@ class Measure(ABC):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of which this error is a norm, for "convex"; weights are positive."""
-        if self.offers("statistic"):
-            found = self.statistic(RowUnits(predictions))
-            if found.norm is not None:
-                norm, residuals, mass = (
-                    found.norm,
-                    found.units.residuals,
-                    np.array(found.units.mass),
-                )
+        found = self.statistic(RowUnits(predictions)) if self.offers("statistic") else None
+        if found is None or found.norm is None:
+            raise declines(self, "gaps")
+        norm, gaps, mass = found.norm, found.units.residuals, np.array(found.units.mass)
 
-                def vector(rows: SmallInts) -> Floats:
-                    counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
-                    return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
+        def vector(rows: SmallInts) -> Floats:
+            counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
+            return np.asarray(norm.gaps(counts * gaps, counts * mass)[0])
 
-                def length(gaps: Floats) -> float:
-                    return float(norm.of(gaps[np.newaxis])[0])
-
-                return Gaps(mass.size, vector, length, norm.power)
-        raise declines(self, "gaps")
+        return Gaps(mass.size, vector, lambda v: float(norm.of(v[np.newaxis])[0]), norm.power)
 
     def row_scores(self, predictions: Predictions) -> RowScores | None:
         """Return the scores of which this measure is the mean; None for other measures."""
@@ -367,10 +355,8 @@ class Measure(ABC):
         Of an error that is the largest of many means, that where it has it. Resampled rows show
         none of them as skewed as few events make it.
         """
-        if not self.offers("statistic"):
-            return ()
-        found = self.statistic(RowUnits(predictions))
-        if found.norm is None or found.norm.mean_gap is None:
+        found = self.statistic(RowUnits(predictions)) if self.offers("statistic") else None
+        if found is None or found.norm is None or found.norm.mean_gap is None:
             return ()
         order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
         rows[slice(None) if order is None else order] = found.norm.mean_gap()

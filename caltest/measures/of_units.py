@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.residual_sums import ResidualStatistic, in_parts
+from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
 from caltest.numerics.cell_counts import CellLaw, draw_counts
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys, row_hashes
@@ -197,6 +197,8 @@ class FlippedStatistic(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int) -> Flipped:
         units, value = cast("RowUnits", self.statistic.units), self.statistic.value
-        by_cluster = units.by_row, units.in_order(clusters), count
-        sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
+        # Those of the sorted units are in another order among equals.
+        gaps = units.in_order(residuals(units.predictions))
+        own = np.ascontiguousarray(gaps[:, 1]) if units.predictions.m == 2 else gaps
+        sums = cast("Sums", self.statistic.sums).flipped(own, units.in_order(clusters), count)
         return in_parts(lambda signs: value(sums(signs))[:, 0], clusters.size)

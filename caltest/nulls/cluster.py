@@ -167,35 +167,35 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
         raise NotApplicable(
             "the statistic is not a number for these residuals", "check extreme options"
         )
-    scores = values
+    bound = measure.bind(predictions)
+    parts: tuple[Part, ...] = ()
+    replicates = Replicates(values[0], first.scale, "two-sided" if first.two_sided else "greater")
     if combined:  # how far out each value of each statistic is, -log p
         every = zip(statistics, values, strict=True)
         sides = [tail_scores(v, one.scale, two_sided=one.two_sided) for one, v in every]
         scores = np.stack(sides)
-    weight = [one.weight for one in statistics]
-    distribution = log_mean_exp(scores, weight) if combined else values[0]
-    alternative = "two-sided" if first.two_sided and not combined else "greater"
-    bound = measure.bind(predictions)
-    replicates = Replicates(distribution, 1.0 if combined else first.scale, alternative)
+        weight = [one.weight for one in statistics]
+        replicates = Replicates(log_mean_exp(scores, weight), 1.0, "greater")
+        parts = _parts(measure.findings(predictions), statistics, values, scores)
     way = "all" if clusters.is_listed(draws.n_resamples) else "random"
     pvalue = replicates.pvalue
     if not combined and first.quadratic:
         pvalue = max(pvalue, resampling_pvalue(float(values[1, 0]), values[1, 1:]))
-    observed = float(distribution[0])
+    observed = float(replicates.values[0])
     outcome = Outcome(
         statistic_name=measure.symbol if combined else first.symbol or measure.symbol,
         statistic=observed,
         pvalue=pvalue,
         estimate=observed if combined else bound.estimate(bound.value()),
-        alternative=alternative,
+        alternative=replicates.alternative,
         null_text=f"{way} signs of the residuals of {clusters.words()}",
         parameters={**bound.parameters, **dependence_parameters(predictions)},
         notes=(*bound.notes, *clusters.notes()),
         degenerate=bound.degenerate,
-        distribution=distribution[1:],
-        n_resamples=distribution.size - 1,
+        distribution=replicates.values[1:],
+        n_resamples=replicates.values.size - 1,
         replicates=replicates,
-        parts=_parts(measure.findings(predictions), statistics, values, scores) if combined else (),
+        parts=parts,
     )
     outcome = allowing_for_skewness(outcome, statistics, predictions, clusters, draws)
     if "exact" not in measure.nulls or are_many(predictions, clusters):

@@ -146,16 +146,6 @@ class RowUnits(Units):
         """Return values of all rows, (n,), of the units."""
         return values if self.order is None else values[self.order]
 
-    @property
-    def by_row(self) -> Floats:
-        """The residual of each row, where `residuals` are in another order among equals, (U,)."""
-        labels = self.in_order(self.predictions.labels)
-        if self.mean.ndim == 1:
-            return np.asarray(self.scale * (labels - self.mean))
-        gaps = -self.mean
-        gaps[np.arange(labels.size), labels] += 1.0
-        return np.asarray(gaps * self.scale[:, np.newaxis])
-
     @cached_property
     def mean(self) -> Floats:  # type: ignore[override]
         probs = self.predictions.probs

@@ -117,9 +117,8 @@ class GradeMeasure(Measure):
         self, d: int, n: int, pd: float, tails: Tails, *, notes: tuple[str, ...], **described: Any
     ) -> Outcome:
         """Return the test of d defaults of n obligors by the tails of a distribution."""
-        text = f"{self.distribution_text}, {self.alternative}"
         given: dict[str, Any] = {"statistic_name": "defaults", "statistic": float(d)}
-        given |= {"null_text": text, **described}
+        given["null_text"] = f"{self.distribution_text}, {self.alternative}"
         upper, lower = tails
         told = self.alternative == "greater" and lower <= RARE
         return Outcome(
@@ -128,7 +127,7 @@ class GradeMeasure(Measure):
             alternative=self.alternative,
             parameters=self.settings(pd),
             notes=(*notes, OTHER_SIDE.format(tail=lower)) if told else notes,
-            **given,
+            **given | described,
         )
 
     @property
