@@ -226,8 +226,7 @@ class BinnedRows(RowUnits):
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
-        order, bins = sort_by_cell(*self.numbers)
-        return order, bins
+        return sort_by_cell(*self.numbers)
 
     @cached_property
     def order(self) -> Ints:
