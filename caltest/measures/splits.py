@@ -130,10 +130,10 @@ class SplitLikelihoodRatio(SplitMeasure):
         """Return those of another slope of log p, and of another slope and other intercepts."""
         known, logs = (np.log(np.maximum(probs[some], SMALLEST)) for some in (learned, bet_on))
         at = np.arange(bet_on.size), labels[bet_on].astype(np.intp)
-        base, ratios = scipy.special.log_softmax(logs, axis=1)[at].sum(), []
+        base, ratios = log_normalised(logs)[at].sum(), []
         for with_offsets in (False, True) if probs.shape[1] <= MOST_OFFSETS else (False,):
             slope, offsets = recalibration(known, labels[learned], with_offsets=with_offsets)
-            changed = scipy.special.log_softmax(slope * logs + offsets, axis=1)
+            changed = log_normalised(slope * logs + offsets)
             ratios.append(changed[at].sum() - base)
         return np.array(ratios)
 
@@ -161,7 +161,7 @@ def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[
     theta = np.zeros(1 + m)
 
     def at(parameters: Floats) -> tuple[float, Floats, Floats]:
-        log_q = scipy.special.log_softmax((1.0 + parameters[0]) * logs + parameters[1:], axis=1)
+        log_q = log_normalised((1.0 + parameters[0]) * logs + parameters[1:])
         loss = 0.5 * PRECISION * float(parameters @ parameters) - float(log_q[onehot].sum())
         return loss, parameters, np.exp(log_q)
 
@@ -198,6 +198,13 @@ def _derivatives(logs: Floats, q: Floats, onehot: Flags, theta: Floats) -> tuple
     curvature[1:, 0] = curvature[0, 1:]
     curvature[1:, 1:] += np.diag(q.sum(axis=0)) - q.T @ q
     return gradient, curvature
+
+
+def log_normalised(logits: Floats) -> Floats:
+    """Return the logarithms of the softmax of each row."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.asarray(shifted)
 
 
 def e_likelihood_ratio(
