@@ -12,7 +12,7 @@ from caltest.errors import NotApplicable, rows_named
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
-from caltest.nulls.adaptive import MOST
+from caltest.nulls.exact import MOST
 from caltest.predictions import ModelData, Predictions, tables
 from caltest.sources.sources import Source, source_of
 

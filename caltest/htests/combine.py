@@ -10,10 +10,10 @@ import numpy as np
 
 from caltest.htests.asked import Asked
 from caltest.lenses import Lens
-from caltest.measures.cells import in_words
+from caltest.measures.bound import in_words
 from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
-from caltest.nulls.base import pvalues_among
+from caltest.nulls.base import Replicates
 from caltest.numerics.group_totals import Totals, dispersions
 from caltest.numerics.joint import TIES, step_down
 from caltest.numerics.labels import resample_keys, row_hashes
@@ -182,8 +182,8 @@ def pvalue_of_groups(rows: Sequence[HTest], together: Sequence[HTest]) -> float 
     farthest = np.max([one.scores() for one in replicates], axis=0)
     pairs = zip(together, resampled, strict=True)
     sums = [np.append(test.statistic, values) for test, values in pairs]
-    ranks = [pvalues_among(values, 1.0, "greater") for values in (farthest, *sums)]
-    return float(pvalues_among(-np.min(ranks, axis=0), 1.0, "greater")[0])
+    ranks = [Replicates(values, 1.0, "greater").pvalues() for values in (farthest, *sums)]
+    return Replicates(-np.min(ranks, axis=0), 1.0, "greater").pvalue
 
 
 def _are_raised(rows: Sequence[HTest]) -> bool:

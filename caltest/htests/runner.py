@@ -30,8 +30,8 @@ from caltest.measures.gap import Gap, event_rows, gap_of
 from caltest.measures.outcome import Outcome, Part
 from caltest.measures.tolerance import tolerance_of
 from caltest.nulls import REGISTRY as NULLS
-from caltest.nulls.adaptive import LEVEL, adaptive_null
 from caltest.nulls.cluster import treated_as_independent
+from caltest.nulls.exact import LEVEL, adaptive_null
 from caltest.nulls.tolerance import at_least_exact, tolerance_null
 from caltest.predictions import Predictions
 from caltest.results import HTest, HTestTable, wording

@@ -5,7 +5,7 @@ from caltest.errors import NotApplicable
 from caltest.intervals import bootstrap, cluster, convex, mean
 from caltest.intervals.base import FEWEST_ROWS, Method, own_methods
 from caltest.measures import Measure
-from caltest.measures.cells import NO_WEIGHTS, BoundCells
+from caltest.measures.bound import NO_WEIGHTS, BoundCells
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws
 

@@ -10,7 +10,7 @@ from caltest.errors import NotApplicable
 from caltest.intervals import base
 from caltest.intervals.mean import ScoredRows, upper_limit
 from caltest.measures import Measure
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import Draws, redrawn_values
 from caltest.predictions import Predictions

@@ -14,8 +14,6 @@ from caltest.measures.kernel.skce import *
 from caltest.measures.kernel.kce import *
 from caltest.measures.kernel.cme import *
 from caltest.measures.bins.ece import *
-from caltest.measures.bins.classwise_ece import *
-from caltest.measures.bins.ece import MCE, mce  # noqa: F401 - listed after them
 from caltest.measures.bins.debiased_ece import *
 from caltest.measures.bins.t_cal import *
 from caltest.measures.bins.reliability_bins import *

@@ -14,8 +14,7 @@ import numpy as np
 from caltest.checks import check_jobs
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures.bound import BoundMeasure, UStatistic
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
 from caltest.measures.of_units import (
     BoundGroups,
     CellStatistic,
@@ -23,7 +22,7 @@ from caltest.measures.of_units import (
     RowStatistic,
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
-from caltest.measures.residual_sums import Flippable
+from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.loops import threads
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Measured, ModelData, Predictions
@@ -31,6 +30,7 @@ from caltest.predictions.options import MeasuredOptions, check_names, parted
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, SmallInts
 from caltest.units import CellUnits, RowUnits, Statistic, Units
+from caltest.units.units import check_one_dimension, row_weights
 
 if TYPE_CHECKING:
     from caltest.kernels import MatrixKernel
@@ -98,12 +98,8 @@ def keys_offering(capability: str) -> tuple[str, ...]:
 def keys_by_cells() -> tuple[str, ...]:
     """Return the keys of the named tests with an exact null that have a version for cells."""
     offering = [measure for measure in REGISTRY.values() if measure.offers("bind_cells")]
-    tests = [
-        (key, measure(**fixed))
-        for measure in offering
-        for key, fixed in measure.declared_tests().items()
-    ]
-    return tuple(key for key, test in tests if not test.needs_rows and "exact" in test.nulls)
+    tests = {key: kind(**own) for kind in offering for key, own in kind.declared_tests().items()}
+    return tuple(k for k, test in tests.items() if not test.needs_rows and "exact" in test.nulls)
 
 
 def side_of(test: str, alternative: str) -> str:
@@ -317,24 +313,16 @@ class Measure(ABC):
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of which this error is a norm, for "convex"; weights are positive."""
-        if self.offers("statistic"):
-            found = self.statistic(RowUnits(predictions))
-            if found.norm is not None:
-                norm, residuals, mass = (
-                    found.norm,
-                    found.units.residuals,
-                    np.array(found.units.mass),
-                )
+        found = self.statistic(RowUnits(predictions)) if self.offers("statistic") else None
+        if found is None or found.norm is None:
+            raise declines(self, "gaps")
+        norm, gaps, mass = found.norm, found.units.residuals, np.array(found.units.mass)
 
-                def vector(rows: SmallInts) -> Floats:
-                    counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
-                    return np.asarray(norm.gaps(counts * residuals, counts * mass)[0])
+        def vector(rows: SmallInts) -> Floats:
+            counts = times_drawn(rows, mass.size).astype(np.float64)[np.newaxis]
+            return np.asarray(norm.gaps(counts * gaps, counts * mass)[0])
 
-                def length(gaps: Floats) -> float:
-                    return float(norm.of(gaps[np.newaxis])[0])
-
-                return Gaps(mass.size, vector, length, norm.power)
-        raise declines(self, "gaps")
+        return Gaps(mass.size, vector, lambda v: float(norm.of(v[np.newaxis])[0]), norm.power)
 
     def row_scores(self, predictions: Predictions) -> RowScores | None:
         """Return the scores of which this measure is the mean; None for other measures."""
@@ -367,10 +355,8 @@ class Measure(ABC):
         Of an error that is the largest of many means, that where it has it. Resampled rows show
         none of them as skewed as few events make it.
         """
-        if not self.offers("statistic"):
-            return ()
-        found = self.statistic(RowUnits(predictions))
-        if found.norm is None or found.norm.mean_gap is None:
+        found = self.statistic(RowUnits(predictions)) if self.offers("statistic") else None
+        if found is None or found.norm is None or found.norm.mean_gap is None:
             return ()
         order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
         rows[slice(None) if order is None else order] = found.norm.mean_gap()
@@ -417,3 +403,61 @@ class Measure(ABC):
                     warnings.warn(message, DegenerateDataWarning, stacklevel=3)
                 values.append(bound.value())
         return np.array(values) if resolved.is_family else values[0]
+
+
+def sum_unit(sd: float, weight: Floats) -> float:
+    """Return what a term of the size of its weight rounds to, in standard deviations of the sum.
+
+    The sum of a few rare events is in units that are small beside each of them.
+    """
+    return 10.0 * max(1.0, float(weight.max()) / sd) if sd > 0 else 1.0
+
+
+def event_table(probs: Floats) -> Floats:
+    """Return the number of events of each label of two classes, (n, 2)."""
+    return np.tile(np.arange(2.0), (len(probs), 1))
+
+
+def event_terms(predictions: Predictions, measure: str, **options: bool) -> RowTerms:
+    """Return the terms of the number of events; with sample weights of their sum."""
+    check_one_dimension(predictions, measure)
+    table = np.column_stack([np.zeros(predictions.n), row_weights(predictions)])
+    return RowTerms.of(table, predictions, **options)
+
+
+class LabelScore(Measure):
+    """A measure that is a function of the sum over rows of a score; its test is two-sided."""
+
+    alternative: ClassVar[str] = "two-sided"
+
+    @abstractmethod
+    def score_table(self, predictions: Predictions) -> Floats:
+        """Return the score (n, m) of each label, times the weights."""
+
+    def row_terms(self, predictions: Predictions) -> RowTerms:
+        """Return the scores of each label, times the weights."""
+        return RowTerms.of(self.score_table(predictions), predictions)
+
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
+        """Return the sum of the terms of the rows, each less its mean."""
+        return of_row_terms(self.row_terms(predictions), predictions)
+
+
+class MeanScore(LabelScore):
+    """A measure that is the mean over rows of a score."""
+
+    nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "saddlepoint")
+
+    intervals: ClassVar[tuple[str, ...]] = ("unseen-events", "studentized", "bca")
+
+    def row_scores(self, predictions: Predictions) -> RowScores:
+        """Return the scores of the observed labels."""
+        table = self.score_table(predictions)
+        own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0]
+        return RowScores(own, row_weights(predictions))
+
+    def calibrated_value(self, predictions: Predictions) -> float:
+        """Return the mean score of labels drawn from the predictions."""
+        weight, probs = row_weights(predictions), predictions.probs
+        own = np.where(probs > 0, self.score_table(predictions), 0.0) * probs
+        return float(own.sum() / weight.sum())

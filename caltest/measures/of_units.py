@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells, Counts
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.bound import BoundCells, BoundMeasure
+from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
+from caltest.numerics.cell_counts import CellLaw, draw_counts
 from caltest.numerics.joint import tie_tolerance
-from caltest.numerics.labels import resample_keys
+from caltest.numerics.labels import resample_keys, row_hashes
+from caltest.numerics.loops import map_threads
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
 from caltest.units import CellUnits, RowUnits, Statistic, Sums
-from caltest.units.groups import ENOUGH, sequential_pvalues
 from caltest.units.sums import Flipped
+from caltest.units.units import Observed
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure
 
 
-class RowStatistic(BoundMeasure):
+ENOUGH = 20  # redrawn statistics that are as extreme: the standard error of p is a fifth of it
+CELLS = 1 << 13  # of the groups of a task
+AT_A_TIME = 1 << 19  # numbers of events redrawn at a time
+FEWEST, MOST = 64, 4096  # resamples at a time
+STAYING = 0.95  # of the groups that are redrawn: with fewer, the others are left out
+
+
+class UnitStatistic(BoundMeasure):
+    """A statistic of units as a function of what is observed of them."""
+
+    statistic: Statistic
+
+    def __init__(self, statistic: Statistic, given: Any) -> None:
+        super().__init__(given)
+        self.statistic, self.scale = statistic, float(np.max(statistic.scale))
+        self.parameters, self.notes = statistic.parameters, statistic.notes
+        self.degenerate = statistic.degenerate
+
+    def values(self, labels: Observed) -> Floats:
+        return self.statistic.values(labels)[:, 0]
+
+    def estimate(self, value: float) -> float:
+        return float(self.statistic.estimate(value))
+
+
+class RowStatistic(UnitStatistic):
     """A statistic of rows as a function of their labels."""
 
     def __init__(self, statistic: Statistic) -> None:
         self.units = cast("RowUnits", statistic.units)
-        super().__init__(self.units.predictions)
-        self.statistic = statistic
-        self.scale = float(np.max(statistic.scale))
-        self.parameters, self.notes = statistic.parameters, statistic.notes
-        self.degenerate = statistic.degenerate
+        super().__init__(statistic, self.units.predictions)
 
     @cached_property
     def order(self) -> Order | None:
@@ -42,9 +65,6 @@ class RowStatistic(BoundMeasure):
     def observed(self) -> Labels:
         return cast("Labels", self.units.observed)
 
-    def values(self, labels: Labels) -> Floats:
-        return self.statistic.value(self.statistic.sums.redrawn(labels))[:, 0]
-
     def of_keys(self) -> Callable[[Hashes], Floats] | None:
         sums = self.statistic.sums.of_keys(self._redrawing)
         return None if sums is None else lambda keys: self.statistic.value(sums(keys))[:, 0]
@@ -52,35 +72,21 @@ class RowStatistic(BoundMeasure):
     def value(self) -> float:
         return float(self.statistic.observed[0])
 
-    def estimate(self, value: float) -> float:
-        found = self.statistic.estimate
-        return value if found is None else float(found(value))
 
-
-class CellStatistic(BoundCells):
+class CellStatistic(UnitStatistic, BoundCells):
     """A statistic of cells as a function of their numbers of events."""
 
     statistic: Statistic
 
     def __init__(self, statistic: Statistic, cells: Cells) -> None:
-        super().__init__(cells)
-        self.statistic, self.caution = statistic, statistic.caution
-        self.scale = float(np.max(statistic.scale))
-        self.parameters, self.notes = statistic.parameters, statistic.notes
-        self.degenerate = statistic.degenerate
+        super().__init__(statistic, cells)
+        self.caution = statistic.caution
 
     @property
     def calibrated(self) -> float:
         if self.statistic.score_table is None:
             return self.statistic.calibrated
         return float(self.values(self.cells.expected[np.newaxis])[0])
-
-    def values(self, labels: Counts) -> Floats:
-        return self.statistic.values(labels)[:, 0]
-
-    def estimate(self, value: float) -> float:
-        found = self.statistic.estimate
-        return value if found is None else float(found(value))
 
     def error(self) -> float | None:
         error = self.statistic.error
@@ -130,12 +136,57 @@ class BoundGroups:
             "numbers of events of cells redrawn from the predictions, until "
             f"{ENOUGH} were as extreme (Besag-Clifford), at most B = {n_resamples:,}, seed = {seed}"
         )
-        return sequential_pvalues(
-            self.measure.statistic,
-            self.units,
-            resample_keys(seed, n_resamples),
-            two_sided=self.measure.alternative == "two-sided",
-        )
+        return self._sequential_pvalues(resample_keys(seed, n_resamples))
+
+    def _sequential_pvalues(self, keys: Hashes) -> Floats:
+        """Return the p-values (G,) of Besag and Clifford: redrawn until 20 are as extreme.
+
+        The keys (B,) are those of the resamples, as many as there are at most.
+
+        References
+        ----------
+        Besag, Clifford (1991), Sequential Monte Carlo p-values, Biometrika 78.
+        """
+        units, make = self.units, self.measure.statistic
+        two_sided = self.measure.alternative == "two-sided"
+        hashed = row_hashes(np.arange(len(units.cells)))
+        task = np.searchsorted(units.start[1:], np.arange(0, len(units.cells), CELLS))
+        cuts = np.append(np.unique(task), units.start.size - 1)
+
+        def in_rounds(first: int, stop: int) -> Floats:
+            kept = np.zeros(units.start.size - 1, np.bool_)
+            kept[first:stop] = True
+            own, cells = units.some(kept)
+            hashes = hashed[cells]
+            statistic, law, sides = make(own), own.cells.law, 2 if two_sided else 1
+            observed = statistic.observed
+            slack = tie_tolerance(observed, statistic.scale)
+            out = np.full(observed.size, 1.0 / (1.0 + keys.size))
+            number, running = np.arange(observed.size), np.isfinite(observed)
+            counted, done = np.zeros((2, observed.size)), 0
+            while done < keys.size and running.any():
+                if np.count_nonzero(running) < STAYING * running.size:
+                    own, kept = own.some(running)
+                    statistic, hashes = make(own), hashes[kept]
+                    law = CellLaw._make(part[kept] for part in law)
+                    number, counted = number[running], counted[:, running]
+                    observed, slack = observed[running], slack[running]
+                    running = running[running]
+                size = min(max(AT_A_TIME // hashes.size, FEWEST), MOST)
+                values = statistic.values(draw_counts(law, hashes, keys[done : done + size]))
+                is_extreme = np.stack([values >= observed - slack, values <= observed + slack])
+                upto = counted[:, None] + np.cumsum(is_extreme, axis=1)
+                extreme = upto.min(axis=0) if two_sided else upto[0]
+                leaving = running & (extreme[-1] >= ENOUGH)
+                last = done + 1.0 + np.argmax(extreme[:, leaving] >= ENOUGH, axis=0)
+                out[number[leaving]] = sides * ENOUGH / last
+                counted, done, running = upto[:, -1], done + len(values), running & ~leaving
+            extreme = counted.min(axis=0) if two_sided else counted[0]
+            out[number[running]] = sides * (1.0 + extreme[running]) / (1.0 + keys.size)
+            return np.asarray(np.minimum(out, 1.0))
+
+        tasks = list(itertools.pairwise(cuts))
+        return np.concatenate(list(map_threads(in_rounds, tasks)))
 
 
 class FlippedStatistic(ResidualStatistic):
@@ -146,6 +197,8 @@ class FlippedStatistic(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int) -> Flipped:
         units, value = cast("RowUnits", self.statistic.units), self.statistic.value
-        by_cluster = units.by_row, units.in_order(clusters), count
-        sums = cast("Sums", self.statistic.sums).flipped(*by_cluster)
-        return lambda signs: value(sums(signs))[:, 0]
+        # Those of the sorted units are in another order among equals.
+        gaps = units.in_order(residuals(units.predictions))
+        own = np.ascontiguousarray(gaps[:, 1]) if units.predictions.m == 2 else gaps
+        sums = cast("Sums", self.statistic.sums).flipped(own, units.in_order(clusters), count)
+        return in_parts(lambda signs: value(sums(signs))[:, 0], clusters.size)

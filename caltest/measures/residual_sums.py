@@ -167,11 +167,16 @@ def in_parts(statistic: Flipped, n: int) -> Flipped:
     )
 
 
-def cluster_sums(terms: Floats, clusters: Ints, count: int) -> Floats:
-    """Return the sums of the terms (n, D) of each cluster, (count, D)."""
-    check_size(count * terms.shape[1])
-    columns = [np.bincount(clusters, column, count) for column in terms.T]
-    return np.column_stack(columns)
+def cluster_sums(
+    terms: Floats, clusters: Ints, count: int, cells: NDArray[np.integer], size: int
+) -> Floats:
+    """Return the sums of the terms (n, k) of each cluster in cells, (count, size).
+
+    `cells` (n, k) or (1, k) are the cells of the terms, 0 to `size` - 1.
+    """
+    at = clusters[:, None] * size + cells.reshape(len(cells), -1).astype(np.int64)
+    sums = np.bincount(at.ravel(), terms.ravel(), count * size)
+    return np.asarray(sums.reshape(count, size), np.float64)
 
 
 def check_size(size: int) -> None:
@@ -181,29 +186,6 @@ def check_size(size: int) -> None:
             "the sums of all clusters take more than 1 GiB",
             "use fewer bins or a lens with fewer classes, such as lens='confidence'",
         )
-
-
-@dataclass(eq=False)
-class Sums(ResidualStatistic):
-    """A function of sums of terms of the rows.
-
-    Attributes
-    ----------
-    terms : (n, D) array
-        What each row adds to each sum.
-    function : callable
-        The statistics (B,) of sums (B, D).
-    """
-
-    terms: Floats
-    function: Callable[[Floats], Floats]
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        if count * self.terms.shape[1] > MOST:
-            sums_of = row_by_row(clusters, lambda sign: sign @ self.terms)
-            return lambda signs: self.function(sums_of(signs))
-        sums = cluster_sums(self.terms, clusters, count)
-        return lambda signs: self.function(signs @ sums)
 
 
 @dataclass(eq=False)
@@ -226,8 +208,7 @@ class RobustZ(ResidualStatistic):
     def flipped(self, clusters: Ints, count: int) -> Flipped:
         check_finite(self.terms)
         sums = np.bincount(clusters, self.terms, count)
-        size = float(np.sqrt(np.square(sums).sum()))
-        standard = sums / size if size > 0 else np.zeros(count)
+        standard = sums / (float(np.sqrt(np.square(sums).sum())) or 1.0)
         return lambda signs: np.asarray(signs @ standard)
 
 
@@ -249,7 +230,9 @@ class RobustQuadratic(ResidualStatistic):
 
     def flipped(self, clusters: Ints, count: int) -> Flipped:
         check_finite(self.terms)
-        sums = cluster_sums(self.terms, clusters, count)
+        width = self.terms.shape[1]
+        check_size(count * width)
+        sums = cluster_sums(self.terms, clusters, count, np.arange(width)[np.newaxis], width)
         size = np.sqrt(np.square(sums).sum(axis=0))
         sums = sums / np.where(size > 0, size, 1.0)
         values, vectors = np.linalg.eigh(sums.T @ sums)
@@ -280,18 +263,23 @@ class CellSums(ResidualStatistic):
     function: Callable[[Floats], Floats]
 
     def flipped(self, clusters: Ints, count: int) -> Flipped:
-        cells = self.cells.reshape(len(clusters), -1).astype(np.int64)
+        gaps, where = self.gaps.reshape(len(clusters), -1), (self.cells, self.cell_count)
         if count * self.cell_count > MOST:
-            gaps = self.gaps.reshape(len(clusters), -1)
-            sums_of = row_by_row(clusters, lambda sign: self._sums(cells, sign[:, None] * gaps))
+            one = np.zeros_like(clusters)
+            sums_of = row_by_row(
+                clusters, lambda s: cluster_sums(s[:, None] * gaps, one, 1, *where)[0]
+            )
             return lambda signs: self.function(sums_of(signs))
-        at = clusters[:, None] * self.cell_count + cells
-        flat = np.bincount(at.ravel(), self.gaps.ravel(), count * self.cell_count)
-        sums = flat.reshape(count, self.cell_count)
+        sums = cluster_sums(gaps, clusters, count, *where)
         return lambda signs: self.function(signs @ sums)
 
-    def _sums(self, cells: Ints, gaps: Floats) -> Floats:
-        return np.bincount(cells.ravel(), gaps.ravel(), self.cell_count).astype(np.float64)
+
+class Sums(CellSums):
+    """A function (B,) of sums (B, D) of terms of the rows, (n, D)."""
+
+    def __init__(self, terms: Floats, function: Callable[[Floats], Floats]) -> None:
+        width = terms.shape[1]
+        super().__init__(np.arange(width)[np.newaxis], terms, width, function)
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
@@ -41,22 +42,20 @@ TOLERANCE = 1e-10  # of the decrement, relative to the number of rows
 
 
 class BoundSplit(BoundMeasure):
-    """The splits of the rows of some predictions; a subclass learns and bets.
+    """The splits of the rows of some predictions; the measure learns and bets.
 
     Rows are taken in the order of their probabilities, whatever the order of rows and classes.
     """
 
-    of_event: bool = False
-
-    def __init__(self, predictions: Predictions, splits: int, title: str) -> None:
-        if self.of_event:
+    def __init__(self, predictions: Predictions, measure: SplitMeasure) -> None:
+        title = f"the {measure.title}"
+        if measure.of_event:
             check_one_dimension(predictions, title)
         if predictions.sample_weight is not None:
             raise NotApplicable(f"{title} takes no sample weights", "use test='cox'")
         super().__init__(predictions)
-        self._splits = splits
+        self.measure, self.parameters = measure, {"splits": measure.splits}
         self._by_size = np.lexsort(np.sort(predictions.probs, axis=1).T)
-        self.parameters = {"splits": splits}
         observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)
         rows = np.flatnonzero(observed == 0)
         if rows.size:
@@ -66,24 +65,19 @@ class BoundSplit(BoundMeasure):
             )
             self.degenerate = (message,)
 
-    @abstractmethod
-    def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
-        """Return log likelihood ratios of alternatives learned from some rows, on the others."""
-
     def log_evalue(self, labels: Labels) -> float:
         """Return the logarithm of the e-value for labels (n,)."""
-        from scipy.special import logsumexp
-
         chosen = np.take_along_axis(self.predictions.probs, labels[:, None].astype(np.intp), axis=1)
         if not chosen.all():
             return math.inf
         rng, n, found = np.random.default_rng(SEED), self.predictions.n, list[Floats]()
-        for _ in range(self._splits):
+        bet = partial(self.measure.log_ratios, self.predictions.probs, labels)
+        for _ in range(self.measure.splits):
             rows = self._by_size[rng.permutation(n)]
             one, other = np.sort(rows[: n // 2]), np.sort(rows[n // 2 :])
-            found += [self.log_ratios(one, other, labels), self.log_ratios(other, one, labels)]
+            found += [bet(one, other), bet(other, one)]
         logs = np.concatenate(found)
-        return float(logsumexp(logs)) - math.log(logs.size)
+        return float(scipy.special.logsumexp(logs)) - math.log(logs.size)
 
     def values(self, labels: Labels) -> Floats:
         return np.array([evalue_of(self.log_evalue(row)) for row in labels])
@@ -99,7 +93,7 @@ class SplitMeasure(Measure):
     """An e-value: the mean over splits of the rows into halves, each used both ways."""
 
     splits: int = 10
-    bets: ClassVar[type[BoundSplit]]
+    of_event: ClassVar[bool] = False
     symbol: ClassVar[str] = "e-value"
     nulls: ClassVar[tuple[str, ...]] = ("closed-form",)
     interval_instead: ClassVar[str] = "test='calibration-slope', or 'ici'"
@@ -118,28 +112,11 @@ class SplitMeasure(Measure):
 
     def bind(self, predictions: Predictions) -> BoundSplit:
         """Split the rows."""
-        return self.bets(predictions, self.splits, f"the {self.title}")
+        return BoundSplit(predictions, self)
 
-
-class BoundRatio(BoundSplit):
-    """Two alternatives: another slope of log p, and another slope and other intercepts."""
-
-    def __init__(self, predictions: Predictions, splits: int, title: str) -> None:
-        super().__init__(predictions, splits, title)
-        self._logs: Floats = np.log(np.maximum(predictions.probs, SMALLEST))
-        self._alternatives = (False, True) if predictions.m <= MOST_OFFSETS else (False,)
-
-    def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
-        logs, chosen = self._logs[bet_on], labels[bet_on].astype(np.intp)
-        own = np.arange(bet_on.size)
-        base = log_normalised(logs)[own, chosen].sum()
-        ratios = []
-        for with_offsets in self._alternatives:
-            given = self._logs[learned], labels[learned]
-            slope, offsets = recalibration(*given, with_offsets=with_offsets)
-            changed = log_normalised(slope * logs + offsets)
-            ratios.append(changed[own, chosen].sum() - base)
-        return np.array(ratios)
+    @abstractmethod
+    def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:
+        """Return log likelihood ratios of alternatives learned from some rows, on the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +125,17 @@ class SplitLikelihoodRatio(SplitMeasure):
 
     key: ClassVar[str] = "e-likelihood-ratio"
     title: ClassVar[str] = "split likelihood ratio of a recalibration"
-    bets: ClassVar[type[BoundSplit]] = BoundRatio
+
+    def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:
+        """Return those of another slope of log p, and of another slope and other intercepts."""
+        known, logs = (np.log(np.maximum(probs[some], SMALLEST)) for some in (learned, bet_on))
+        at = np.arange(bet_on.size), labels[bet_on].astype(np.intp)
+        base, ratios = log_normalised(logs)[at].sum(), []
+        for with_offsets in (False, True) if probs.shape[1] <= MOST_OFFSETS else (False,):
+            slope, offsets = recalibration(known, labels[learned], with_offsets=with_offsets)
+            changed = log_normalised(slope * logs + offsets)
+            ratios.append(changed[at].sum() - base)
+        return np.array(ratios)
 
 
 def recalibration(logs: Floats, labels: Labels, *, with_offsets: bool) -> tuple[float, Floats]:
@@ -284,28 +271,22 @@ def e_likelihood_ratio(
     return SplitLikelihoodRatio(splits=splits).evaluate(probs, labels, lens, **rows)
 
 
-class BoundIsotonic(BoundSplit):
-    """One alternative: an isotonic function of P(class 1)."""
-
-    of_event = True
-
-    def log_ratios(self, learned: Order, bet_on: Order, labels: Labels) -> Floats:
-        if not learned.size:
-            return np.zeros(1)
-        event, chosen = self.predictions.probs[:, 1], labels[bet_on].astype(np.intp)
-        order = learned[np.argsort(event[learned], kind="stable")]
-        q = isotonic_at(event[order], labels[order].astype(np.uint8), event[bet_on])
-        changed = np.where(chosen == 1, q, 1.0 - q)
-        return np.array([np.log(changed / self.predictions.probs[bet_on, chosen]).sum()])
-
-
 @dataclass(frozen=True, kw_only=True)
 class SafeHosmerLemeshow(SplitMeasure):
     """Bets on an isotonic regression; see `e_hosmer_lemeshow`."""
 
     key: ClassVar[str] = "e-hosmer-lemeshow"
     title: ClassVar[str] = "safe Hosmer-Lemeshow test"
-    bets: ClassVar[type[BoundSplit]] = BoundIsotonic
+    of_event: ClassVar[bool] = True
+
+    def log_ratios(self, probs: Floats, labels: Labels, learned: Order, bet_on: Order) -> Floats:
+        """Return that of an isotonic function of P(class 1)."""
+        if not learned.size:
+            return np.zeros(1)
+        event, chosen = probs[:, 1], labels[bet_on].astype(np.intp)
+        order = learned[np.argsort(event[learned], kind="stable")]
+        q = isotonic_at(event[order], labels[order].astype(np.uint8), event[bet_on])
+        return np.array([np.log(np.where(chosen == 1, q, 1.0 - q) / probs[bet_on, chosen]).sum()])
 
 
 def isotonic_at(event: Floats, labels: Events, asked: Floats) -> Floats:

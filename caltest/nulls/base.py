@@ -12,7 +12,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, positive
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
@@ -27,7 +27,6 @@ LARGEST_BATCH = 4 * BATCH  # of labels redrawn by keys, where rows are few
 SMALL = 1 << 18  # labels of such a batch
 AT_A_TIME = 1 << 20  # labels drawn and evaluated at a time
 POOL = 1 << 28  # labels held at a time where a measure wants all resamples together
-TIES = 100 * np.finfo(float).eps
 NOT_A_NUMBER = (
     "the statistic is not a number for these predictions or for redrawn labels",
     "check extreme options such as a tiny bandwidth",
@@ -100,29 +99,27 @@ def drawn_values(
 
 def drawn_batches(draw: Draw, seed: int, n_resamples: int) -> list[Batch]:
     """Return batches of what `draw(rng, size)` gives, `size` rows of n labels or counts."""
-    return [partial(_drawn, draw, *batch) for batch in batch_seeds(seed, n_resamples)]
 
+    def rows(child: np.random.SeedSequence, size: int, at_a_time: int) -> Iterator[Labels]:
+        rng = np.random.default_rng(child)
+        return (draw(rng, min(at_a_time, size - done)) for done in range(0, size, at_a_time))
 
-def _drawn(
-    draw: Draw, child: np.random.SeedSequence, size: int, at_a_time: int
-) -> Iterator[Labels]:
-    rng = np.random.default_rng(child)
-    return (draw(rng, min(at_a_time, size - done)) for done in range(0, size, at_a_time))
+    return [partial(rows, *batch) for batch in batch_seeds(seed, n_resamples)]
 
 
 def redrawn_batches(
     bound: BoundMeasure, seed: int, n_resamples: int, start: int = 0, size: int = BATCH
 ) -> list[Batch]:
     """Return batches of what a bound measure observes, redrawn from the predictions."""
+
+    def rows(keys: Hashes, at_a_time: int) -> Iterator[Labels]:
+        together = max(at_a_time, bound.keys_together)
+        for i in range(0, keys.size, together):
+            drawn = bound.redraw(keys[i : i + together])
+            yield from (drawn[j : j + at_a_time] for j in range(0, len(drawn), at_a_time))
+
     keys = resample_keys(seed, n_resamples)[start:]
-    return [partial(_redrawn, bound, keys[i : i + size]) for i in range(0, keys.size, size)]
-
-
-def _redrawn(bound: BoundMeasure, keys: Hashes, at_a_time: int) -> Iterator[Labels]:
-    together = max(at_a_time, bound.keys_together)
-    for i in range(0, keys.size, together):
-        drawn = bound.redraw(keys[i : i + together])
-        yield from (drawn[j : j + at_a_time] for j in range(0, len(drawn), at_a_time))
+    return [partial(rows, keys[i : i + size]) for i in range(0, keys.size, size)]
 
 
 def resampled_values(batches: list[Batch], evaluate: Evaluate, n: int, *, pooled: bool) -> Floats:
@@ -182,27 +179,13 @@ def redrawn_statistics(
     return resampled_values(batches, own, n, pooled=bound.pooled)
 
 
-def pvalues_among(values: Floats, scale: float, alternative: str) -> Floats:
-    """Return the p-value of each value among all of them.
-
-    Under a null that makes the observed and the resampled values exchangeable, so are these
-    p-values: what combines those of several groups is compared with its own resamples.
-    """
-    ordered, tolerance = np.sort(values), tie_tolerance(values, scale)
-    upper = values.size - np.searchsorted(ordered, values - tolerance, side="left")
-    if alternative == "greater":
-        return np.asarray(upper / values.size)
-    lower = np.searchsorted(ordered, values + tolerance, side="right")
-    return np.minimum(1.0, 2.0 * np.minimum(upper, lower) / values.size)
-
-
 @dataclass(frozen=True, eq=False)
 class Replicates:
     """The values of a statistic for the observed and for the resampled data, (B + 1,).
 
     Under a null hypothesis that makes the data exchangeable with their resamples, so are the
     p-values and the tail scores here, and those of several statistics of the same resamples
-    together.
+    together: what combines those of several groups is compared with its own resamples.
 
     Attributes
     ----------
@@ -212,20 +195,41 @@ class Replicates:
         Size of the terms of the statistic: ties are measured by it.
     alternative : str
         Which values speak against H0, "greater" or "two-sided".
+    weights : (B + 1,) array, optional
+        The probabilities of the values where they are all that are possible, 0 of the observed one,
+        which is among the others; by default all count alike.
     """
 
     values: Floats
     scale: float
     alternative: str
+    weights: Floats | None = None
 
     @property
     def pvalue(self) -> float:
         """The p-value of the observed data."""
-        return resampling_pvalue(self.values[0], self.values[1:], self.scale, self.alternative)
+        if np.isnan(self.values).any():
+            raise NotApplicable(*NOT_A_NUMBER)
+        return positive(float(self.pvalues(self.values[:1])[0]))
 
-    def pvalues(self) -> Floats:
-        """Return the p-value of each value among all of them."""
-        return pvalues_among(self.values, self.scale, self.alternative)
+    def pvalues(self, statistics: Floats | None = None) -> Floats:
+        """Return P(T* >= T) for each T, by default each value; two-sided, twice the smaller tail.
+
+        Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
+        """
+        order = np.argsort(self.values)
+        values, each = self.values[order], self.values if statistics is None else statistics
+        weights = np.ones(values.size) if self.weights is None else self.weights[order]
+        tolerance = tie_tolerance(each, self.scale)
+        first = np.searchsorted(values, each - tolerance, side="left")
+        upper = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+        upper = np.where(first == 0, 1.0, upper[first] / upper[0])
+        if self.alternative == "greater":
+            return np.asarray(np.minimum(1.0, upper))
+        last = np.searchsorted(values, each + tolerance, side="right")
+        lower = np.append(0.0, np.cumsum(weights))
+        lower = np.where(last == values.size, 1.0, lower[last] / lower[-1])
+        return np.asarray(np.minimum(1.0, 2.0 * np.minimum(upper, lower)))
 
     def scores(self) -> Floats:
         """Return how far out each value is among all of them, beyond the resolution of ranks."""
@@ -263,11 +267,4 @@ def resampling_pvalue(
 
     Values within 100 eps of the scale of the statistic are ties, and ties count as extreme.
     """
-    if np.isnan(observed) or np.isnan(resampled).any():
-        raise NotApplicable(*NOT_A_NUMBER)
-    tolerance = float(tie_tolerance(observed, scale))
-    upper = np.count_nonzero(resampled >= observed - tolerance)
-    if alternative == "greater":
-        return float((1 + upper) / (1 + resampled.size))
-    lower = np.count_nonzero(resampled <= observed + tolerance)
-    return min(1.0, 2.0 * (1 + min(upper, lower)) / (1 + resampled.size))
+    return Replicates(np.append(observed, resampled), scale, alternative).pvalue

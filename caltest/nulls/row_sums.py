@@ -38,9 +38,8 @@ def convolution_test(measure: Measure, predictions: Predictions, draws: Draws) -
     tail of the Poisson-binomial distribution, ACM Transactions on Mathematical Software 46
     (tilting).
     """
-    given, text = (measure, predictions, draws), "exact distribution of the number of events"
-    words = f"{text} (Poisson-binomial)", ()
-    return _sum_test("convolution", *given, tail=_exact_tail, words=lambda *_: words)
+    words = "exact distribution of the number of events (Poisson-binomial)", ()
+    return _sum_test("convolution", measure, predictions, _exact_tail, lambda *_: words)
 
 
 def saddlepoint_test(measure: Measure, predictions: Predictions, draws: Draws) -> Outcome:
@@ -65,12 +64,11 @@ def saddlepoint_test(measure: Measure, predictions: Predictions, draws: Draws) -
     independent random variables, Advances in Applied Probability 12; Daniels (1987), Tail
     probability approximations, International Statistical Review 55, section 6 (lattices).
     """
-    given = measure, predictions, draws
-    return _sum_test("saddlepoint", *given, tail=_smooth_tail, words=_smooth_words)
+    return _sum_test("saddlepoint", measure, predictions, _smooth_tail, _smooth_words)
 
 
 def _sum_test(
-    key: str, measure: Measure, predictions: Predictions, draws: Draws, *, tail: Tail, words: Words
+    key: str, measure: Measure, predictions: Predictions, tail: Tail, words: Words
 ) -> Outcome:
     """Test a measure by the tails of the sum that it is a function of."""
     check_applicable(measure, key)

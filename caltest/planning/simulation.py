@@ -198,7 +198,7 @@ def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
         bound = plan.measure.bind(seen)
         listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1)
         if listed is not None:
-            return Decision(listed.pvalue <= level, bound.estimate(listed.statistic))
+            return Decision(listed.pvalue <= level, bound.estimate(bound.value()))
         return _curtailed(plan, bound, level=level, n_resamples=n_resamples)
     _, outcome = run_plan(plan, n_resamples=n_resamples)
     return Decision(outcome.pvalue <= level, outcome.estimate)

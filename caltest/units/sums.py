@@ -1,9 +1,10 @@
-"""Sums over units, the only loops of a statistic: of what is redrawn, and of flipped residuals."""
+"""Sums over units, the only loops of a statistic, and statistics: functions of such sums."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from caltest.numerics.class_sums import label_sums
 from caltest.numerics.crossings import group_extremes
 from caltest.numerics.sorted_scores import partial_sum_extremes
 from caltest.predictions.redrawing import Redrawing
-from caltest.types import Floats, Hashes, Ints
+from caltest.types import Flags, Floats, Hashes, Ints
 from caltest.units.units import CellUnits, Observed, Units
 
 Flipped = Callable[[Floats], Floats]  # signs (B, C) of the clusters -> (B,), or sums of them
@@ -76,14 +77,8 @@ class Sums(UnitSums):
         count : int
             The number of clusters.
         """
-        zero, step = np.zeros(clusters.size), max(8, AT_A_TIME // clusters.size)
-
-        def sums(signs: Floats) -> Any:
-            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
-            found = [self.of(np.ascontiguousarray(part), residuals, zero) for part in parts]
-            return np.concatenate(found, axis=-2)
-
-        return sums
+        zero = np.zeros(clusters.size)
+        return lambda signs: self.of(np.ascontiguousarray(signs[:, clusters]), residuals, zero)
 
 
 class PartialSums(Sums):
@@ -198,3 +193,93 @@ class ScoreSums(Sums):
         infinite = np.isinf(self.table)
         at = np.flatnonzero(infinite.any(axis=1))
         return at, infinite[at].astype(np.float64)
+
+
+Tails = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """What a statistic is a norm of, of one group: for intervals from resampled units.
+
+    Attributes
+    ----------
+    gaps : callable
+        Mean gaps (B, K) of residuals and masses (B, U).
+    of : callable
+        Their norms (B,).
+    power : int
+        2 where the statistic is the square of the norm.
+    mean_gap : callable, optional
+        What the residual of each unit counts, (U,), in the one gap that the norm is.
+    """
+
+    gaps: Callable[[Floats, Floats], Floats]
+    of: Callable[[Floats], Floats]
+    power: int = 1
+    mean_gap: Callable[[], Floats] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Statistic:
+    """A function of sums over the units of each group, written once for rows and cells.
+
+    Attributes
+    ----------
+    units : Units
+        The units, in the order of what is redrawn.
+    sums : UnitSums
+        What is summed.
+    value : callable
+        The statistics (B, G) of the sums.
+    scale : float or (G,) array
+        Size of the terms of the statistic: ties are measured by it.
+    estimate : callable
+        The calibration error that an observed value stands for, by default the value itself.
+    calibrated : float
+        What the estimate of calibrated predictions is about, where the statistic is no mean.
+    parameters, notes, degenerate
+        As those of a test: settings, what a reader should know, what the data left undefined.
+    error : callable, optional
+        How far the value may be from that of the rows of the cells, at most.
+    caution : str
+        What cells change where no number says it.
+    norm : Norm, optional
+        Where the statistic is a norm of mean gaps.
+    score_table : callable, optional
+        Scores (2, C) of the rows of cells without and with the event, where it is their mean.
+    unseen : callable, optional
+        How much larger the value may be unseen, each one-sided limit missed with probability a.
+    blind : (G,) array of bool, optional
+        Groups in which the statistic cannot vary.
+    tails : callable, optional
+        Of values (G,) and a number of threads to the probabilities that a statistic is at least as
+        large; with `tails_text` in words. Without them, statistics are redrawn.
+    """
+
+    units: Units
+    sums: UnitSums
+    value: Callable[[Any], Floats]
+    scale: Floats | float = 1.0
+    estimate: Callable[[float], float] = float
+    calibrated: float = 0.0
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    degenerate: tuple[str, ...] = ()
+    error: Callable[[], float] | None = None
+    caution: str = ""
+    norm: Norm | None = None
+    score_table: Callable[[], Floats] | None = None
+    unseen: Callable[[float], float] | None = None
+    blind: Flags | None = None
+    tails: Tails | None = None
+    tails_text: str = ""
+
+    def values(self, observed: Observed) -> Floats:
+        """Return the statistics (B, G) of what is observed (B, U)."""
+        return self.value(self.sums.redrawn(observed))
+
+    @property
+    def observed(self) -> Floats:
+        """The statistics (G,) of what was observed."""
+        return np.asarray(self.value(self.sums.observed())[0])

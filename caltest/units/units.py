@@ -137,6 +137,8 @@ class RowUnits(Units):
     def __init__(self, predictions: Predictions, order: Order | None = None) -> None:
         self.predictions, self._order = predictions, order
         self.is_weighted = predictions.sample_weight is not None
+        self.rows = predictions.n if order is None else order.size
+        self.rounding = rounding_scale(self.rows)
 
     @property
     def order(self) -> Order | None:
@@ -145,16 +147,6 @@ class RowUnits(Units):
     def in_order(self, values: AnyArray) -> AnyArray:
         """Return values of all rows, (n,), of the units."""
         return values if self.order is None else values[self.order]
-
-    @property
-    def by_row(self) -> Floats:
-        """The residual of each row, where `residuals` are in another order among equals, (U,)."""
-        labels = self.in_order(self.predictions.labels)
-        if self.mean.ndim == 1:
-            return np.asarray(self.scale * (labels - self.mean))
-        gaps = -self.mean
-        gaps[np.arange(labels.size), labels] += 1.0
-        return np.asarray(gaps * self.scale[:, np.newaxis])
 
     @cached_property
     def mean(self) -> Floats:  # type: ignore[override]
@@ -199,10 +191,6 @@ class RowUnits(Units):
     def start(self) -> Ints:  # type: ignore[override]
         return np.array([0, self.scale.size])
 
-    @property
-    def rows(self) -> int:  # type: ignore[override]
-        return self.predictions.n if self._order is None else self._order.size
-
     @cached_property
     def ends(self) -> Flags:  # type: ignore[override]
         return step_ends(self.mean)
@@ -215,10 +203,6 @@ class RowUnits(Units):
     def variance(self) -> Floats:  # type: ignore[override]
         event = np.ascontiguousarray(self.predictions.probs[:, 1])
         return np.array([sum_variance(event, row_weights(self.predictions))])
-
-    @property
-    def rounding(self) -> float:  # type: ignore[override]
-        return rounding_scale(self.rows)
 
     def ordered(self, measure: str) -> RowUnits:
         check_one_dimension(self.predictions, measure)

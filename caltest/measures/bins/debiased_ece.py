@@ -13,8 +13,8 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.binning import BinnedMeasure
-from caltest.measures.bins.ece import ECE, BinErrors, Binned
-from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows
+from caltest.measures.bins.ece import ECE, BinErrors
+from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
 from caltest.measures.outcome import Outcome
 from caltest.measures.residual_sums import Flippable, residuals
 from caltest.measures.tolerance import (
@@ -29,7 +29,7 @@ from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Order
-from caltest.units import RowUnits, Statistic, Units
+from caltest.units import RowUnits
 
 if TYPE_CHECKING:
     from caltest.lenses import Lens
@@ -104,7 +104,7 @@ def _cases_in_bins(
 class DebiasedECE(ToleranceTest, BinErrors):
     """The debiased squared ECE with its bins; see `debiased_ece` for the parameters."""
 
-    root: bool = False
+    root: bool = False  # type: ignore[misc]  # an option here
 
     key: ClassVar[str] = "debiased-ece"
     title: ClassVar[str] = "debiased squared calibration error"
@@ -118,9 +118,6 @@ class DebiasedECE(ToleranceTest, BinErrors):
     def description(self) -> str:
         return f"root of the {self.title}" if self.root else self.title
 
-    def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
-        return replace(super().mean(mass, squares, mean, first), is_root=self.root)
-
     def bin_notes(self, mean: BinMean) -> tuple[str, ...]:
         """Return a note on bins with one observation, which have no share in the mean."""
         singles = np.count_nonzero(mean.share == 0)
@@ -131,11 +128,6 @@ class DebiasedECE(ToleranceTest, BinErrors):
             return ()
         left_out = f"{singles} of {mean.share.size} occupied bins"
         return (f"{left_out} hold one observation and are left out",)
-
-    def statistic(self, units: Units) -> Statistic:
-        found = super().statistic(units)
-        mean = cast("Binned", found.sums).mean
-        return replace(found, blind=np.add.reduceat(mean.share != 0, mean.first) == 0)
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""
@@ -160,7 +152,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
     def is_squared(self) -> bool:
         return not self.root
 
-    def unseen(self, bins: Binned, a: float) -> float:
+    def unseen(self, bins: Bins, a: float) -> float:
         units = bins.units
         return max(hidden_deviation(*some, units.rows, a) for some in units.counts())
 

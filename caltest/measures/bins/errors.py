@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from caltest.numerics.bins import (
 from caltest.numerics.resampled_sums import cell_sums
 from caltest.predictions import event_column
 from caltest.types import AnyArray, Floats, Ints, SmallInts
-from caltest.units import CellUnits, Norm, RowUnits, UnitSums
+from caltest.units import CellUnits, RowUnits, UnitSums
 from caltest.units.units import Observed, row_weights
 
 if TYPE_CHECKING:
@@ -226,8 +226,7 @@ class BinnedRows(RowUnits):
 
     @cached_property
     def _sorting(self) -> tuple[Ints, Ints]:
-        order, bins = sort_by_cell(*self.numbers)
-        return order, bins
+        return sort_by_cell(*self.numbers)
 
     @cached_property
     def order(self) -> Ints:
@@ -243,9 +242,6 @@ class BinnedRows(RowUnits):
         """The sample weights in the order of the bins."""
         weight = self.predictions.sample_weight
         return None if weight is None else self.in_order(weight)
-
-    def norm(self, mean: BinMean) -> None:
-        """Leave the norm of gaps to `row_gaps`: drawn rows are in the order of the predictions."""
 
     def count(self, observed: Observed) -> Floats:
         """Return the weighted number of events (B, bins) for labels (B, U)."""
@@ -299,13 +295,6 @@ class BinnedCells(CellUnits):
         """Sum values of the cells (..., U) over each bin."""
         return np.add.reduceat(values, self.bins[:-1], axis=-1)
 
-    def norm(self, mean: BinMean) -> Norm | None:
-        """Return the norm of gaps that the error is, if it is one."""
-        if not mean.is_norm:
-            return None
-        sums = self.bin_sums
-        return Norm(lambda residuals, mass: mean.gaps(sums(mass), sums(residuals)), mean.norm)
-
     @cached_property
     def event_sums(self) -> Floats:
         """Weight, event probability, observed events and squared weight in each bin, (4, bins)."""
@@ -318,38 +307,37 @@ class BinnedCells(CellUnits):
         return [(events, expected, mass)]
 
 
-class EventBins(UnitSums):
-    """The distances (B, S) of bins of rows or cells of an event, by its number in each."""
+class Bins(UnitSums):
+    """The distances (B, S) of bins of units: by the number of an event in each, or of each class.
+
+    Attributes
+    ----------
+    by_event : bool
+        Whether labels are those of an event; the others are of rows of any number of classes.
+    """
 
     units: BinnedRows | BinnedCells
 
-    @cached_property
-    def mean(self) -> BinMean:
-        mass, expected, _, squares = self.units.event_sums
-        mean = (expected / mass)[:, None]
-        return self.units.measure.mean(mass, squares, mean, self.units.first)
-
-    def redrawn(self, observed: Observed) -> Floats:
-        return self.mean.event_distances(self.units.count(observed))
-
-    def observed(self) -> Floats:
-        return self.mean.event_distances(self.units.event_sums[2][None])
-
-
-class ClassBins(UnitSums):
-    """The distances (B, S) of bins of rows of any number of classes."""
-
-    units: BinnedRows
+    def __init__(self, units: BinnedRows | BinnedCells, *, by_event: bool) -> None:
+        super().__init__(units)
+        self.by_event = by_event
 
     @cached_property
     def mean(self) -> BinMean:
-        units, weight = self.units, self.units.predictions.sample_weight
-        mass, sums = table_sums(units.predictions, units.codes, units.first, units.numbers[1])
-        squares = mass if weight is None else units.bin_sums(np.square(weight))
+        units = self.units
+        if self.by_event or isinstance(units, BinnedCells):
+            mass, expected, _, squares = units.event_sums
+            sums = expected[:, None]
+        else:
+            mass, sums = table_sums(units.predictions, units.codes, units.first, units.numbers[1])
+            weight = units.predictions.sample_weight
+            squares = mass if weight is None else units.bin_sums(np.square(weight))
         return units.measure.mean(mass, squares, sums / mass[:, None], units.first)
 
     def redrawn(self, observed: Observed) -> Floats:
         of, units = self.mean, self.units
+        if self.by_event or isinstance(units, BinnedCells):
+            return of.event_distances(units.count(observed))
         if callable(of.distance):
             classes, weight = of.mean.shape[1], units.weight
             at = np.repeat(np.arange(of.mass.size) * classes, np.diff(units.bins))
@@ -362,6 +350,11 @@ class ClassBins(UnitSums):
         given = (units.weight, units.bins, of.mass, of.mean, of.correction, none, of.unit)
         lengths = class_lengths(observed, *given, is_square=not of.is_norm)
         return lengths if of.distance == DEBIASED else np.maximum(lengths, 0.0)  # rounding
+
+    def observed(self) -> Any:
+        if self.by_event:
+            return self.mean.event_distances(self.units.event_sums[2][None])
+        return super().observed()
 
 
 def row_distances(distance: Distance, mean: Floats, label: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
@@ -137,13 +136,12 @@ class DyadicSums(UnitSums):
         self.variance, self.own = variance, np.where(size > 1, 1.0 / size, 0.0)
         self.squares, self.slope = np.square(variance) / size, 1.0 - 2.0 * units.mean
         *merges, self.part = merge_program(shared, size)
-        self.merges: tuple[Any, ...] = tuple(merges)
+        self.merges: tuple[Ints, ...] = tuple(merges)
 
     def redrawn(self, observed: Observed) -> Floats:
         # The sum over the rows of a unit of (y - p)^2 is linear in its residual.
         rows = self.units.shift, self.slope, self.variance, self.own
-        given: tuple[Any, ...] = (*rows, *self.merges, self.part, self.scales)
-        return np.asarray(dyadic_sums(observed, *given))
+        return np.asarray(dyadic_sums(observed, rows, self.merges, self.part, self.scales))
 
     @property
     def variances(self) -> Floats:
@@ -154,8 +152,8 @@ class DyadicSums(UnitSums):
         """
         zero = np.zeros(self.variance.size)
         rows = zero, zero, self.squares, np.square(self.own)
-        given: tuple[Any, ...] = (*rows, *self.merges, np.square(self.part), self.scales)
-        sums = dyadic_sums(self.variance[None], *given)
+        given = self.variance[None], rows, self.merges, np.square(self.part), self.scales
+        sums = dyadic_sums(*given)
         return np.asarray(2.0 * np.maximum(sums[0], 0.0))
 
 
@@ -266,23 +264,14 @@ def merge_program(shared: Ints, size: Floats) -> tuple[Ints, Ints, Ints, Ints, F
 
 @njit()
 def dyadic_sums(
-    observed: Observed,
-    shift: Floats,
-    slope: Floats,
-    constant: Floats,
-    own: Floats,
-    shared: Ints,
-    merges: Ints,
-    coarse: Ints,
-    fine: Ints,
-    part: Floats,
-    scales: int,
+    observed: Observed, rows: tuple[Floats, ...], steps: tuple[Ints, ...], part: Floats, scales: int
 ) -> Floats:
     """Return T_b of the residuals of each row of `observed` (B, U), (B, scales).
 
     The squares of the residuals r of the rows of a unit are `slope` r + `constant` in sum. `own` is
-    1 over their number, 0 for one.
+    1 over their number, 0 for one. The steps are those of `merge_program`.
     """
+    (shift, slope, constant, own), (shared, merges, coarse, fine) = rows, steps
     out = np.zeros((observed.shape[0], scales))
     sums, squares = np.zeros((scales + 2, LANES)), np.zeros((scales + 2, LANES))
     for start in range(0, observed.shape[0], LANES):

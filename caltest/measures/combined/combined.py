@@ -13,7 +13,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import Component, Finding, Function, observed_sums, plain

@@ -10,7 +10,7 @@ import numpy as np
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.numerics.loops import njit
-from caltest.predictions.options import Measured
+from caltest.predictions import Measured
 from caltest.types import Floats, Ints
 from caltest.units import Norm, PartialSums, Statistic, Units
 from caltest.units.units import Observed

@@ -15,8 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from caltest import checks
 from caltest.checks.arrays import listing
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.measures.base import Measure
-from caltest.measures.label_scores import event_table, event_terms
+from caltest.measures.base import Measure, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.numerics.tails import normal_sf
 from caltest.predictions import Predictions
@@ -118,9 +117,8 @@ class GradeMeasure(Measure):
         self, d: int, n: int, pd: float, tails: Tails, *, notes: tuple[str, ...], **described: Any
     ) -> Outcome:
         """Return the test of d defaults of n obligors by the tails of a distribution."""
-        text = f"{self.distribution_text}, {self.alternative}"
         given: dict[str, Any] = {"statistic_name": "defaults", "statistic": float(d)}
-        given |= {"null_text": text, **described}
+        given["null_text"] = f"{self.distribution_text}, {self.alternative}"
         upper, lower = tails
         told = self.alternative == "greater" and lower <= RARE
         return Outcome(
@@ -129,7 +127,7 @@ class GradeMeasure(Measure):
             alternative=self.alternative,
             parameters=self.settings(pd),
             notes=(*notes, OTHER_SIDE.format(tail=lower)) if told else notes,
-            **given,
+            **given | described,
         )
 
     @property
@@ -331,10 +329,7 @@ class Normal(GradeMeasure):
         z = normal_score(d, n, pd)
         return normal_sf(z), normal_sf(-z)
 
-    def limit(self, predictions: Predictions) -> Outcome:
-        """Return the normal test of a grade whose PD is the mean prediction."""
-        d, n, pd, notes = defaults_in(self, predictions)
-        return self.outcome_of_counts(d, n, pd, notes)
+    limit = GradeMeasure.closed_form
 
     def outcome_of_counts(self, d: int, n: int, pd: float, notes: tuple[str, ...] = ()) -> Outcome:
         """Test d defaults of n obligors with the probability of default pd; no rows needed."""

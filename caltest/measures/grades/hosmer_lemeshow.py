@@ -14,11 +14,12 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, chi2_limit
-from caltest.measures.residual_sums import check_size
+from caltest.measures.residual_sums import check_size, cluster_sums
 from caltest.numerics.bins import event_counts
 from caltest.numerics.loops import njit
+from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, Predictions
-from caltest.types import Floats, Ints, Labels
+from caltest.types import AnyArray, Flags, Floats, Ints, Labels
 from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
 from caltest.units.units import Observed
@@ -48,9 +49,6 @@ SPARSE = (
     "was not fitted to, or fewer groups"
 )
 SHARE_OF_DF = 0.95  # a mean that is this share of the degrees of freedom costs little
-
-
-REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,13 +90,14 @@ class GroupedMeasure(Measure):
         if units.is_weighted:
             raise NotApplicable(f"the {self.title} takes no sample weights", "use the test 'ece'")
         found = self.risk_groups(units)
+        few = f"ties and few rows leave {found.count} of {self.groups} groups"
         return Statistic(
             units=found.units,
             sums=found,
             value=found.chi2,
             scale=found.units.rounding,
             parameters={"groups": found.count if units.is_alone else self.groups},
-            notes=found.notes(self.groups) if units.is_alone else (),
+            notes=(few,) if units.is_alone and found.count < self.groups else (),
             degenerate=found.degenerate(),
             caution=CAUTION,
         )
@@ -162,18 +161,15 @@ class RiskGroups(UnitSums):
 
         Of cells, a group ends with the cell in which it would end.
         """
-        if isinstance(units, CellUnits):
-            start = cell_group_starts(units, wanted)
-            parts = (units.mass - units.shift, units.shift, units.cells.variance)
-            others, events, spread = np.add.reduceat(np.stack(parts), start[:-1], axis=1)
-            size = np.add.reduceat(units.mass, start[:-1])
-            expected = np.stack([others, events], axis=1)
-        else:
-            start = group_starts(units.mean, wanted)
-            size = np.diff(start)
-            expected, spread = event_expectations(units.mean, start)
-        variance = expected.prod(axis=1) / size if pooled else spread
-        return cls(units, start, expected, spread, variance)
+        mixed = (units.least < units.most)[units.start[:-1]]
+        start = group_starts(units.ends, units.row_counts, units.start, mixed, wanted)
+        p = units.shift
+        noise = units.cells.variance if isinstance(units, CellUnits) else p * (1.0 - p)
+        # Others are summed for themselves: all less the events would lose those with p next to 1.
+        parts = (units.mass - p, p, noise, units.mass)
+        others, events, spread, size = (np.add.reduceat(x, start[:-1]) for x in parts)
+        expected = np.stack([others, events], axis=1)
+        return cls(units, start, expected, spread, others * events / size if pooled else spread)
 
     @classmethod
     def of_classes(cls, units: RowUnits, start: Ints) -> RiskGroups:
@@ -194,11 +190,10 @@ class RiskGroups(UnitSums):
 
     def flipped(self, residuals: Floats, clusters: Ints, count: int) -> Flipped:
         """Return the deviations of residuals whose signs are flipped by cluster."""
-        size = self.variance.size
-        check_size(count * size)
         group = np.repeat(np.arange(self.count), np.diff(self.start))
-        at = (clusters * self.count + group)[:, None] * self.classes + np.arange(self.classes)
-        sums = np.bincount(at.ravel(), residuals.ravel(), count * size).reshape(count, size)
+        cells = group[:, None] * self.classes + np.arange(self.classes)
+        check_size(count * self.variance.size)
+        sums = cluster_sums(residuals, clusters, count, cells, self.variance.size)
         return lambda signs: np.asarray(signs @ sums)
 
     def chi2(self, deviation: Floats) -> Floats:
@@ -210,11 +205,6 @@ class RiskGroups(UnitSums):
         first = np.searchsorted(self.start, self.units.start[:-1]) * self.classes
         return np.asarray(np.add.reduceat(terms, first, axis=1))
 
-    def notes(self, wanted: int) -> tuple[str, ...]:
-        """Return a note where there are fewer groups."""
-        few = f"ties and few rows leave {self.count} of {wanted} groups"
-        return (few,) if self.count < wanted else ()
-
     def degenerate(self) -> tuple[str, ...]:
         """Say in how many groups a class of rows is not expected."""
         certain = int(np.count_nonzero((self.expected == 0).any(axis=1)))
@@ -225,55 +215,37 @@ class RiskGroups(UnitSums):
         return () if isinstance(self.units, CellUnits) or not certain else (message,)
 
 
-def cell_group_starts(units: CellUnits, wanted: int) -> Ints:
-    """Return the first cell of each risk group of each group of cells, and where all end.
+def group_starts(ends: Flags, rows: AnyArray, start: Ints, mixed: Flags, wanted: int) -> Ints:
+    """Return the first unit of each risk group of each group of sorted units, and where all end.
 
-    See `group_starts`.
+    The risk groups are those of cut(score, unique(quantile(score, type = 7)), include.lowest =
+    TRUE) in R. A break lies on a score or between two that are next to each other in order; groups
+    are right-closed, so that the lower of the two cuts alike, and nothing is interpolated. Breaks
+    that coincide with each other, or with the smallest or largest score, are one.
+
+    Parameters
+    ----------
+    ends : (U,) array
+        Whether each unit is the last of its score.
+    rows : (U,) array
+        The rows of the units.
+    start : (G + 1,) array
+        Where the units of each group begin, and where those of the last end.
+    mixed : (G,) array
+        Whether rows of the first unit have several scores: a break there is above the smallest.
+    wanted : int
+        The number of risk groups of a group.
     """
-    cells, first, last = units.cells, units.start[:-1, None], units.start[1:, None] - 1
-    upto = np.append(0, np.cumsum(cells.n))
+    last = np.flatnonzero(ends)
+    upto = np.append(0, np.cumsum(rows)[last])
+    first, final = (np.searchsorted(last, at)[:, None] for at in (start[:-1], start[1:] - 1))
     before = upto[first]
-    low, rest = np.divmod(np.arange(1, wanted) * (upto[last + 1] - before - 1), wanted)
+    low, rest = np.divmod(np.arange(1, wanted) * (upto[final + 1] - before - 1), wanted)
     below, above = (
         np.searchsorted(upto[1:], before + x, side="right") for x in (low, low + (rest > 0))
     )
-    # A break at the smallest prediction is none, unless it lies above it.
-    inner = ((below > first) | (above > below) | ~cells.is_point[first]) & (below < last)
-    return np.unique(np.concatenate([units.start, below[inner] + 1]))
-
-
-def group_starts(ordered: Floats, groups: int) -> Ints:
-    """Return where each group of sorted scores starts, and where the last one ends.
-
-    The groups are those of cut(score, unique(quantile(score, type = 7)), include.lowest = TRUE) in
-    R. A break lies on a score or between two that are next to each other in order; groups are
-    right-closed, so that the lower of the two cuts alike, and nothing is interpolated. Breaks that
-    coincide with each other, or with the smallest or largest score, are one.
-    """
-    last = ordered.size - 1
-    low, rest = np.divmod(np.arange(1, groups) * last, groups)
-    below, above = ordered[low], ordered[low + (rest > 0)]
-    inner = ((below > ordered[0]) | (above > below)) & (below < ordered[last])
-    cuts = np.unique(below[inner])
-    ends = np.searchsorted(ordered, cuts, side="right")
-    return np.concatenate(([0], ends, [ordered.size])).astype(np.int64)
-
-
-@njit(fastmath=REDUCE)
-def event_expectations(event: Floats, start: Ints) -> tuple[Floats, Floats]:
-    """Return the expected others and events (groups, 2), and the variance, sum p (1 - p).
-
-    Others are summed for themselves: n less the events would lose those with p next to 1.
-    """
-    expected, variance = np.zeros((start.size - 1, 2)), np.zeros(start.size - 1)
-    for g in range(start.size - 1):
-        others = events = spread = 0.0
-        for i in range(start[g], start[g + 1]):
-            others += 1.0 - event[i]
-            events += event[i]
-            spread += event[i] * (1.0 - event[i])
-        expected[g, 0], expected[g, 1], variance[g] = others, events, spread
-    return expected, variance
+    inner = ((below > first) | (above > below) | mixed[:, None]) & (below < final)
+    return np.unique(np.concatenate([start, last[below[inner]] + 1]))
 
 
 @njit()
@@ -323,7 +295,8 @@ class HosmerLemeshow(GroupedMeasure):
         rows = cast("RowUnits", units)
         score = 1.0 - rows.probs[:, self._place(rows)]
         order = np.argsort(score, kind="stable")
-        start = group_starts(score[order], self.groups)
+        given = step_ends(score[order]), rows.row_counts, rows.start, np.zeros(1, np.bool_)
+        start = group_starts(*given, self.groups)
         return RiskGroups.of_classes(RowUnits(rows.predictions, order), start)
 
     def _place(self, rows: RowUnits) -> int:

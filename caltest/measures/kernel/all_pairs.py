@@ -28,8 +28,7 @@ from caltest.kernels.fitted import (
 )
 from caltest.kernels.line import LineKernel, is_line_term
 from caltest.kernels.matrix import MatrixKernel
-from caltest.measures.bound import BoundMeasure, UStatistic
-from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Pairs, in_parts, residuals

@@ -18,8 +18,7 @@ from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.cells import BoundCells, Counts
+from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.kernel.all_pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.locations import (
     AtLocations,

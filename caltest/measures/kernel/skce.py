@@ -18,8 +18,7 @@ from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
 from caltest.kernels.fitted import FittedKernel
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
-from caltest.measures.bound import BoundMeasure, UStatistic
-from caltest.measures.cells import BoundCells
+from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.kernel.all_pairs import AllPairs, CellPairs, FeaturePairs, all_pairs
 from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs

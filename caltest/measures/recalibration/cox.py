@@ -11,9 +11,8 @@ from typing import ClassVar, Unpack
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Measure
-from caltest.measures.cells import NO_WEIGHTS
-from caltest.measures.label_scores import event_terms
+from caltest.measures.base import Measure, event_terms
+from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.outcome import Ends, Outcome, RowTerms
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
 from caltest.measures.recalibration.fits import (

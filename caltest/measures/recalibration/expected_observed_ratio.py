@@ -14,10 +14,9 @@ import scipy
 from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.base import Measure
+from caltest.measures.base import MeanScore, Measure, event_table, event_terms
 from caltest.measures.fits import by_member
 from caltest.measures.gap import share_limits
-from caltest.measures.label_scores import MeanScore, event_table, event_terms
 from caltest.measures.outcome import Ends, Outcome, RowScores, RowTerms, two_sided_normal
 from caltest.measures.residual_sums import Flippable, of_row_terms
 from caltest.numerics.class_sums import binary_residual_sums

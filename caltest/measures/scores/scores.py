@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.lenses import Lens
-from caltest.measures.label_scores import MeanScore
+from caltest.measures.base import MeanScore
 from caltest.numerics.class_sums import binary_brier_sums, brier_table
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats

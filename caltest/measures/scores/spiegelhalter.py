@@ -10,7 +10,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.lenses import Lens
-from caltest.measures.label_scores import LabelScore, sum_unit
+from caltest.measures.base import LabelScore, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import (
     binary_deviation_sums,

@@ -12,8 +12,7 @@ from caltest import checks
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.label_scores import sum_unit
+from caltest.measures.base import REGISTRY, Measure, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums
 from caltest.predictions import Measured, Predictions

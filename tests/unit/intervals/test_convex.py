@@ -8,8 +8,7 @@ from caltest.datasets import generative_model
 from caltest.intervals import convex
 from caltest.intervals.base import calibrated_values, counted, resample
 from caltest.kernels import Exponential
-from caltest.measures.bins.classwise_ece import ClasswiseECE
-from caltest.measures.bins.ece import ECE, MCE, WORST
+from caltest.measures.bins.ece import ECE, MCE, WORST, ClasswiseECE
 from caltest.measures.cumulative.cumulative import KSError, KuiperError
 from caltest.measures.kernel.cme import FIXED, UCME
 from caltest.nulls.base import Draws

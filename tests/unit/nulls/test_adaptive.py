@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.nulls.adaptive import CLEAR, FEW, StoppingRule
+from caltest.nulls.exact import CLEAR, FEW, StoppingRule
 
 M1 = ct.datasets.generative_model("M1", n=60, m=3, rng=1)
 M2 = ct.datasets.generative_model("M2", n=60, m=3, rng=1)

@@ -7,12 +7,12 @@ from caltest.errors import NotApplicable
 from caltest.nulls import base as resampling
 from caltest.nulls.base import (
     BATCH,
-    TIES,
     batch_seeds,
     drawn_batches,
     resampled_values,
     resampling_pvalue,
 )
+from caltest.numerics.joint import TIES
 from caltest.numerics.loops import threads
 
 

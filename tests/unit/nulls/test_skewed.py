@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import caltest as ct
-from caltest.nulls.skewed import SkewedSum, sum_table
+from caltest.nulls.base import Draws
+from caltest.nulls.cluster import Clusters, SkewedSum, sum_table
 
 SIZE, PROB, CORRELATION = 6, 0.2, 0.3
 
@@ -20,11 +21,9 @@ def beta_binomial(count):
     return ct.Predictions(np.full(labels.size, PROB), labels, clusters=clusters)
 
 
-def implied(p, **settings):
+def implied(p, n_resamples=199, seed=0):
     """The sums in the direction of their total."""
-    settings = {"n_resamples": 199, "seed": 0, **settings}
-    count = int(p.clusters.max()) + 1
-    return SkewedSum.of(sum_table(p), p, clusters=p.clusters, count=count, **settings)
+    return SkewedSum.of(sum_table(p), p, Clusters.of(p), Draws(n_resamples, seed))
 
 
 def test_moments_of_many_clusters_are_beta_binomial():

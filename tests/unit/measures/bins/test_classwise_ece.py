@@ -6,7 +6,7 @@ import pytest
 import caltest as ct
 from caltest.errors import InvalidInput
 from caltest.measures import ClasswiseECE, classwise_ece, ece
-from caltest.measures.bins.classwise_ece import ClasswiseBins
+from caltest.measures.bins.ece import ClasswiseBins
 from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops

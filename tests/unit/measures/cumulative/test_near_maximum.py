@@ -6,7 +6,7 @@ import pytest
 from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import ks_error
-from caltest.measures.cumulative.near_maximum import NearMaximum
+from caltest.measures.cumulative.cumulative import NearMaximum
 from caltest.measures.tolerance import Tolerance
 
 MOST, LEAST = Tolerance(0.1), Tolerance(0.1, equivalence=True)

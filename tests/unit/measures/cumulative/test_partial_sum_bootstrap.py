@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.measures.cumulative.near_maximum import draw_poisson, resampled_extremes
+from caltest.measures.cumulative.cumulative import draw_poisson, resampled_extremes
 
 pytestmark = pytest.mark.loops
 

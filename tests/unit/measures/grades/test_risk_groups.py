@@ -5,7 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from caltest.measures.grades.hosmer_lemeshow import class_counts, event_expectations, group_starts
+from caltest import Predictions
+from caltest.measures.grades.hosmer_lemeshow import RiskGroups, class_counts, group_starts
+from caltest.numerics.sorted_scores import step_ends
+from caltest.units import RowUnits
 
 pytestmark = pytest.mark.loops
 
@@ -24,27 +27,33 @@ def exact_sizes(ordered, groups):
     return [codes.count(code) for code in sorted(set(codes))]
 
 
+def starts(ordered, groups):
+    """Return where the groups of rows begin and end."""
+    n, one = ordered.size, np.zeros(1, bool)
+    return group_starts(step_ends(ordered), np.ones(n), np.array([0, n]), one, groups)
+
+
 def test_groups_are_those_of_exact_quantiles():
     """With ties, breaks on scores, more groups than rows, and one row."""
     rng = np.random.default_rng(0)
     for _ in range(500):
         n, groups = rng.integers(1, 40), rng.integers(2, 15)
         ordered = np.sort(rng.integers(0, rng.integers(2, 50), n) / 64)
-        start = group_starts(ordered, int(groups))
+        start = starts(ordered, int(groups))
         assert np.diff(start).tolist() == exact_sizes(ordered, int(groups))
 
 
 def test_a_break_on_a_score_closes_the_group():
     """Eleven rows, ten groups: every break is a score, and the first group has two."""
-    assert np.diff(group_starts(np.arange(11) / 10, 10)).tolist() == [2] + [1] * 9
+    assert np.diff(starts(np.arange(11) / 10, 10)).tolist() == [2] + [1] * 9
 
 
 def test_expectations_are_sums_over_groups():
     """Of 1 - p, of p and of p (1 - p)."""
-    event, start = np.array([0.1, 0.2, 0.5, 1.0]), np.array([0, 2, 4])
-    expected, variance = event_expectations(event, start)
-    np.testing.assert_allclose(expected, [[1.7, 0.3], [0.5, 1.5]])
-    np.testing.assert_allclose(variance, [0.25, 0.25])
+    units = RowUnits(Predictions([0.1, 0.2, 0.5, 1.0], [0, 1, 0, 1])).ordered("")
+    found = RiskGroups.of_event(units, 2, pooled=False)
+    np.testing.assert_allclose(found.expected, [[1.7, 0.3], [0.5, 1.5]])
+    np.testing.assert_allclose(found.variance, [0.25, 0.25])
 
 
 def test_class_counts_are_bincounts():
