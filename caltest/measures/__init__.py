@@ -11,7 +11,6 @@ from caltest.measures.base import *
 from caltest.measures.outcome import *
 from caltest.measures.combined.combined import *
 from caltest.measures.kernel.skce import *
-from caltest.measures.kernel.kce import *
 from caltest.measures.kernel.cme import *
 from caltest.measures.bins.ece import *
 from caltest.measures.bins.classwise_ece import *

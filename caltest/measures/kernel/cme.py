@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import ClassVar, Unpack
 
 import numpy as np
-import scipy
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
@@ -30,10 +29,9 @@ from caltest.measures.kernel.locations import (
     check_locations,
     find_locations,
     hotelling,
-    locations_of_cells,
 )
 from caltest.measures.kernel.skce import SKCE
-from caltest.measures.outcome import Gaps, Outcome
+from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Measured, Predictions
@@ -44,9 +42,8 @@ from caltest.units.units import row_weights
 __all__ = ["CME", "UCME", "cme", "ucme"]
 
 
-ROWS_PER_LOCATION = (
-    1000  # observations for each test location from which on the chi^2 limit is near
-)
+ROWS_PER_LOCATION = 1000  # from which on the chi^2 limit is near
+OFTEN = "the chi^2 limit rejects calibrated models too often; use null='exact'"
 FIXED = "the interval is for the error at these test locations, held fixed"
 SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
 
@@ -129,11 +126,9 @@ class CellEmbedding(Hotelling, BoundCells):
 
 def _check(n: int, size: int, weights: object) -> None:
     if n <= size:
-        raise NotApplicable(
-            f"the CME statistic needs more observations than test locations, and there are "
-            f"{n} for {size}",
-            "take fewer locations, or test='skce'",
-        )
+        reason = "the CME statistic needs more observations than test locations"
+        remedy = "take fewer locations, or test='skce'"
+        raise NotApplicable(f"{reason}, and there are {n} for {size}", remedy)
     if weights is not None:
         raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
 
@@ -160,7 +155,8 @@ class EmbeddingMeasure(Measure):
     def located(self, predictions: Predictions) -> tuple[Predictions, FittedKernel, Locations]:
         """Return predictions with the fitted kernel and the test locations."""
         kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions)
-        return predictions, kernel, find_locations(self.locations, predictions)
+        found = find_locations(self.locations, predictions.probs, predictions.classes)
+        return predictions, kernel, found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,7 +174,9 @@ class CME(EmbeddingMeasure):
 
     def bind_cells(self, cells: Cells) -> CellEmbedding:
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
-        return CellEmbedding(cells, kernel, locations_of_cells(self.locations, cells))
+        probs = np.column_stack([1.0 - cells.mean, cells.mean])
+        found = find_locations(self.locations, probs, np.arange(2), cells.counts)
+        return CellEmbedding(cells, kernel, found)
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
@@ -195,27 +193,16 @@ class CME(EmbeddingMeasure):
         bound = self.bind(predictions)
         statistic, df, n = bound.value(), bound.rank, predictions.n
         if df == 0:
-            raise NotApplicable(
-                "the chi^2 limit needs deviations that vary, and these do not", "use null='exact'"
-            )
-        notes = list(bound.notes)
+            reason = "the chi^2 limit needs deviations that vary, and these do not"
+            raise NotApplicable(reason, "use null='exact'")
+        notes = bound.notes
         if df < bound.size:
-            notes.append(f"the deviations at {bound.size} test locations span {df} dimensions")
+            notes += (f"the deviations at {bound.size} test locations span {df} dimensions",)
         if n < ROWS_PER_LOCATION * bound.size:
-            notes.append(
-                f"n = {n} is not much larger than the number of test locations ({bound.size}): the "
-                "chi^2 limit rejects calibrated models too often; use null='exact'"
-            )
-        return Outcome(
-            statistic_name="T^2",
-            statistic=statistic,
-            pvalue=float(scipy.special.chdtrc(df, statistic)),
-            estimate=bound.estimate(statistic),
-            alternative="greater",
-            null_text=f"chi^2 limit with {df} degrees of freedom",
-            parameters=bound.parameters,
-            notes=tuple(notes),
-        )
+            few = f"n = {n} is not much larger than the number of test locations ({bound.size})"
+            notes += (f"{few}: {OFTEN}",)
+        about = {"parameters": bound.parameters, "notes": notes}
+        return chi2_limit("T^2", statistic, df, bound.estimate(statistic), **about)
 
 
 def cme(
@@ -286,15 +273,12 @@ class MeanEmbedding(AtLocations):
     """The mean over test locations of the squared mean deviation."""
 
     def values(self, labels: Labels) -> Floats:
-        weight = self.predictions.sample_weight
-        sums = np.zeros((len(labels), self.size))
+        weight, sums = row_weights(self.predictions), np.zeros((len(labels), self.size))
         for rows, kappa, expected in self.parts():
-            w = np.ones(len(expected)) if weight is None else weight[rows]
-            some = np.ascontiguousarray(labels[:, rows])
+            w, some = weight[rows], np.ascontiguousarray(labels[:, rows])
             add_location_sums(kappa * w[:, np.newaxis], self.gain, some, sums)
             sums -= w @ expected
-        total = self.predictions.n if weight is None else weight.sum()
-        return np.asarray(np.square(sums / total).mean(axis=1))
+        return np.asarray(np.square(sums / weight.sum()).mean(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

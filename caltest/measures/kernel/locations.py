@@ -14,7 +14,6 @@ from caltest.kernels import FittedKernel
 from caltest.measures.bound import BoundMeasure
 from caltest.numerics.loops import njit
 from caltest.predictions import Predictions
-from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels
 
 Part = tuple[slice, Floats, Floats]
@@ -41,57 +40,32 @@ class Locations:
     origin: str
 
 
-def find_locations(locations: Choice, predictions: Predictions) -> Locations:
-    """Read given test locations, or sample them from the predictions."""
-    if isinstance(locations, tuple):
-        return given_locations(locations, predictions.classes)
-    return sampled_locations(predictions, locations or default_size(predictions.n, predictions.m))
+def find_locations(
+    locations: Choice, probs: Floats, classes: AnyArray, counts: Ints | None = None
+) -> Locations:
+    """Read given test locations, or sample them from predictions (n, m), with a class from each.
 
-
-def given_locations(locations: tuple[object, object], classes: AnyArray) -> Locations:
-    """Read given test locations."""
-    probs, labels = check_points(locations, classes)
-    return Locations(probs, labels, f"{len(probs)} given")
-
-
-def locations_of_cells(locations: Choice, cells: Cells) -> Locations:
-    """Read given test locations, or sample the same ranks from the mean predictions of cells."""
-    if isinstance(locations, tuple):
-        return given_locations(locations, np.arange(2))
-    rng = np.random.default_rng(SEED)
-    size = min(locations or default_size(cells.rows, 2), cells.rows)
-    every = np.column_stack([1.0 - cells.mean, cells.mean])
-    order = np.argsort(every @ rng.random(2), kind="stable")
-    ranks = (np.arange(size) * cells.rows + cells.rows // 2) // size
-    upto = np.cumsum(cells.n[order])
-    probs = every[order[np.searchsorted(upto, ranks, side="right")]]
-    return _with_classes(probs, rng)
-
-
-def default_size(n: int, m: int) -> int:
-    """Return the number of test locations where none is given."""
-    return min(LOCATIONS, LOCATIONS_A_DIMENSION * (m - 1), max(1, n // ROWS_A_LOCATION))
-
-
-def sampled_locations(predictions: Predictions, size: int) -> Locations:
-    """Take predictions at equally spaced ranks in a random direction, each with a class from it.
-
-    The direction and the classes have a fixed seed. Labels have no part in it, so that the exact
-    null stays exact, nor has the order of the rows.
+    They are at equally spaced ranks in a random direction. The direction and the classes have a
+    fixed seed. Labels have no part in it, so that the exact null stays exact, nor has the order of
+    the rows. Predictions of cells have `counts` of rows.
     """
+    if isinstance(locations, tuple):
+        points, labels = check_points(locations, classes)
+        return Locations(points, labels, f"{len(points)} given")
     rng = np.random.default_rng(SEED)
-    n, m = predictions.probs.shape
-    size = min(size, n)
-    place = predictions.probs @ rng.random(m)
+    m, n = len(classes), len(probs) if counts is None else int(counts.sum())
+    default = min(LOCATIONS, LOCATIONS_A_DIMENSION * (m - 1), max(1, n // ROWS_A_LOCATION))
+    size = min(locations or default, n)
+    place = probs @ rng.random(m)
     ranks = (np.arange(size) * n + n // 2) // size
-    return _with_classes(predictions.probs[np.argpartition(place, ranks)[ranks]], rng)
-
-
-def _with_classes(probs: Floats, rng: np.random.Generator) -> Locations:
-    """Draw a class from each prediction."""
-    size, sums = len(probs), np.cumsum(probs, axis=1)
+    if counts is None:
+        at = np.argpartition(place, ranks)[ranks]
+    else:
+        order = np.argsort(place, kind="stable")
+        at = order[np.searchsorted(np.cumsum(counts[order]), ranks, side="right")]
+    sums = np.cumsum(probs[at], axis=1)
     below = sums <= (rng.random(size) * sums[:, -1])[:, np.newaxis]
-    return Locations(probs, below.sum(axis=1), f"{size} sampled from the predictions")
+    return Locations(probs[at], below.sum(axis=1), f"{size} sampled from the predictions")
 
 
 class AtLocations(BoundMeasure):

@@ -32,7 +32,7 @@ def gram_h(predictions, kernel):
     rows, columns = np.indices((n, n)).reshape(2, -1)
     delta = np.eye(m)[predictions.labels] - predictions.probs
     h = np.zeros((n, n))
-    for term in FittedKernel(SKCE(kernel=kernel).matrix_kernel, predictions.probs).terms:
+    for term in FittedKernel(SKCE(kernel=kernel).witness_kernel, predictions.probs).terms:
         h += term.pairs(rows, columns).reshape(n, n) * (delta @ term.matrix @ delta.T)
     return h
 
