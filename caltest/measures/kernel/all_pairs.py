@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
@@ -21,12 +22,12 @@ from caltest.kernels.fitted import (
     NO_BANDWIDTH,
     FittedKernel,
     FittedTerm,
+    LineKernel,
     Tile,
     column_tiles,
     event_coordinates,
     tile_groups,
 )
-from caltest.kernels.line import LineKernel, is_line_term
 from caltest.kernels.matrix import MatrixKernel
 from caltest.measures.bound import BoundMeasure, UStatistic
 from caltest.measures.cells import BoundCells, Counts
@@ -146,7 +147,7 @@ def check_two(n: int, found: str = "there is one", *, biased: bool) -> None:
 
 def all_pairs(predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> AllPairs:
     """Choose the line where the kernel and the number of classes allow it, tiles elsewhere."""
-    on_line = all(is_line_term(term) for term in kernel.terms)
+    on_line = all(term.is_line for term in kernel.terms)
     return (LinePairs if on_line else TiledPairs)(predictions, kernel, biased=biased)
 
 
@@ -269,15 +270,14 @@ class TiledPairs(AllPairs):
 
     def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         if count > CLUSTERS:
-            of_rows = partial(self.weighted_sums)
-            return in_parts(lambda signs: of_rows(signs[:, clusters]), clusters.size)
+            sums_of = self.weighted_sums
+            return in_parts(lambda signs: sums_of(signs[:, clusters]), clusters.size)
+        n = clusters.size
+        member = scipy.sparse.csr_array((np.ones(n), clusters, np.arange(n + 1)), shape=(n, count))
 
         def sums(tiles: HTiles) -> Floats:
-            out = np.zeros((count, count))
-            for rows, columns, h in tiles:
-                by_row = by_cluster(h, clusters[rows], count)
-                out += by_cluster(by_row.T, clusters[columns], count).T
-            return out
+            found = (member[rows].T @ (h @ member[columns]) for rows, columns, h in tiles)
+            return np.asarray(sum(found))
 
         h = self._added(sums)
         return lambda signs: np.einsum("bc,bc->b", signs, signs @ h)
@@ -339,15 +339,6 @@ class TiledPairs(AllPairs):
         return np.asarray(2.0 * pairs + singles)
 
 
-def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:
-    """Return the sums of the rows of each cluster."""
-    order = np.argsort(clusters, kind="stable")
-    present, first = np.unique(clusters[order], return_index=True)
-    out = np.zeros((count, rows.shape[1]))
-    out[present] = np.add.reduceat(rows[order], first)
-    return out
-
-
 def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
     """Return a function that adds sum_ij tile_ij A[y_i, y_j] to `pairs` (B,), by matrix products.
 
@@ -397,14 +388,13 @@ class CellPairs(PairMean, BoundCells):
         self.fit(fitted_to_cells(kernel, cells), cells.mass, cells.squares.sum(), biased=biased)
         self.caution, terms = at_mean(self.kernel, cells), self.kernel.terms
         self.is_bounded = biased or cells.has_equal_weights
-        if len(cells) > PLACES and not all(is_line_term(term) for term in terms):
+        if len(cells) > PLACES and not all(term.is_line for term in terms):
             self.caution, self.is_bounded = self.caution + INTERPOLATED, False
         if not (biased or cells.has_equal_weights):
             self.caution += AT_MEAN_WEIGHT
         self.factor = float(sum(term.factor for term in terms))
         self.sums: list[LineKernel | Places] = [
-            LineKernel(term, cells.mean) if is_line_term(term) else Places(cells, term)
-            for term in terms
+            LineKernel(term, cells.mean) if term.is_line else Places(cells, term) for term in terms
         ]
 
     def values(self, labels: Counts) -> Floats:
