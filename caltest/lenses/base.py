@@ -206,10 +206,8 @@ class Strong(Lens):
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the second of two classes."""
         if len(columns.classes) > 2:
-            raise NotApplicable(
-                f"the lens 'strong' of {len(columns.classes)} classes needs the rows",
-                "use lens='confidence' or 'classwise', or engine='rows'",
-            )
+            many = f"the lens 'strong' of {len(columns.classes)} classes needs the rows"
+            raise NotApplicable(many, "use lens='confidence' or 'classwise', or engine='rows'")
         other, name = map(str, columns.classes)
         return ColumnEvent(name, columns.probs[1], columns.is_label[1], other=other)
 

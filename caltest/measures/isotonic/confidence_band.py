@@ -22,7 +22,7 @@ from caltest.measures.isotonic.band_loops import (
     hoeffding_lower_bounds,
     smallest_tails,
 )
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, MeasuredOptions, Predictions
@@ -75,10 +75,8 @@ class ConfidenceBand(Measure):
     def blocks(self, units: Units) -> BandBlocks:
         """Return the blocks of units."""
         if units.is_weighted:
-            raise NotApplicable(
-                "the confidence band counts observations and takes no sample weights",
-                "use test='corp'",
-            )
+            reason = "the confidence band counts observations and takes no sample weights"
+            raise NotApplicable(reason, "use test='corp'")
         return BandBlocks(units.ordered("the confidence band"), self)
 
     def statistic(self, units: Units) -> Statistic:
@@ -88,17 +86,10 @@ class ConfidenceBand(Measure):
         """Return the smallest level at which the diagonal leaves the band."""
         blocks = self.blocks(RowUnits(predictions))
         value = blocks.value()
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=value,
-            pvalue=min(1.0, 10.0**-value),
-            estimate=value,
-            alternative="greater",
-            null_text=BOUNDS[blocks.method],
-            parameters=blocks.parameters,
-            notes=("the band that it inverts holds any non-decreasing P(Y = 1 | p)",),
-            is_bound=True,
-        )
+        notes = ("the band that it inverts holds any non-decreasing P(Y = 1 | p)",)
+        about = {"parameters": blocks.parameters, "notes": notes, "is_bound": True}
+        pvalue, text = min(1.0, 10.0**-value), BOUNDS[blocks.method]
+        return outcome_of(self.symbol, value, pvalue, text, value, **about)
 
 
 class Side:
@@ -171,12 +162,9 @@ class BandBlocks(Fit):
         self.upper = Side(units, upper, turned=True, last=self.method != "round")
         groups = max(self.lower.x.size, self.upper.x.size)
         if groups > MOST_GROUPS and self.method != "yang-barber":
-            remedy = "fewer digits" if self.digits else "method='round'"
-            raise NotApplicable(
-                f"{groups} groups of predictions have too many blocks for the confidence band, "
-                f"which takes up to {MOST_GROUPS}",
-                f"use {remedy}",
-            )
+            many = f"{groups} groups of predictions have too many blocks for the confidence band"
+            remedy = "use fewer digits" if self.digits else "use method='round'"
+            raise NotApplicable(f"{many}, which takes up to {MOST_GROUPS}", remedy)
 
     def values(self, observed: Observed) -> Floats:
         return self.log_pvalues(observed) / -math.log(10.0)

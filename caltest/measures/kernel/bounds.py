@@ -9,8 +9,7 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.kernels import FittedKernel
-from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
-from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
+from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs
 from caltest.measures.outcome import Ends
 from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides

@@ -27,8 +27,14 @@ from caltest.measures.bound import BoundMeasure, UStatistic
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.kernel import bounds
-from caltest.measures.kernel.all_pairs import AllPairs, CellPairs, FeaturePairs, all_pairs
-from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
+from caltest.measures.kernel.pairs import (
+    MANY_BLOCKS,
+    AllPairs,
+    BlockPairs,
+    CellPairs,
+    FeaturePairs,
+    all_pairs,
+)
 from caltest.measures.outcome import Ends, Outcome, outcome_of
 from caltest.measures.residual_sums import Flippable
 from caltest.measures.tolerance import (
@@ -164,9 +170,8 @@ class KernelMeasure(Measure):
         n, m, value = predictions.n, predictions.m, bound.value()
         b = error_bound(kernel, m)
         if b == 0:
-            raise NotApplicable(
-                "the kernel is zero, so that the inequality is empty", "use another kernel"
-            )
+            reason = "the kernel is zero, so that the inequality is empty"
+            raise NotApplicable(reason, "use another kernel")
         if not self.is_biased:
             size = self.size or n
             pairs = (n // size) * (size // 2)  # without a common row
@@ -175,11 +180,9 @@ class KernelMeasure(Measure):
             squared = value**2 if self.rooted else max(value, 0.0)
             square = max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2
         else:
-            raise NotApplicable(
-                "the inequality for the biased estimator needs a positive semi-definite kernel, "
-                f"which {kernel} need not be for m = {m}",
-                "use null='exact'",
-            )
+            needs = "the inequality for the biased estimator needs a positive semi-definite kernel"
+            reason = f"{needs}, which {kernel} need not be for m = {m}"
+            raise NotApplicable(reason, "use null='exact'")
         text = f"concentration inequality with |h| <= {b:.4g}"
         about = bound.described() | {"null_text": text, "notes": (*bound.notes, BOUND_NOTE)}
         pvalue = math.exp(-square / 2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -41,13 +41,7 @@ class SpiegelhalterZ(LabelScore):
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 
     def statistic(self, units: Units) -> Statistic:
-        sums = ScoreSums(
-            units,
-            deviations,
-            terms=lambda units: np.zeros(len(units.cells)),
-            fused=binary_deviation_sums,
-        )
-        heaviest = np.array([units.heaviest])
+        sums = deviation_sums(units)
         # The standard deviation of the sum of the deviations of each group, (G,).
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
@@ -57,22 +51,8 @@ class SpiegelhalterZ(LabelScore):
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
             sd = unit = np.sqrt([np.square(units.scale) @ rows])
-
-        def z(deviation: Floats) -> Floats:
-            if unit.all():
-                return np.asarray(deviation / unit)
-            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
-
-        never = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
-        return Statistic(
-            units=units,
-            sums=sums,
-            value=z,
-            scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
-            degenerate=() if unit.all() else never,
-            error=lambda: _error(sums, unit),
-            blind=sd == 0,
-        )
+        about = {"error": lambda: _error(sums, unit), "blind": sd == 0}
+        return standardised(sums, sd, unit, CONSTANT, **about)
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the deviations of each label, times the weights."""
@@ -92,6 +72,33 @@ class SpiegelhalterZ(LabelScore):
         if z is None:
             raise NotApplicable("every PD is 0, 1/2 or 1, so z has no variance")
         return two_sided_normal(z, z, {})
+
+
+def deviation_sums(units: Units) -> ScoreSums:
+    """Return the sums of what `deviations` gives."""
+    return ScoreSums(units, deviations, terms=lambda u: 0.0 * u.mean, fused=binary_deviation_sums)
+
+
+def standardised(
+    sums: ScoreSums, sd: Floats, unit: Floats, constant: str, **described: Any
+) -> Statistic:
+    """Return sums of deviations (B, G) over a unit, their standard deviation or 1 where it is 0."""
+
+    def z(deviation: Floats) -> Floats:
+        if unit.all():
+            return np.asarray(deviation / unit)
+        return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+
+    units, never = sums.units, f"{constant}; z is 0 where it has its mean, else infinite"
+    heaviest = np.array([units.heaviest])
+    return Statistic(
+        units=units,
+        sums=sums,
+        value=z,
+        scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
+        degenerate=() if unit.all() else (never,),
+        **described,
+    )
 
 
 def deviations(probs: Floats) -> Floats:

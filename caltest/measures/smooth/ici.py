@@ -43,6 +43,7 @@ class LoessMeasure(Measure):
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     functional: ClassVar[Callable[[Loess, Floats], Floats]]  # of the deviations at the knots
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
 
     def __post_init__(self) -> None:
@@ -51,9 +52,8 @@ class LoessMeasure(Measure):
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.symbol}")
         if units.is_weighted:
-            raise NotApplicable(
-                f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
-            )
+            reason = f"the {self.symbol} takes no sample weights"
+            raise NotApplicable(reason, "use the test 'smooth-ece'")
         return Loess(units, self.span, type(self).functional).statistic()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
@@ -158,6 +158,7 @@ class ICI(LoessMeasure):
     """The mean loess error with its span; see `ici`."""
 
     key: ClassVar[str] = "ici"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None
     title: ClassVar[str] = "integrated calibration index"
     symbol: ClassVar[str] = "ICI"
     functional = Loess.mean
@@ -236,7 +237,6 @@ class E50(LoessMeasure):
     """The median loess error with its span; see `e50`."""
 
     key: ClassVar[str] = "e50"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
     symbol: ClassVar[str] = "E50"
     functional = partial(Loess.quantile, share=0.5)
@@ -299,7 +299,6 @@ class E90(LoessMeasure):
     """The 90 % quantile of the loess errors with its span; see `e90`."""
 
     key: ClassVar[str] = "e90"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "E90"
@@ -365,7 +364,6 @@ class Emax(LoessMeasure):
     """The largest loess error with its span; see `emax`."""
 
     key: ClassVar[str] = "emax"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "Emax"

@@ -53,11 +53,9 @@ class KDEECE(Measure):
 
     def statistic(self, units: Units) -> Statistic:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
-            raise NotApplicable(
-                f"the KDE-ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and bandwidth "
-                f"is {self.bandwidth:.4g}",
-                "use a larger one, or bandwidth=None for the rule of the paper's code",
-            )
+            reason = f"the KDE-ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}"
+            remedy = "use a larger one, or bandwidth=None for the rule of the paper's code"
+            raise NotApplicable(f"{reason}, and bandwidth is {self.bandwidth:.4g}", remedy)
         return Densities(units.ordered("the KDE-ECE"), self.bandwidth).statistic(scale=1.0)
 
 

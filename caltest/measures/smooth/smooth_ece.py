@@ -80,11 +80,9 @@ class SmoothECE(Measure):
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered("the smooth ECE")
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
-            raise NotApplicable(
-                f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and "
-                f"bandwidth is {self.bandwidth:.4g}",
-                "use a larger one, or bandwidth=None for the fixed point",
-            )
+            reason = f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}"
+            remedy = "use a larger one, or bandwidth=None for the fixed point"
+            raise NotApplicable(f"{reason}, and bandwidth is {self.bandwidth:.4g}", remedy)
         kind = OnGrid if self.method == "grid" else ByCosines
         fit = kind(units, self.bandwidth)
         return fit.statistic(error=fit.error)

@@ -7,8 +7,8 @@ import caltest as ct
 from caltest.errors import InvalidInput
 from caltest.kernels import Exponential, Sum
 from caltest.measures import CME, UCME, cme, ucme
-from caltest.measures.kernel import locations
-from caltest.measures.kernel.locations import find_locations
+from caltest.measures.kernel import cme as locations
+from caltest.measures.kernel.cme import find_locations
 from caltest.numerics.labels import resample_keys
 
 

@@ -112,7 +112,7 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
     measure = SKCE(estimator="block", block_size=7, kernel=KERNELS[name])
     whole = measure.bind(large)
     values, labels = whole.block_values(), whole.redraw(resample_keys(0, 5))
-    monkeypatch.setattr("caltest.measures.kernel.block_pairs.PAIRS_AT_A_TIME", 200)
+    monkeypatch.setattr("caltest.measures.kernel.pairs.PAIRS_AT_A_TIME", 200)
     chunks = measure.bind(large)
     np.testing.assert_allclose(chunks.block_values(2), values, **CLOSE)
     np.testing.assert_allclose(chunks.values(labels, 2), whole.values(labels), **CLOSE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Unpack
 
 import numpy as np
@@ -12,9 +12,9 @@ from caltest import checks
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.label_scores import sum_unit
+from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, two_sided_normal
+from caltest.measures.scores.spiegelhalter import SpiegelhalterZ, deviation_sums, standardised
 from caltest.numerics.class_sums import binary_brier_sums
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
@@ -58,27 +58,12 @@ class LeCessieVanHouwelingen(Measure):
         return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
 
     def statistic(self, units: Units) -> Statistic:
-        if isinstance(units, RowUnits):
-            check_one_dimension(units.predictions, f"the {self.title}")
-        # Of a model that was not fitted to the labels the two statistics are one.
-        found = REGISTRY["spiegelhalter"]().statistic(units)
-        if not isinstance(units, RowUnits):
-            return found
+        if not isinstance(units, RowUnits):  # of a model that was not fitted to the labels
+            return SpiegelhalterZ().statistic(units)
+        check_one_dimension(units.predictions, f"the {self.title}")
         v, sd = units.mean * (1.0 - units.mean), self._sd(units.predictions)
-
-        def z(deviation: Floats) -> Floats:
-            if sd:
-                return deviation / sd
-            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
-
-        never = f"{CONSTANT}; z is 0 where it has its mean, else infinite"
-        return replace(
-            found,
-            value=z,
-            scale=units.rounding * sum_unit(sd, units.scale),
-            parameters={"E": float(units.scale @ v), "SD": sd},
-            degenerate=() if sd else (never,),
-        )
+        parts, unit = {"E": float(units.scale @ v), "SD": sd}, np.array([sd])
+        return standardised(deviation_sums(units), unit, unit, CONSTANT, parameters=parts)
 
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the normal limit, two-sided, with the parts that R prints."""
