@@ -81,22 +81,19 @@ class Loess(Fit):
         nearest = min(max(2, int(span * units.rows + 1e-7)), units.rows)
         before = np.append(0.0, np.cumsum(units.size))
         radii = lowess.find_radii(self._x, before, knots, nearest)
-        edges = lowess.window_edges(
-            self._x, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
-        )
-        self._cells = np.unique(np.append(edges, (0, x.size)))
+        radius = lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
+        edges = lowess.window_edges(self._x, knots, radii, *radius)
+        windows, self._size = (knots, radii, edges), np.ascontiguousarray(units.size)
+        cells = np.unique(np.append(edges, (0, x.size)))
         # The smaller of the two matrices.
-        self._by_rows = x.size <= lowess.DEGREES * (self._cells.size - 1)
+        self._by_rows = x.size <= lowess.DEGREES * (cells.size - 1)
         if self._by_rows:
-            size = np.ascontiguousarray(units.size)
-            self._weights = lowess.row_weights(self._x, size, knots, radii, edges)
+            self._weights = lowess.row_weights(self._x, self._size, windows)
         else:
-            self._frames = lowess.cell_frames(self._x, self._cells)
-            counts = self._moments(np.ascontiguousarray(units.size)[None])
-            counts = counts.reshape(-1, lowess.DEGREES)
+            self._frames = lowess.cell_frames(self._x, cells)
+            counts = self._moments(self._size[None]).reshape(-1, lowess.DEGREES)
             least = lowess.LEAST_SPREAD * float(np.ptp(self._x))
-            parts = (knots, radii, edges, self._cells, *self._frames, counts, least)
-            self._weights = np.asarray(lowess.moment_weights(*parts))
+            self._weights = lowess.moment_weights(windows, self._frames, counts, least)
 
     def values(self, observed: Observed) -> Floats:
         return self.functional(self, self.fits(observed) - self.knots)
@@ -108,11 +105,8 @@ class Loess(Fit):
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
-        units = self.units
-        if isinstance(units, CellUnits):
-            totals = [errors @ units.size for errors in self._errors(deviations)]
-            return np.asarray(totals, dtype=np.float64) / float(units.rows)
-        return np.asarray(lowess.mean_errors(units.mean, self.knots, self.start, deviations))
+        given = self.units.mean, self._size, self.knots, self.start
+        return np.asarray(lowess.mean_errors(*given, deviations))
 
     def largest(self, deviations: Floats) -> Floats:
         """Return the largest of the absolute errors, (B,): knots are rows, linear in between."""
@@ -141,7 +135,7 @@ class Loess(Fit):
             yield errors[0]
 
     def _moments(self, observed: Observed) -> Floats:
-        moments = lowess.cell_moments(self._x, observed, self._cells, *self._frames)
+        moments = lowess.cell_moments(self._x, observed, self._frames)
         return np.asarray(moments.reshape(len(observed), -1))
 
 
