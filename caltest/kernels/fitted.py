@@ -24,8 +24,7 @@ from caltest.kernels.bandwidth import (
     rule_for,
     sampled_pairs,
 )
-from caltest.kernels.matrix import MatrixKernel
-from caltest.kernels.scalar import ScalarKernel
+from caltest.kernels.simplex import MatrixKernel, ScalarKernel
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.recursion import (
     earlier_sums,
@@ -164,7 +163,7 @@ class FittedScalar:
         if rule != WEIGHTED:
             return self._by_pairs(rule)
         if self._is_line:
-            found = self._line_bandwidth(probs, weight) or (None, "")
+            found: tuple[float | None, str] = self._line_bandwidth(probs, weight) or (None, "")
         else:
             found = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
         # Where no two rows that differ have variance all pairs count alike.
@@ -203,13 +202,9 @@ class FittedTerm:
     factors: tuple[FittedScalar, ...]
     matrix: Floats
 
-    def tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
-        """Return kappa between rows i0..i1-1 and j0..j1-1."""
-        return reduce(np.multiply, (factor.tile(i0, i1, j0, j1) for factor in self.factors))
-
     def below(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
         """Return kappa for j < i, and 0 for the other pairs of the tile."""
-        tile = self.tile(i0, i1, j0, j1)
+        tile = reduce(np.multiply, (factor.tile(i0, i1, j0, j1) for factor in self.factors))
         if j1 > i0:
             tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
         return tile

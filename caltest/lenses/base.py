@@ -17,6 +17,8 @@ from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
 from caltest.types import AnyArray, Codes, Flags, Floats
 
+__all__ = ["Lens", "Strong", "resolve_lens"]
+
 NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums
 DRAWN = 1 << 20  # labels, at most 32 data sets, that are redrawn to look at a lens of one's own
 Table = Callable[[], Codes | Flags]

@@ -17,6 +17,17 @@ from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Floats
 
+__all__ = [
+    "Classwise",
+    "Confidence",
+    "Custom",
+    "Grouped",
+    "Largest",
+    "TopLabel",
+    "TopRank",
+    "WithinTop",
+]
+
 
 @dataclass(frozen=True)
 class Confidence(Lens):

@@ -31,7 +31,10 @@ from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
 from caltest.measures.recalibration.expected_observed_ratio import *
 from caltest.measures.grades.hosmer_lemeshow import *
-from caltest.measures.scores.le_cessie_van_houwelingen import *
+from caltest.measures.scores.spiegelhalter import (
+    LeCessieVanHouwelingen,  # noqa: F401 - listed after them
+    le_cessie_van_houwelingen,  # noqa: F401
+)
 from caltest.measures.smooth.ici import *
 from caltest.measures.smooth.smooth_curve import *
 from caltest.measures.grades.grade import *

@@ -28,7 +28,7 @@ from caltest.kernels.fitted import (
     event_coordinates,
     tile_groups,
 )
-from caltest.kernels.matrix import MatrixKernel
+from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundMeasure, UStatistic
 from caltest.measures.cells import BoundCells, Counts
 from caltest.measures.chunks import BoundChunks, FeatureTotals

@@ -165,7 +165,7 @@ def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
     if score == "log-loss":
         observed = np.where(labels, event, 1.0 - event)
         with np.errstate(divide="ignore"):  # a log of 0 is reported
-            losses, rows = -np.log(observed), np.count_nonzero(observed == 0)
+            losses, rows = -np.log(observed), int(np.count_nonzero(observed == 0))
     if rows:
         warnings.warn(
             "the log loss is infinite, and so is its miscalibration: the observed class has "

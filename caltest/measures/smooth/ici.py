@@ -129,8 +129,7 @@ class Loess(Fit):
     def _errors(self, deviations: Floats) -> Iterator[Floats]:
         """Yield the absolute errors of the units, for one row of labels after the other."""
         errors = np.empty((1, self.units.mean.size))
-        for b in range(len(deviations)):
-            row = deviations[b : b + 1]
+        for row in deviations[:, np.newaxis]:
             lowess.row_errors(self.units.mean, self.knots, self.start, row, errors)
             yield errors[0]
 

@@ -266,7 +266,7 @@ def row_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats, out: F
 @njit(fastmath=REDUCE)
 def mean_errors(x: Floats, size: Floats, knots: Floats, start: Ints, deviations: Floats) -> Floats:
     """Return the mean of what `row_errors` writes over scores that stand for `size` rows, (B,)."""
-    out = np.empty(deviations.shape[0])
+    out, rows = np.empty(deviations.shape[0]), size.sum()
     for b in range(deviations.shape[0]):
         total = abs(deviations[b, -1]) * size[start[-1] :].sum()
         for a in range(knots.size - 1):
@@ -276,5 +276,5 @@ def mean_errors(x: Floats, size: Floats, knots: Floats, start: Ints, deviations:
             for i in range(start[a], start[a + 1]):
                 part += size[i] * abs(low + slope * (x[i] - knots[a]))
             total += part
-        out[b] = total
-    return out / size.sum()
+        out[b] = total / rows
+    return out

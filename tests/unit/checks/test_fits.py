@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.measures.scores.le_cessie_van_houwelingen import check_design, check_rows_of_design
+from caltest.measures.scores.spiegelhalter import check_design, check_rows_of_design
 from caltest.measures.smooth.ici import check_fraction
 
 
