@@ -404,10 +404,8 @@ def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
         rows = event_coordinates(kernel, np.ascontiguousarray(probs[:, 1:]))
         unit = 2.0**0.5 if kernel.metric == "euclidean" else 1.0
     elif kernel.metric == "logit":
-        many = f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}"
-        raise NotApplicable(
-            many, "take a one-dimensional lens such as 'confidence', or metric='tv'"
-        )
+        got = f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}"
+        raise NotApplicable(got, "take a one-dimensional lens such as 'confidence', or metric='tv'")
     elif kernel.metric == "tv":
         unit = 0.5
     rows = rows.view()

@@ -17,7 +17,6 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic.band_loops import (
     exact_lower_bounds,
-    group_events,
     hoeffding_excess,
     hoeffding_lower_bounds,
     smallest_tails,
@@ -116,17 +115,16 @@ class Side:
     def __init__(self, units: Units, ends: Flags, *, turned: bool, last: bool) -> None:
         # Groups end there, each at its last or first prediction.
         at = np.flatnonzero(ends)
-        start = np.append(0, at[:-1] + 1)
-        self.ends, self.turned = ends, turned
-        self.x = units.most[at] if last else units.least[start]
-        self.sizes, self.along = np.add.reduceat(units.size, start), self.x
+        self.ends, self.turned, self.start = ends, turned, np.append(0, at[:-1] + 1)
+        self.x = units.most[at] if last else units.least[self.start]
+        self.sizes, self.along = np.add.reduceat(units.size, self.start), self.x
         if turned:
             self.sizes, self.along = self.sizes[::-1].copy(), 1.0 - self.x[::-1]
         self.log_blocks = math.log(self.x.size) + math.log(self.x.size + 1)
 
     def events(self, observed: Observed) -> Floats:
         """Return the events (B, M) of each row of what is observed, of a turned side the others."""
-        events = group_events(observed, self.ends)
+        events = np.add.reduceat(observed, self.start, axis=1, dtype=np.float64)
         return np.ascontiguousarray(self.sizes - events[:, ::-1]) if self.turned else events
 
     def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:

@@ -153,9 +153,8 @@ def block_bounds(bound: BlockPairs, symbol: str, level: float) -> Ends:
         return pair_bounds(pairs, symbol, level, ALL)
     notes = (*bound.notes, RARE) if few else bound.notes
     low, high = max(estimate - reach, 0.0), max(estimate + reach, 0.0)
-    return Ends(
-        low, high, estimate, f"Student's interval of the mean over {values.size} blocks", notes
-    )
+    text = f"Student's interval of the mean over {values.size} blocks"
+    return Ends(low, high, estimate, text, notes)
 
 
 def varying(bound: BlockPairs, limit: str, remedy: str = "use null='exact'") -> Floats:

@@ -6,7 +6,7 @@ The first is Hotelling's statistic of the mean deviations, the second their mean
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Unpack
@@ -98,26 +98,21 @@ class AtLocations(BoundMeasure):
     k(t_j, p_i)_{c_j k}`.
     """
 
-    def __init__(
-        self, predictions: Predictions, kernel: FittedKernel, locations: Locations
-    ) -> None:
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
         super().__init__(predictions)
-        self.locations, self.size = locations, len(locations.labels)
-        self.kernel = kernel
+        self.locations, self.size, self.kernel = at, len(at.labels), kernel
         self.notes, self.degenerate = kernel.notes, kernel.degenerate
-        self.parameters = {"test locations": locations.origin, **kernel.parameters}
-        gain = np.stack([term.matrix[:, locations.labels] for term in kernel.terms])
+        self.parameters = {"test locations": at.origin, **kernel.parameters}
+        gain = np.stack([term.matrix[:, at.labels] for term in kernel.terms])
         self.gain = np.ascontiguousarray(gain)
         self._step = max(1, BUDGET // gain[:, 0].size)
-        self._kept: list[Part] = []
-        if self._step >= predictions.n:
-            self._kept = list(self.parts())
+        self._kept = list(self._parts()) if self._step >= predictions.n else None
 
-    def parts(self) -> Iterator[Part]:
-        """Yield some rows, their kernel values (terms, rows, J) and their expected z (rows, J)."""
-        if self._kept:
-            yield from self._kept
-            return
+    def parts(self) -> Iterable[Part]:
+        """Return some rows, their kernel values (terms, rows, J) and their expected z (rows, J)."""
+        return self._kept or self._parts()
+
+    def _parts(self) -> Iterator[Part]:
         n = self.predictions.n
         for first in range(0, n, self._step):
             rows = slice(first, min(first + self._step, n))
@@ -169,10 +164,8 @@ class Hotelling(BoundMeasure):
 class StudentizedEmbedding(Hotelling, AtLocations):
     """T^2 of rows."""
 
-    def __init__(
-        self, predictions: Predictions, kernel: FittedKernel, locations: Locations
-    ) -> None:
-        AtLocations.__init__(self, predictions, kernel, locations)
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
+        AtLocations.__init__(self, predictions, kernel, at)
         _check(predictions.n, self.size, predictions.sample_weight)
         self.n, self.scale = predictions.n, SINGULAR
 
@@ -237,7 +230,7 @@ class EmbeddingMeasure(Measure):
 
     def __post_init__(self) -> None:
         as_matrix_kernel(self.kernel)
-        check_locations(self.locations)
+        object.__setattr__(self, "locations", check_locations(self.locations))
 
     def located(self, predictions: Predictions) -> tuple[Predictions, FittedKernel, Locations]:
         """Return predictions with the fitted kernel and the test locations."""

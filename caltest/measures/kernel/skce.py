@@ -65,12 +65,8 @@ FEW_ROWS = 100
 FEW_ROWS_NOTE = "the Pearson curve is for large n; the exact null holds at every n"
 BOUND_NOTE = "the p-value is an upper bound that holds for every model"
 LIMIT = ("asymptotic",)
-ESTIMATORS = {  # the nulls that only these have
-    "unbiased": ("bootstrap", "asymptotic"),
-    "biased": (),
-    "linear": LIMIT,
-    "block": LIMIT,
-}
+# The nulls that only these have.
+ESTIMATORS = {"unbiased": ("bootstrap", *LIMIT), "biased": (), "linear": LIMIT, "block": LIMIT}
 WIDTH = 0.4
 
 
@@ -221,8 +217,7 @@ class SKCE(ToleranceTest, KernelMeasure):
         return None if self.is_biased else self
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
-        blocks = f"blocks of {self.size}"
-        variant = blocks if self.estimator == "block" else self.estimator
+        variant = f"blocks of {self.size}" if self.estimator == "block" else self.estimator
         return {"estimator": variant, **kernel.parameters}
 
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:

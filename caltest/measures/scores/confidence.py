@@ -529,12 +529,12 @@ class Sharpness(Measure):
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
         variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
-        value = 4.0 * (m / (m - 1)) ** 2 * variance
+        size = np.array([[4.0 * (m / (m - 1)) ** 2 * variance]])
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
         sums = ConfidenceSums(units)
         return RowStatistic(
             Statistic(
-                units=units, sums=sums, value=lambda s: np.full((len(s), 1), value), degenerate=few
+                units=units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
             )
         )
 

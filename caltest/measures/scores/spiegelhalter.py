@@ -87,7 +87,7 @@ def deviation_sums(units: Units) -> ScoreSums:
 
 
 def standardised(
-    sums: ScoreSums, sd: Floats, unit: Floats, constant: str, **described: Any
+    sums: ScoreSums, sd: Floats, unit: Floats, constant: str, **about: Any
 ) -> Statistic:
     """Return sums of deviations (B, G) over a unit, their standard deviation or 1 where it is 0."""
 
@@ -104,7 +104,7 @@ def standardised(
         value=z,
         scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
         degenerate=() if unit.all() else (never,),
-        **described,
+        **about,
     )
 
 
