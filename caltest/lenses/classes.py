@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -210,8 +209,9 @@ class Grouped(Lens):
         member = group_of[:, np.newaxis] == np.arange(len(names))
         sums = np.minimum(predictions.probs @ member.astype(np.float64), 1)
         labels, shape = group_of[predictions.labels], predictions.probs.shape
-        table = partial(np.broadcast_to, group_of, shape)
-        return relabelled(predictions, sums, labels, names, table)
+        return relabelled(
+            predictions, sums, labels, names, lambda: np.broadcast_to(group_of, shape)
+        )
 
     def __str__(self) -> str:
         return f"{self.key}[{'|'.join(map(_plus, self.groups))}]"

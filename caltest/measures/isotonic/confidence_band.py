@@ -55,6 +55,7 @@ class ConfidenceBand(Measure):
 
     key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
+    drawn_as: ClassVar[str] = "confidence-band"
     symbol: ClassVar[str] = "-log10 p"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
@@ -67,9 +68,6 @@ class ConfidenceBand(Measure):
         check_digits(self.digits)
         if self.method in {"standard", "yang-barber"}:
             checks.check_unused(f"with method={self.method!r}", digits=self.digits)
-
-    def plot_kind(self, m: int) -> str:
-        return "confidence-band"
 
     def blocks(self, units: Units) -> BandBlocks:
         """Return the blocks of units."""

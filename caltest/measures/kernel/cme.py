@@ -188,11 +188,10 @@ class CellEmbedding(Hotelling, BoundCells):
         self.n, self.scale, self.caution = cells.rows, SINGULAR, at_mean(kernel, cells)
         self.notes, self.degenerate = kernel.notes, kernel.degenerate
         self.parameters = {"test locations": locations.origin, **kernel.parameters}
-        every = slice(0, len(cells))
         gain = np.zeros((len(cells), size))  # of y - p of a row
         for term in kernel.terms:
             steps = np.subtract(*term.matrix[::-1][:, locations.labels])
-            gain += steps * term.cross(locations.probs, every)
+            gain += steps * term.cross(locations.probs, slice(None))
         squares = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
         self._gain, self._squares = gain, (1.0 - 2.0 * cells.mean)[:, None] * squares
         self._constant = cells.variance @ squares

@@ -147,8 +147,7 @@ def score_decomposition(
         reason = f"method={method!r} decomposes the Brier score only"
         raise NotApplicable(reason, "use method='corp'")
     predictions = as_measured(probs, labels, score_decomposition, **rows)
-    resolved = resolve_lens(lens)
-    parts = []
+    resolved, parts = resolve_lens(lens), []
     for member in resolved.members(predictions):
         seen = member(predictions)
         check_one_dimension(seen, "the score decomposition")

@@ -342,9 +342,8 @@ def le_cessie_van_houwelingen(
 
 def check_design(design: object, name: str = "design") -> Floats:
     """Check the features (rows, k) that a model was fitted to, finite; (rows,) for one feature."""
-    array = as_numbers(design, name)
-    if array.ndim == 1:
-        array = array[:, None]
+    given = as_numbers(design, name)
+    array = given[:, None] if given.ndim == 1 else given
     if array.ndim != 2 or array.size == 0:
         rule = f"{name} must have a row for each observation and a column for each feature"
         raise invalid(rule, f"shape {array.shape}", "pass the features of the model, (n, k)")
