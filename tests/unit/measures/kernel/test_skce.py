@@ -69,8 +69,9 @@ def test_tiles_give_values_of_redrawn_labels(large, name):
     """Every resample has the value of predictions with its labels, with one thread and two."""
     bound = SKCE(kernel=KERNELS[name]).bind_all_pairs(large)
     labels = bound.redraw(resample_keys(0, 300))
-    values = bound.values(labels, 1)
-    np.testing.assert_allclose(bound.values(labels, 2), values, **CLOSE)
+    values = bound.values(labels)
+    with threads(2):
+        np.testing.assert_allclose(bound.values(labels), values, **CLOSE)
     for b in (0, 255, 299):
         again = Predictions(large.probs, labels[b])
         np.testing.assert_allclose(values[b], skce(again, kernel=KERNELS[name]), **CLOSE)
@@ -114,8 +115,9 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
     values, labels = whole.block_values(), whole.redraw(resample_keys(0, 5))
     monkeypatch.setattr("caltest.measures.kernel.pairs.PAIRS_AT_A_TIME", 200)
     chunks = measure.bind(large)
-    np.testing.assert_allclose(chunks.block_values(2), values, **CLOSE)
-    np.testing.assert_allclose(chunks.values(labels, 2), whole.values(labels), **CLOSE)
+    with threads(2):
+        np.testing.assert_allclose(chunks.block_values(), values, **CLOSE)
+        np.testing.assert_allclose(chunks.values(labels), whole.values(labels), **CLOSE)
 
 
 # ---- definitions --------------------------------------------------------------------------------
