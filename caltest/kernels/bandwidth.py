@@ -7,7 +7,6 @@ so that the exact null stays exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -165,10 +164,14 @@ def bandwidth_by_rule(
     Where the median is 0 (few distinct predictions) it is the mean of the positive distances, and
     None where there is none. `distances` may be reordered where no `weights` go with them.
     """
-    words = WORDS.get(rule, rule)
-    value = 0.0
-    if distances.size:
-        value = RULES[rule](distances) if weights is None else _weighted(distances, weights)
+    words, value = WORDS.get(rule, rule), 0.0
+    if distances.size and weights is not None:
+        # The smallest distance within which the pairs have half of the weight.
+        order = np.argsort(distances, kind="stable")
+        total = np.cumsum(weights[order])
+        value = distances[order[np.searchsorted(total * ROUNDING, total[-1] / 2)]]
+    elif distances.size:  # pairs that were drawn by variance have equal weights
+        value = distances.mean() if rule == "mean" else np.median(distances, overwrite_input=True)
     if value > NEGLIGIBLE:
         return float(value), words
     positive = distances > NEGLIGIBLE
@@ -181,28 +184,3 @@ def bandwidth_by_rule(
 
 def _mean_of_positive(words: str) -> str:
     return f"mean of the positive distances, since their {words} is 0"
-
-
-def _weighted(distances: Floats, weights: Floats) -> float:
-    """Return the smallest distance within which the pairs have half of the weight."""
-    order = np.argsort(distances, kind="stable")
-    total = np.cumsum(weights[order])
-    return float(distances[order[np.searchsorted(total * ROUNDING, total[-1] / 2)]])
-
-
-def _median(values: Floats) -> float:
-    """Take the median by selection in place: no second copy of the distances."""
-    half = values.size // 2
-    values.partition(half)
-    upper = values[half]
-    if values.size % 2:
-        return float(upper)
-    return float((values[:half].max() + upper) / 2)
-
-
-# Pairs that were drawn by variance have equal weights.
-RULES: dict[str, Callable[[Floats], float]] = {
-    "median": _median,
-    "mean": lambda values: float(values.mean()),
-    WEIGHTED: _median,
-}

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from caltest.kernels.fitted import FittedScalar, kernel_between
-from caltest.kernels.scalar import ScalarKernel
+from caltest.kernels.simplex import ScalarKernel
 from caltest.numerics.feature_sums import UNIT
 from caltest.numerics.loops import one_blas_thread
 from caltest.types import Floats, SmallInts

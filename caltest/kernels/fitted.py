@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.kernels.bandwidth import (
@@ -23,18 +24,24 @@ from caltest.kernels.bandwidth import (
     rule_for,
     sampled_pairs,
 )
-from caltest.kernels.matrix import MatrixKernel
-from caltest.kernels.scalar import ScalarKernel
+from caltest.kernels.simplex import MatrixKernel, ScalarKernel
 from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.recursion import (
+    earlier_sums,
+    exponential_pair_sums,
+    markov_pair_sums,
+    product_pair_sum,
+)
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 
 Tile = tuple[int, int, int, int]
+Weights = Floats | None
+Counts = NDArray[np.unsignedinteger] | Floats  # or signs
 ROWS, COLUMNS = 64, 1024  # a tile of float64 fits the L2 cache
 CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
 CALLABLE_UP_TO = 10_000  # a callable metric keeps its n x n distances: 0.8 GB here
 LOGIT_CLIP = 2.0**-52
-FEW = 3  # columns that NumPy goes through as fast
 NEIGHBOURS = 2.0  # a row with fewer is compared with next to nothing but itself
 NARROW = (
     "the bandwidth is so small that rows have next to no neighbours: predictions are compared with "
@@ -43,6 +50,7 @@ NARROW = (
 )
 NO_BANDWIDTH = "all predictions are equal, so their distances give no bandwidth; it is set to 1.0"
 PROBED, BESIDE = 100, 2000  # rows whose neighbours are counted, and rows among which
+NO_DECAY_BEYOND = 800.0  # exp(-800) = 0: larger scaled gaps are all the same
 PACK = 64  # columns packed at a time: two accumulators and four packed rows stay in the L1 cache
 
 
@@ -61,11 +69,7 @@ class FittedScalar:
     """
 
     def __init__(
-        self,
-        kernel: ScalarKernel,
-        probs: Floats,
-        weight: Floats | None = None,
-        size: Floats | None = None,
+        self, kernel: ScalarKernel, probs: Floats, weight: Weights = None, size: Weights = None
     ) -> None:
         self.kernel = kernel
         if size is not None and callable(kernel.metric):
@@ -100,14 +104,12 @@ class FittedScalar:
         n, total = variance.size, np.cumsum(variance)
         places = (np.arange(PROBED) + 0.5) / PROBED * total[-1]
         rows = np.minimum(np.searchsorted(total, places), n - 1)
-        if self._size is not None:  # of the rows of some cells, but themselves
-            upto = np.cumsum(self._size)
-            others = np.linspace(0, upto[-1] - 1, int(min(upto[-1], BESIDE))).astype(np.int64)
-            beside = np.searchsorted(upto, others, side="right")
-            left, right = np.repeat(rows, beside.size), np.tile(beside, rows.size)
-            return float(self.pairs(left, right).mean() * upto[-1] - 1.0)
-        beside = np.unique(np.linspace(0, n - 1, min(n, BESIDE)).astype(np.int64))
+        upto = np.arange(1, n + 1) if self._size is None else np.cumsum(self._size)
+        others = np.linspace(0, upto[-1] - 1, int(min(upto[-1], BESIDE))).astype(np.int64)
+        beside = np.searchsorted(upto, others, side="right")
         left, right = np.repeat(rows, beside.size), np.tile(beside, rows.size)
+        if self._size is not None:  # of the rows of some cells, but themselves
+            return float(self.pairs(left, right).mean() * upto[-1] - 1.0)
         differ = left != right
         return float(self.pairs(left[differ], right[differ]).sum() / left.size * n)
 
@@ -133,14 +135,13 @@ class FittedScalar:
         n = len(self.coordinates)
         if callable(self.kernel.metric):
             if n > CALLABLE_UP_TO:
-                what = "a callable metric keeps all n x n distances and takes n up to "
-                what += f"{CALLABLE_UP_TO:,}; n is {n:,}"
+                what = "a callable metric keeps all n x n distances and takes n up to"
+                what = f"{what} {CALLABLE_UP_TO:,}; n is {n:,}"
                 raise NotApplicable(what, "use metric='tv' or 'euclidean', or a sample")
             return _distances(self.kernel, self.coordinates, self.coordinates)
         bandwidth = self.kernel.bandwidth
-        if n > ALL_PAIRS_UP_TO or not isinstance(bandwidth, str):
-            return None
-        if self._is_line and rule_for(bandwidth, m) == WEIGHTED:
+        by_pairs = isinstance(bandwidth, str) and n <= ALL_PAIRS_UP_TO
+        if not by_pairs or (self._is_line and rule_for(str(bandwidth), m) == WEIGHTED):
             return None
         out = np.zeros((n, n))
 
@@ -149,29 +150,26 @@ class FittedScalar:
                 left, right = self.coordinates[i0:i1], self.coordinates[j0:j1]
                 out[i0:i1, j0:j1] = _distances(self.kernel, left, right)
 
-        for _ in map_threads(fill, tile_groups(n, self.coordinates.shape[1])):
-            pass
+        list(map_threads(fill, tile_groups(n, self.coordinates.shape[1])))
         return np.multiply(out, self.unit, out=out)
 
-    def _fitted_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float | None, str]:
+    def _fitted_bandwidth(self, probs: Floats, weight: Weights) -> tuple[float | None, str]:
         if not isinstance(self.kernel.bandwidth, str):
             return float(self.kernel.bandwidth), "given"
         rule = rule_for(self.kernel.bandwidth, probs.shape[1])
         if self._size is not None:
             variance = residual_variances(probs, self._size)
-            points = self.coordinates[:, 0]
-            return cell_bandwidth(rule, points, variance, self._size, self.unit)
+            return cell_bandwidth(rule, self.coordinates[:, 0], variance, self._size, self.unit)
         if rule != WEIGHTED:
             return self._by_pairs(rule)
-        found: tuple[float | None, str] | None
         if self._is_line:
-            found = self._line_bandwidth(probs, weight)
+            found: tuple[float | None, str] = self._line_bandwidth(probs, weight) or (None, "")
         else:
             found = self._by_pairs(WEIGHTED, residual_variances(probs, weight))
         # Where no two rows that differ have variance all pairs count alike.
-        return self._by_pairs("median") if found is None or found[0] is None else found
+        return self._by_pairs("median") if found[0] is None else found
 
-    def _line_bandwidth(self, probs: Floats, weight: Floats | None) -> tuple[float, str] | None:
+    def _line_bandwidth(self, probs: Floats, weight: Weights) -> tuple[float, str] | None:
         n, points = len(probs), self.coordinates[:, 0]
         if n <= ROWS_ON_LINE:
             return line_bandwidth(points, residual_variances(probs, weight), self.unit)
@@ -204,13 +202,9 @@ class FittedTerm:
     factors: tuple[FittedScalar, ...]
     matrix: Floats
 
-    def tile(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
-        """Return kappa between rows i0..i1-1 and j0..j1-1."""
-        return reduce(np.multiply, (factor.tile(i0, i1, j0, j1) for factor in self.factors))
-
     def below(self, i0: int, i1: int, j0: int, j1: int) -> Floats:
         """Return kappa for j < i, and 0 for the other pairs of the tile."""
-        tile = self.tile(i0, i1, j0, j1)
+        tile = reduce(np.multiply, (factor.tile(i0, i1, j0, j1) for factor in self.factors))
         if j1 > i0:
             tile[np.arange(i0, i1)[:, None] <= np.arange(j0, j1)] = 0.0
         return tile
@@ -220,6 +214,13 @@ class FittedTerm:
         """What d_i d_j is multiplied by for two classes, where delta_i = d_i (-1, 1)."""
         a = self.matrix
         return float(a[0, 0] - a[0, 1] - a[1, 0] + a[1, 1])
+
+    @property
+    def is_line(self) -> bool:
+        """Whether sums over this term can be taken on a line."""
+        kernel = self.factors[0].kernel
+        alone = len(self.matrix) == 2 and len(self.factors) == 1
+        return alone and bool(kernel.polynomial) and not callable(kernel.metric)
 
     def pairs(self, left: Ints, right: Ints) -> Floats:
         """Return kappa between row left[p] and row right[p]."""
@@ -239,6 +240,68 @@ class FittedTerm:
         values, vectors = np.linalg.eigh(self.matrix)
         kept = values > len(values) * np.finfo(float).eps * values[-1]
         return np.ascontiguousarray(rows @ (vectors[:, kept] * np.sqrt(values[kept])))
+
+
+class LineKernel:
+    """A term kappa A for two classes, where delta_i = d_i (-1, 1): delta_i' A delta_j = a d_i d_j.
+
+    Parameters
+    ----------
+    term : FittedTerm
+        With one Exponential or Matern factor, see `is_line_term`.
+    event : (n,) array
+        P(Y = 1), sorted.
+
+    Attributes
+    ----------
+    factor : float
+        a = A[0, 0] - A[0, 1] - A[1, 0] + A[1, 1].
+    """
+
+    def __init__(self, term: FittedTerm, event: Floats) -> None:
+        (scalar,) = term.factors
+        self.factor = term.factor
+        c = scalar.kernel.polynomial
+        self.coefficients = np.array(c + (0.0,) * (3 - len(c)))
+        x = event_coordinates(scalar.kernel, event)
+        self.step = np.zeros(x.size)
+        np.subtract(x[1:], x[:-1], out=self.step[1:])
+        self.step *= scalar.kernel.rate * scalar.unit / scalar.bandwidth
+        np.minimum(self.step, NO_DECAY_BEYOND, out=self.step)
+        self.decay = np.negative(self.step)
+        np.exp(self.decay, out=self.decay)
+
+    def pair_sums(self, scale: Floats, shift: Floats, counts: Counts) -> Floats:
+        """Return sum_{j<i} a kappa_ij d_i d_j for each row, d = scale (counts - shift)."""
+        out = np.empty(len(counts))
+        if self.coefficients[1] == 0:
+            exponential_pair_sums(self.decay, scale, shift, counts, out)
+        else:
+            c = self.coefficients
+            markov_pair_sums(self.step, self.decay, c, scale, shift, counts, out)
+        return np.multiply(out, self.factor, out=out)
+
+    def all_sums(self, d: Floats) -> Floats:
+        """Return the sum of a kappa_ij d_i d_j over all i and j for each row of d, (B, n)."""
+        own = np.einsum("bc,bc->b", d, d)
+        return np.asarray(2.0 * self.pair_sums(np.ones(1), np.zeros(1), d) + self.factor * own)
+
+    def row_sums(self, d: Floats) -> Floats:
+        """Return d_i sum_{j != i} a kappa_ij d_j for every i."""
+        return np.asarray(self.factor * d * self.other_sums(d))
+
+    def product_sum(self, other: LineKernel, w: Floats) -> float:
+        """Return sum_{j<i} a kappa_ij w_i w_j times a kappa_ij of another kernel of the points."""
+        decay = self.decay * other.decay
+        steps, c = (self.step, other.step), (self.coefficients, other.coefficients)
+        return self.factor * other.factor * float(product_pair_sum(*steps, decay, *c, w))
+
+    def other_sums(self, d: Floats) -> Floats:
+        """Return sum_{j != i} kappa_ij d_j for every i."""
+        earlier = earlier_sums(self.step, self.decay, self.coefficients, d)
+        step = np.append(0.0, self.step[:0:-1])
+        later = earlier_sums(step, np.exp(-step), self.coefficients, d[::-1])[::-1]
+        return np.asarray(earlier + later)
 
 
 class FittedKernel:
@@ -265,11 +328,7 @@ class FittedKernel:
     """
 
     def __init__(
-        self,
-        kernel: MatrixKernel,
-        probs: Floats,
-        weight: Floats | None = None,
-        size: Floats | None = None,
+        self, kernel: MatrixKernel, probs: Floats, weight: Weights = None, size: Weights = None
     ) -> None:
         terms = kernel.terms(probs.shape[1])
         scalars = dict.fromkeys(factor for term in terms for factor in term.factors)
@@ -345,10 +404,8 @@ def _coordinates(kernel: ScalarKernel, probs: Floats) -> tuple[Floats, float]:
         rows = event_coordinates(kernel, np.ascontiguousarray(probs[:, 1:]))
         unit = 2.0**0.5 if kernel.metric == "euclidean" else 1.0
     elif kernel.metric == "logit":
-        raise NotApplicable(
-            f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}",
-            "take a one-dimensional lens such as 'confidence', or metric='tv'",
-        )
+        got = f"metric 'logit' needs two classes, and these predictions have {probs.shape[1]}"
+        raise NotApplicable(got, "take a one-dimensional lens such as 'confidence', or metric='tv'")
     elif kernel.metric == "tv":
         unit = 0.5
     rows = rows.view()
@@ -378,30 +435,23 @@ def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: 
 
 def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
     """Return the distances between coordinates, but for the unit."""
-    if kernel.metric == "euclidean":
-        found = np.empty((len(left), len(right)))
-        l2_tile(left, right, found)
-        return found
     if not callable(kernel.metric):
-        return l1_distances(left, right)
+        out = np.empty((len(left), len(right)))
+        (l2_tile if kernel.metric == "euclidean" else l1_tile)(left, right, out)
+        return out
     from scipy.spatial.distance import cdist
 
-    out = cdist(left, right, metric=kernel.metric)
-    if not (np.isfinite(out).all() and (out >= 0).all()):
+    found = np.asarray(cdist(left, right, metric=kernel.metric), dtype=float)
+    if not (np.isfinite(found).all() and (found >= 0).all()):
         raise InvalidInput("metric must return finite distances >= 0", remedy="check the callable")
-    return np.asarray(out, dtype=float)
+    return found
 
 
 def l1_distances(left: Floats, right: Floats) -> Floats:
     """Return the city-block distance of every row of `left` to every row of `right`."""
-    if left.shape[1] > FEW:
-        out = np.empty((len(left), len(right)))
-        l1_tile(left, right, out)
-        return out
-    out = np.abs(left[:, :1] - right[:, 0])
-    for k in range(1, left.shape[1]):
-        out += np.abs(left[:, k : k + 1] - right[:, k])
-    return np.asarray(out)
+    out = np.empty((len(left), len(right)))
+    l1_tile(left, right, out)
+    return out
 
 
 @njit()

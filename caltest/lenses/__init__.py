@@ -5,38 +5,13 @@ is. Induced binary predictions put the event in column 1. Ties between probabili
 the order of the classes. A family, such as `Classwise()`, stands for one lens per class.
 """
 
-from __future__ import annotations
+# ruff: noqa: F403, F405, PLE0604 - a file says in its __all__ what is public
 
-from collections.abc import Mapping
+from caltest.lenses import base, classes
+from caltest.lenses.base import *
+from caltest.lenses.classes import *
 
-from caltest.lenses.base import Lens, Strong, resolve_lens
-from caltest.lenses.classes import (
-    Classwise,
-    Confidence,
-    Custom,
-    Grouped,
-    Largest,
-    TopLabel,
-    TopRank,
-    WithinTop,
-)
-
-__all__ = [
-    "REGISTRY",
-    "Classwise",
-    "Confidence",
-    "Custom",
-    "Grouped",
-    "Largest",
-    "Lens",
-    "Strong",
-    "TopLabel",
-    "TopRank",
-    "WithinTop",
-    "resolve_lens",
-]
-
-REGISTRY: Mapping[str, type[Lens]] = {
+REGISTRY: dict[str, type[Lens]] = {
     "strong": Strong,
     "confidence": Confidence,
     "classwise": Classwise,
@@ -46,3 +21,5 @@ REGISTRY: Mapping[str, type[Lens]] = {
     "largest-R": Largest,
     "grouped[...]": Grouped,
 }
+
+__all__ = ["REGISTRY", *base.__all__, *classes.__all__]

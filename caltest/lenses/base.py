@@ -15,11 +15,13 @@ from caltest.checks.options import not_a_choice
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Redrawing
-from caltest.types import AnyArray, Codes, Floats
+from caltest.types import AnyArray, Codes, Flags, Floats
+
+__all__ = ["Lens", "Strong", "resolve_lens"]
 
 NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums
 DRAWN = 1 << 20  # labels, at most 32 data sets, that are redrawn to look at a lens of one's own
+Table = Callable[[], Codes | Flags]
 KEY = re.compile(r"([a-z-]+?)(?:-(\d+)|\[(.+)\])?")
 
 
@@ -206,10 +208,8 @@ class Strong(Lens):
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the second of two classes."""
         if len(columns.classes) > 2:
-            raise NotApplicable(
-                f"the lens 'strong' of {len(columns.classes)} classes needs the rows",
-                "use lens='confidence' or 'classwise', or engine='rows'",
-            )
+            many = f"the lens 'strong' of {len(columns.classes)} classes needs the rows"
+            raise NotApplicable(many, "use lens='confidence' or 'classwise', or engine='rows'")
         other, name = map(str, columns.classes)
         return ColumnEvent(name, columns.probs[1], columns.is_label[1], other=other)
 
@@ -217,25 +217,26 @@ class Strong(Lens):
 def event_of(predictions: Predictions, codes: Codes, name: str) -> Predictions:
     """Predict that the label of each row is its code, (n,)."""
     value, happens = predictions.probs[np.arange(predictions.n), codes], predictions.labels == codes
+    return Predictions.trusted(
+        np.column_stack([1 - value, value]),
+        happens.astype(np.int64),
+        np.array([f"not {name}", name]),
+        like=predictions,
+        redrawing=lambda: predictions.redrawing.events(codes, predictions.m),
+    )
 
-    def redrawing() -> Redrawing:
-        return predictions.redrawing.events(codes, predictions.m)
 
-    return binary(predictions, value, happens, name, redrawing)
-
-
-def binary(
-    predictions: Predictions,
-    value: Floats,
-    happens: AnyArray,
-    name: str,
-    redrawing: Callable[[], Redrawing],
+def relabelled(
+    predictions: Predictions, probs: Floats, labels: Codes, names: Sequence[str], table: Table
 ) -> Predictions:
-    """Predict that an event happens with probability `value`."""
-    probs = np.column_stack([1 - value, value])
-    names = np.array([f"not {name}", name])
-    labels = happens.astype(np.int64)
-    return Predictions.trusted(probs, labels, names, like=predictions, redrawing=redrawing)
+    """Predict other classes; `table` returns that of each label of each row, (n, m)."""
+    return Predictions.trusted(
+        probs,
+        labels,
+        np.array(names),
+        like=predictions,
+        redrawing=lambda: predictions.redrawing.relabelled(table(), len(names)),
+    )
 
 
 def resolve_lens(lens: object) -> Lens:

@@ -11,10 +11,21 @@ import numpy as np
 from caltest.checks import check_class, check_integer
 from caltest.checks.arrays import as_array
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, binary, event_of
+from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, event_of, relabelled
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Floats
+
+__all__ = [
+    "Classwise",
+    "Confidence",
+    "Custom",
+    "Grouped",
+    "Largest",
+    "TopLabel",
+    "TopRank",
+    "WithinTop",
+]
 
 
 @dataclass(frozen=True)
@@ -61,13 +72,14 @@ class PerClass(Lens):
     def __str__(self) -> str:
         return self.key if self.is_family else f"{self.key}[{self.k}]"
 
+    @property
+    def claim(self) -> str:
+        return self.null.format(k="k" if self.is_family else self.k)
+
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         return [type(self)(k) for k in classes] if self.is_family else [self]
 
-    def _code(self, predictions: Predictions) -> int:
-        return self._code_among(predictions.classes)
-
-    def _code_among(self, classes: AnyArray) -> int:
+    def _code(self, classes: AnyArray) -> int:
         if self.is_family:
             remedy = "pass it to test_calibration, or call each of its members(predictions)"
             raise invalid(f"{self.key} must be for one class to be called", "all classes", remedy)
@@ -95,10 +107,11 @@ class Classwise(PerClass):
 
     title = "each class against the rest; classwise[K] for one"
     key = "classwise"
+    null = "P(Y = {k} | p_{k}) = p_{k}"
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - p_k, p_k), and 1 where y = k."""
-        code = self._code(predictions)
+        code = self._code(predictions.classes)
         codes = np.full(predictions.n, code)
         return event_of(predictions, codes, str(predictions.classes[code]))
 
@@ -108,15 +121,9 @@ class Classwise(PerClass):
 
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the probability of class k, and whether it is the label."""
-        code = self._code_among(np.array(columns.classes))
+        code = self._code(np.array(columns.classes))
         name = str(columns.classes[code])
         return ColumnEvent(name, columns.probs[code], columns.is_label[code])
-
-    @property
-    def claim(self) -> str:
-        """The null hypothesis in words."""
-        k = "k" if self.is_family else self.k
-        return f"P(Y = {k} | p_{k}) = p_{k}"
 
 
 @dataclass(frozen=True)
@@ -139,11 +146,12 @@ class TopLabel(PerClass):
 
     title = "confidence for each predicted class; top-label[K] for one"
     key = "top-label"
+    null = "where {k} is predicted, p_{k} is the probability that this is right"
     is_confidence = True
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the confidence in the rows where k is predicted."""
-        others = predictions.predicted != self._code(predictions)
+        others = predictions.predicted != self._code(predictions.classes)
         if others.all():
             rule = f"{self} must have rows where {self.k} is predicted"
             raise NotApplicable(f"{rule}; got none", "leave that class out")
@@ -159,14 +167,8 @@ class TopLabel(PerClass):
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the confidence in the rows where k is predicted."""
         largest, right, predicted = _predicted(columns)
-        code = self._code_among(np.array(columns.classes))
+        code = self._code(np.array(columns.classes))
         return ColumnEvent("right", largest, right, predicted == code)
-
-    @property
-    def claim(self) -> str:
-        """The null hypothesis in words."""
-        k = "k" if self.is_family else self.k
-        return f"where {k} is predicted, p_{k} is the probability that this is right"
 
 
 @dataclass(frozen=True, init=False)
@@ -203,17 +205,12 @@ class Grouped(Lens):
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the sums over the groups, and the group of the label."""
         group_of = check_grouping(self.groups, predictions.classes)
-        names = np.array([*map(_plus, self.groups), "other"][: group_of.max() + 1])
+        names = [*map(_plus, self.groups), "other"][: group_of.max() + 1]
         member = group_of[:, np.newaxis] == np.arange(len(names))
         sums = np.minimum(predictions.probs @ member.astype(np.float64), 1)
-        return Predictions.trusted(
-            sums,
-            group_of[predictions.labels],
-            names,
-            like=predictions,
-            redrawing=lambda: predictions.redrawing.relabelled(
-                np.broadcast_to(group_of, predictions.probs.shape), len(names)
-            ),
+        labels, shape = group_of[predictions.labels], predictions.probs.shape
+        return relabelled(
+            predictions, sums, labels, names, lambda: np.broadcast_to(group_of, shape)
         )
 
     def __str__(self) -> str:
@@ -288,10 +285,8 @@ class Custom(Lens):
             raise invalid(rule, f"type {type(pair).__name__}", "return both, for each row")
         shape = as_array(pair[0], "probs").shape
         if shape[:1] not in ((), (predictions.n,)):  # a number is refused as probabilities
-            rule, got = (
-                "f must return one row per row that it takes",
-                f"{shape[0]} for {predictions.n} rows",
-            )
+            rule = "f must return one row per row that it takes"
+            got = f"{shape[0]} for {predictions.n} rows"
             raise invalid(rule, got, "use Predictions.subset to drop rows")
         return Predictions(*pair)
 
@@ -383,13 +378,7 @@ class TopRank(Ranked):
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - p, p) for the r-th largest p, and 1 where its class is the label."""
         check_rank(self.r, predictions.m, str(self))
-        value = _largest(predictions.probs, self.r)[:, -1]
-        happens = _rank(predictions) == self.r
-
-        def redrawing() -> Redrawing:
-            return predictions.redrawing.events(_ordered(predictions)[:, self.r - 1], predictions.m)
-
-        return binary(predictions, value, happens, f"rank {self.r}", redrawing)
+        return event_of(predictions, _ordered(predictions)[:, self.r - 1], f"rank {self.r}")
 
 
 @dataclass(frozen=True)
@@ -416,12 +405,9 @@ class WithinTop(Ranked):
         """Return (1 - s, s) for the sum s, and 1 where the label is among the r largest."""
         check_rank(self.r, predictions.m - 1, str(self))
         total = np.minimum(_largest(predictions.probs, self.r).sum(axis=1), 1)
-        within = _rank(predictions) <= self.r
-
-        def redrawing() -> Redrawing:
-            return predictions.redrawing.relabelled(_ranks(predictions) <= self.r, 2)
-
-        return binary(predictions, total, within, f"top {self.r}", redrawing)
+        probs, within = np.column_stack([1 - total, total]), _rank(predictions) <= self.r
+        names, labels = [f"not top {self.r}", f"top {self.r}"], within.astype(np.int64)
+        return relabelled(predictions, probs, labels, names, lambda: _ranks(predictions) <= self.r)
 
 
 @dataclass(frozen=True)
@@ -448,18 +434,14 @@ class Largest(Ranked):
         """Return the r largest and the rest, and the rank of the label."""
         check_rank(self.r, predictions.m - 1, str(self))
         top = _largest(predictions.probs, self.r)
-        rest = np.maximum(1 - top.sum(axis=1), 0)
-        labels = np.minimum(_rank(predictions) - 1, self.r)
-        names = np.array([*(f"rank {i + 1}" for i in range(self.r)), "rest"])
-        return Predictions.trusted(
-            np.column_stack([top, rest]),
-            labels,
-            names,
-            like=predictions,
-            redrawing=lambda: predictions.redrawing.relabelled(
-                np.minimum(_ranks(predictions) - 1, self.r), len(names)
-            ),
-        )
+        probs = np.column_stack([top, np.maximum(1 - top.sum(axis=1), 0)])
+        names = [*(f"rank {i + 1}" for i in range(self.r)), "rest"]
+
+        def group(ranks: Codes) -> Codes:
+            return np.minimum(ranks - 1, self.r)
+
+        labels = group(_rank(predictions))
+        return relabelled(predictions, probs, labels, names, lambda: group(_ranks(predictions)))
 
 
 def _rank(predictions: Predictions) -> Codes:

@@ -11,7 +11,6 @@ from caltest.measures.base import *
 from caltest.measures.outcome import *
 from caltest.measures.combined.combined import *
 from caltest.measures.kernel.skce import *
-from caltest.measures.kernel.kce import *
 from caltest.measures.kernel.cme import *
 from caltest.measures.bins.ece import *
 from caltest.measures.bins.debiased_ece import *
@@ -30,7 +29,10 @@ from caltest.measures.scores.confidence import *
 from caltest.measures.recalibration.cox import *
 from caltest.measures.recalibration.expected_observed_ratio import *
 from caltest.measures.grades.hosmer_lemeshow import *
-from caltest.measures.smooth.le_cessie_van_houwelingen import *
+from caltest.measures.scores.spiegelhalter import (
+    LeCessieVanHouwelingen,  # noqa: F401 - listed after them
+    le_cessie_van_houwelingen,  # noqa: F401
+)
 from caltest.measures.smooth.ici import *
 from caltest.measures.smooth.smooth_curve import *
 from caltest.measures.grades.grade import *

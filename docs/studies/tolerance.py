@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 
 import caltest as ct
-from caltest.kernels.line import LineKernel
+from caltest.kernels.fitted import LineKernel
 
 LEVEL = 0.05
 N_RESAMPLES = 199  # 0.05 x 200 is whole

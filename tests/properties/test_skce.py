@@ -22,7 +22,7 @@ from caltest.kernels import (
 )
 from caltest.lenses import REGISTRY, Custom, Grouped, resolve_lens
 from caltest.measures import SKCE, skce
-from caltest.measures.kernel.all_pairs import LinePairs
+from caltest.measures.kernel.pairs import LinePairs
 from caltest.nulls import REGISTRY as NULLS
 
 ESTIMATORS = ["unbiased", "biased", "linear", "block"]

@@ -112,7 +112,7 @@ def errors_at_rows(span, nearest):
     x, y = np.sort(P), Y[np.argsort(P)]
     radii = lowess.find_radii(x, np.arange(x.size + 1.0), x, nearest(span * P.size))
     edges = lowess.window_edges(x, x, radii, 0.0, 1.0)
-    return np.abs(lowess.row_weights(x, np.ones(x.size), x, radii, edges) @ y - x)
+    return np.abs(lowess.row_weights(x, np.ones(x.size), (x, radii, edges)) @ y - x)
 
 
 def test_loess_errors_of_probcal_have_a_line_at_every_row():

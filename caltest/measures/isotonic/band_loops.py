@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from caltest.numerics.loops import njit
-from caltest.types import Flags, Floats, Labels
+from caltest.types import Flags, Floats
 
 MOST_STEPS = 100
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
@@ -20,20 +20,6 @@ STIRLING_ERRORS = np.array(
     [0.0]
     + [math.lgamma(k + 1.0) - (k + 0.5) * math.log(k) + k - HALF_LOG_2_PI for k in range(1, 16)]
 )
-
-
-@njit()
-def group_events(labels: Labels, ends: Flags) -> Floats:
-    """Count the events of each group, (B, M), where `ends` marks its last row."""
-    out = np.zeros((labels.shape[0], np.count_nonzero(ends)))
-    for b in range(labels.shape[0]):
-        group, count = 0, 0
-        for i in range(ends.size):
-            count += labels[b, i]
-            if ends[i]:
-                out[b, group] = count
-                group, count = group + 1, 0
-    return out
 
 
 @njit()
@@ -60,10 +46,7 @@ def smallest_tails(events: Floats, sizes: Floats, x: Floats) -> Floats:
 
 @njit()
 def _running_sums(values: Floats) -> Floats:
-    sums = np.zeros(values.size + 1)
-    for k in range(values.size):
-        sums[k + 1] = sums[k] + values[k]
-    return sums
+    return np.append(np.zeros(1), np.cumsum(values))
 
 
 @njit()
@@ -134,7 +117,8 @@ def hoeffding_lower_bounds(fitted: Floats, sizes: Floats, starts: Flags, constan
     `fitted` (M,) is the isotonic fit and `starts` marks where it rises; blocks start there.
     """
     out = np.zeros(sizes.size)
-    number, total = _sums_before(fitted, sizes, starts)
+    # The rows and the fitted events before each block of the fit.
+    number, total = _running_sums(sizes)[:-1][starts], _running_sums(sizes * fitted)[:-1][starts]
     half_width = math.sqrt(constant / 2.0)
     rows = events = 0.0
     blocks = 0
@@ -153,7 +137,8 @@ def hoeffding_lower_bounds(fitted: Floats, sizes: Floats, starts: Flags, constan
 @njit(fastmath={"contract", "nnan", "nsz", "reassoc"})
 def hoeffding_excess(fitted: Floats, sizes: Floats, starts: Flags, x: Floats) -> float:
     """Return the largest 2 n (mean - x)^2 over blocks whose mean is above x at their end."""
-    number, total = _sums_before(fitted, sizes, starts)
+    # The rows and the fitted events before each block of the fit.
+    number, total = _running_sums(sizes)[:-1][starts], _running_sums(sizes * fitted)[:-1][starts]
     rows = events = best = 0.0
     blocks = 0
     for k in range(sizes.size):
@@ -165,21 +150,6 @@ def hoeffding_excess(fitted: Floats, sizes: Floats, starts: Flags, x: Floats) ->
             excess = max(events - total[j] - n * x[k], 0.0)
             best = max(best, 2.0 * excess * excess / n)
     return best
-
-
-@njit()
-def _sums_before(fitted: Floats, sizes: Floats, starts: Flags) -> tuple[Floats, Floats]:
-    """Return the rows and the fitted events before each block of the fit."""
-    number, total = np.zeros(np.count_nonzero(starts)), np.zeros(np.count_nonzero(starts))
-    rows = events = 0.0
-    block = 0
-    for k in range(sizes.size):
-        if starts[k]:
-            number[block], total[block] = rows, events
-            block += 1
-        rows += sizes[k]
-        events += sizes[k] * fitted[k]
-    return number, total
 
 
 @njit()

@@ -17,12 +17,11 @@ from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
 from caltest.measures.isotonic.band_loops import (
     exact_lower_bounds,
-    group_events,
     hoeffding_excess,
     hoeffding_lower_bounds,
     smallest_tails,
 )
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, MeasuredOptions, Predictions
@@ -56,6 +55,7 @@ class ConfidenceBand(Measure):
 
     key: ClassVar[str] = "confidence-band"
     title: ClassVar[str] = "honest confidence band"
+    drawn_as: ClassVar[str] = "confidence-band"
     symbol: ClassVar[str] = "-log10 p"
     forms: ClassVar[tuple[str, ...]] = ("rows",)
     interval_instead: ClassVar[str] = "test='ks', or the band itself, measures.confidence_band"
@@ -69,16 +69,11 @@ class ConfidenceBand(Measure):
         if self.method in {"standard", "yang-barber"}:
             checks.check_unused(f"with method={self.method!r}", digits=self.digits)
 
-    def plot_kind(self, m: int) -> str:
-        return "confidence-band"
-
     def blocks(self, units: Units) -> BandBlocks:
         """Return the blocks of units."""
         if units.is_weighted:
-            raise NotApplicable(
-                "the confidence band counts observations and takes no sample weights",
-                "use test='corp'",
-            )
+            reason = "the confidence band counts observations and takes no sample weights"
+            raise NotApplicable(reason, "use test='corp'")
         return BandBlocks(units.ordered("the confidence band"), self)
 
     def statistic(self, units: Units) -> Statistic:
@@ -88,17 +83,10 @@ class ConfidenceBand(Measure):
         """Return the smallest level at which the diagonal leaves the band."""
         blocks = self.blocks(RowUnits(predictions))
         value = blocks.value()
-        return Outcome(
-            statistic_name=self.symbol,
-            statistic=value,
-            pvalue=min(1.0, 10.0**-value),
-            estimate=value,
-            alternative="greater",
-            null_text=BOUNDS[blocks.method],
-            parameters=blocks.parameters,
-            notes=("the band that it inverts holds any non-decreasing P(Y = 1 | p)",),
-            is_bound=True,
-        )
+        notes = ("the band that it inverts holds any non-decreasing P(Y = 1 | p)",)
+        about = {"parameters": blocks.parameters, "notes": notes, "is_bound": True}
+        pvalue, text = min(1.0, 10.0**-value), BOUNDS[blocks.method]
+        return outcome_of(self.symbol, value, pvalue, text, value, **about)
 
 
 class Side:
@@ -125,17 +113,16 @@ class Side:
     def __init__(self, units: Units, ends: Flags, *, turned: bool, last: bool) -> None:
         # Groups end there, each at its last or first prediction.
         at = np.flatnonzero(ends)
-        start = np.append(0, at[:-1] + 1)
-        self.ends, self.turned = ends, turned
-        self.x = units.most[at] if last else units.least[start]
-        self.sizes, self.along = np.add.reduceat(units.size, start), self.x
+        self.ends, self.turned, self.start = ends, turned, np.append(0, at[:-1] + 1)
+        self.x = units.most[at] if last else units.least[self.start]
+        self.sizes, self.along = np.add.reduceat(units.size, self.start), self.x
         if turned:
             self.sizes, self.along = self.sizes[::-1].copy(), 1.0 - self.x[::-1]
         self.log_blocks = math.log(self.x.size) + math.log(self.x.size + 1)
 
     def events(self, observed: Observed) -> Floats:
         """Return the events (B, M) of each row of what is observed, of a turned side the others."""
-        events = group_events(observed, self.ends)
+        events = np.add.reduceat(observed, self.start, axis=1, dtype=np.float64)
         return np.ascontiguousarray(self.sizes - events[:, ::-1]) if self.turned else events
 
     def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:
@@ -171,12 +158,9 @@ class BandBlocks(Fit):
         self.upper = Side(units, upper, turned=True, last=self.method != "round")
         groups = max(self.lower.x.size, self.upper.x.size)
         if groups > MOST_GROUPS and self.method != "yang-barber":
-            remedy = "fewer digits" if self.digits else "method='round'"
-            raise NotApplicable(
-                f"{groups} groups of predictions have too many blocks for the confidence band, "
-                f"which takes up to {MOST_GROUPS}",
-                f"use {remedy}",
-            )
+            many = f"{groups} groups of predictions have too many blocks for the confidence band"
+            remedy = "use fewer digits" if self.digits else "use method='round'"
+            raise NotApplicable(f"{many}, which takes up to {MOST_GROUPS}", remedy)
 
     def values(self, observed: Observed) -> Floats:
         return self.log_pvalues(observed) / -math.log(10.0)

@@ -54,6 +54,7 @@ class CorpMiscalibration(Measure):
     key: ClassVar[str] = "corp"
     function: ClassVar[str] = "corp_miscalibration"
     title: ClassVar[str] = "CORP miscalibration"
+    drawn_as: ClassVar[str] = "corp"
     symbol: ClassVar[str] = "MCB"
     is_squared: ClassVar[bool] = True
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
@@ -70,9 +71,6 @@ class CorpMiscalibration(Measure):
         if self.score == "brier":
             return hidden_deviation(*cells, predictions.n, a)
         return hidden_information(*cells, predictions.n, a) / math.sqrt(2.0)
-
-    def plot_kind(self, m: int) -> str:
-        return "corp"
 
     def statistic(self, units: Units) -> Statistic:
         return Corp(units.ordered("the CORP measure"), self.score).statistic()

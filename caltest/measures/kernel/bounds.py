@@ -1,19 +1,16 @@
-"""Limits of the SKCE: standard errors, intervals, concentration, and few redirected labels."""
+"""Limits of the SKCE: standard errors, intervals, and few redirected labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from caltest.errors import NotApplicable
-from caltest.kernels import FittedKernel, MatrixKernel, error_bound
-from caltest.measures.bound import BoundMeasure
-from caltest.measures.kernel.all_pairs import AllPairs, all_pairs
-from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
-from caltest.measures.outcome import Ends, Outcome
+from caltest.kernels import FittedKernel
+from caltest.measures.kernel.pairs import MANY_BLOCKS, AllPairs, BlockPairs, all_pairs
+from caltest.measures.outcome import Ends
 from caltest.measures.tolerance import designated_labels
 from caltest.numerics.event_tails import FewEvents, both_sides
 from caltest.numerics.tails import normal_isf, student_isf
@@ -70,12 +67,14 @@ def jackknife_of_sums(sums: Floats, weight: Floats | None = None) -> tuple[float
     With sample weights, all of them positive, h_ij counts w_i w_j times.
     """
     n = sums.size
-    if n < 3 and weight is None:
-        reason = f"the jackknife needs at least three observations, and there are {n}"
-        raise NotApplicable(reason, "use the exact null, without tolerance and interval")
     if n < 3:
-        reason = f"the jackknife needs three observations of positive weight, and there are {n}"
-        raise NotApplicable(reason, "report the p-value alone")
+        needs, remedy = (
+            "at least three observations",
+            "use the exact null, without tolerance and interval",
+        )
+        if weight is not None:
+            needs, remedy = "three observations of positive weight", "report the p-value alone"
+        raise NotApplicable(f"the jackknife needs {needs}, and there are {n}", remedy)
     w = np.ones(n) if weight is None else weight
     whole, total, squares = float(sums.sum()), float(w.sum()), np.square(w)
     pairs = total**2 - float(squares.sum())
@@ -84,14 +83,7 @@ def jackknife_of_sums(sums: Floats, weight: Floats | None = None) -> tuple[float
     return whole / pairs, math.sqrt(variance)
 
 
-def pair_bounds(
-    predictions: Predictions,
-    kernel: FittedKernel,
-    symbol: str,
-    *,
-    is_biased: bool,
-    level: float,
-) -> Ends:
+def pair_bounds(pairs: AllPairs, symbol: str, level: float, *notes: str) -> Ends:
     r"""Bound the SKCE by its unbiased estimate U and jackknife standard error.
 
     Kernel and bandwidth are those of the test; the interval is for the SKCE with that kernel. Away
@@ -118,7 +110,7 @@ def pair_bounds(
     (1969), Jackknifing U-statistics; Agresti, Coull (1998), Approximate is better than exact for
     interval estimation of binomial proportions (added rows).
     """
-    estimate, error = jackknife_error(all_pairs(predictions, kernel, biased=False))
+    estimate, error = jackknife_error(pairs)
     if error == 0:
         raise NotApplicable(f"the {symbol} is the same without any row", "report the p-value alone")
     a = (1.0 - level) / 2.0
@@ -128,36 +120,28 @@ def pair_bounds(
     high = max(estimate, 0.0) + reach + reach * reach / (4.0 * max(estimate, reach / 2.0))
     root = math.sqrt(max(estimate, 0.0))
     added = ((math.sqrt(z * z - 4.0 * math.log(a)) - z) / 2.0) ** 2
-    matrix = sum(term.matrix for term in kernel.terms)
-    image = predictions.probs @ matrix
-    own = np.einsum("ik,ik->i", image, predictions.probs)
+    probs, matrix = pairs.predictions.probs, sum(term.matrix for term in pairs.kernel.terms)
+    image = probs @ matrix
+    own = np.einsum("ik,ik->i", image, probs)
     # The largest h_ii = delta_i' k(p_i, p_i) delta_i over the rows and their labels.
     largest = float((np.diagonal(matrix) - 2.0 * image + own[:, None]).max())
     rest = math.sqrt(largest) - root
-    weight = predictions.sample_weight
-    size = float(predictions.n)
-    if weight is not None:
-        size = float(weight.sum() ** 2 / np.square(weight).sum())
+    weight = np.broadcast_to(pairs.weight, len(probs))
+    size = float(weight.sum() ** 2 / np.square(weight).sum())
     shift = max(added * rest / (size + added), 0.0)
     spread = math.hypot(math.sqrt(high) - root, z * shift / math.sqrt(added))
-    notes = (*kernel.notes, BIASED) if is_biased else kernel.notes
-    notes = notes if low > 0 else (*notes, ZERO)
+    notes = (*pairs.notes, *notes, *(() if low > 0 else (ZERO,)))
     return Ends(low, (root + shift + spread) ** 2, estimate, LAW, notes)
 
 
-def block_bounds(bound: BlockPairs, symbol: str, *, level: float) -> Ends:
+def block_bounds(bound: BlockPairs, symbol: str, level: float) -> Ends:
     """Interval of the SKCE by Student's t for the mean of independent blocks.
 
     It holds for calibrated predictions too. The ends are not below 0, since the SKCE is not.
     Where few blocks carry the error, as where it is rare and a pair of two errors rarer, they are
     those of all pairs of up to 20,000 rows; of more rows those of blocks, with a note.
     """
-    values = bound.block_values()
-    if values.size < 2 or np.ptp(values) == 0:
-        raise NotApplicable(
-            f"the interval needs block values that vary, and these ({values.size} in all) do not; "
-            "use estimator='unbiased' (test='skce')"
-        )
+    values = varying(bound, "the interval", "use estimator='unbiased' (test='skce')")
     estimate = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     reach = student_isf((1.0 - level) / 2.0, values.size - 1) * error
@@ -165,59 +149,21 @@ def block_bounds(bound: BlockPairs, symbol: str, *, level: float) -> Ends:
     squares = np.square(values - estimate)
     few = bool(squares.sum() ** 2 / np.square(squares).sum() < MANY_BLOCKS)
     if few and bound.predictions.n <= PAIRS_UP_TO:
-        rows, kernel = bound.predictions, bound.kernel
-        found = pair_bounds(rows, kernel, symbol, is_biased=False, level=level)
-        notes = (*bound.notes, ALL) if found.low > 0 else (*bound.notes, ALL, ZERO)
-        return replace(found, notes=notes)
+        pairs = all_pairs(bound.predictions, bound.kernel, biased=False)
+        return pair_bounds(pairs, symbol, level, ALL)
     notes = (*bound.notes, RARE) if few else bound.notes
-    method_text = f"Student's interval of the mean over {values.size} blocks"
-    return Ends(
-        max(estimate - reach, 0.0), max(estimate + reach, 0.0), estimate, method_text, notes
-    )
+    low, high = max(estimate - reach, 0.0), max(estimate + reach, 0.0)
+    text = f"Student's interval of the mean over {values.size} blocks"
+    return Ends(low, high, estimate, text, notes)
 
 
-def concentration_outcome(
-    symbol: str,
-    bound: BoundMeasure,
-    kernel: MatrixKernel,
-    value: float,
-    *,
-    squared: float = 0.0,
-    size: int | None = None,
-) -> Outcome:
-    """Bound the p-value of a mean of unbiased estimates over blocks of `size` rows.
-
-    Without a size, that of the biased SKCE, `squared`; `value` is that, or its root.
-    """
-    n, m = bound.predictions.n, bound.predictions.m
-    b = error_bound(kernel, m)
-    if b == 0:
-        raise NotApplicable(
-            "the kernel is zero, so that the inequality is empty", "use another kernel"
-        )
-    if size is not None:
-        pairs = (n // size) * (size // 2)  # without a common row
-        square = pairs * max(value, 0.0) ** 2 / b**2
-    elif kernel.is_psd(m):
-        square = max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2
-    else:
-        raise NotApplicable(
-            "the inequality for the biased estimator needs a positive semi-definite kernel, which "
-            f"{kernel} need not be for m = {m}",
-            "use null='exact'",
-        )
-    return Outcome(
-        statistic_name=symbol,
-        statistic=value,
-        pvalue=math.exp(-square / 2.0),
-        estimate=value,
-        alternative="greater",
-        null_text=f"concentration inequality with |h| <= {b:.4g}",
-        parameters=bound.parameters,
-        notes=(*bound.notes, "the p-value is an upper bound that holds for every model"),
-        degenerate=bound.degenerate,
-        is_bound=True,
-    )
+def varying(bound: BlockPairs, limit: str, remedy: str = "use null='exact'") -> Floats:
+    """Return the values of blocks, or raise NotApplicable where they do not vary."""
+    values = bound.block_values()
+    if values.size < 2 or np.ptp(values) == 0:
+        number = f"these ({values.size} in all) do not"
+        raise NotApplicable(f"{limit} needs block values that vary, and {number}", remedy)
+    return values
 
 
 def cases_of_regions(

@@ -6,48 +6,127 @@ The first is Hotelling's statistic of the mean deviations, the second their mean
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Unpack
 
 import numpy as np
-import scipy
 
-from caltest.errors import NotApplicable
+from caltest.checks.arrays import check_labels, check_probs
+from caltest.checks.options import check_integer
+from caltest.errors import NotApplicable, invalid
 from caltest.kernels import FittedKernel, Kernel, as_matrix_kernel
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts
-from caltest.measures.kernel.all_pairs import at_mean, fitted_to_cells
-from caltest.measures.kernel.locations import (
-    AtLocations,
-    Choice,
-    Locations,
-    add_location_moments,
-    add_location_sums,
-    check_locations,
-    find_locations,
-    hotelling,
-    locations_of_cells,
-)
+from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.skce import SKCE
-from caltest.measures.outcome import Gaps, Outcome
+from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
+from caltest.numerics.loops import njit
 from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
-from caltest.types import Floats, Labels, SmallInts
+from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
 from caltest.units.units import row_weights
 
 __all__ = ["CME", "UCME", "cme", "ucme"]
 
 
-ROWS_PER_LOCATION = (
-    1000  # observations for each test location from which on the chi^2 limit is near
-)
+Part = tuple[slice, Floats, Floats]
+Choice = int | tuple[object, object] | None  # a number, (probs, labels), or by n
+# The number of locations where none is given: that of the paper, or fewer where n or m is small.
+# More of them make the covariance matrix of the deviations nearly singular.
+LOCATIONS = 10
+LOCATIONS_A_DIMENSION = 3
+ROWS_A_LOCATION = 10
+SEED = 0
+BUDGET = 1 << 25  # kernel values that are kept; beyond it they are computed again: 0.5 GiB
+ROWS = 256  # observations at a time, so that their kernel values stay in the L1 cache
+LANES = 8  # resamples side by side
+FULL_RANK = 1e-11  # eigenvalues of a correlation matrix below this are rounding
+FULL_SHARE = 1e-10  # 1 - share below this counts as this
+ROWS_PER_LOCATION = 1000  # from which on the chi^2 limit is near
+OFTEN = "the chi^2 limit rejects calibrated models too often; use null='exact'"
 FIXED = "the interval is for the error at these test locations, held fixed"
 SINGULAR = 5e10  # a covariance matrix of a condition up to 1e11 leaves three digits of the share
+
+
+@dataclass(frozen=True)
+class Locations:
+    """Test locations: predictions (J, m), each with a class (J,), and where they come from."""
+
+    probs: Floats
+    labels: Codes
+    origin: str
+
+
+def find_locations(
+    locations: Choice, probs: Floats, classes: AnyArray, counts: Ints | None = None
+) -> Locations:
+    """Read given test locations, or sample them from predictions (n, m), with a class from each.
+
+    They are at equally spaced ranks in a random direction. The direction and the classes have a
+    fixed seed. Labels have no part in it, so that the exact null stays exact, nor has the order of
+    the rows. Predictions of cells have `counts` of rows.
+    """
+    if isinstance(locations, tuple):
+        points, labels = check_points(locations, classes)
+        return Locations(points, labels, f"{len(points)} given")
+    rng = np.random.default_rng(SEED)
+    m, n = len(classes), len(probs) if counts is None else int(counts.sum())
+    default = min(LOCATIONS, LOCATIONS_A_DIMENSION * (m - 1), max(1, n // ROWS_A_LOCATION))
+    size = min(locations or default, n)
+    place = probs @ rng.random(m)
+    ranks = (np.arange(size) * n + n // 2) // size
+    if counts is None:
+        at = np.argpartition(place, ranks)[ranks]
+    else:
+        order = np.argsort(place, kind="stable")
+        at = order[np.searchsorted(np.cumsum(counts[order]), ranks, side="right")]
+    sums = np.cumsum(probs[at], axis=1)
+    below = sums <= (rng.random(size) * sums[:, -1])[:, np.newaxis]
+    return Locations(probs[at], below.sum(axis=1), f"{size} sampled from the predictions")
+
+
+class AtLocations(BoundMeasure):
+    r"""What observations deviate by at test locations.
+
+    At the location :math:`(t_j, c_j)` that is :math:`z_{ij} = \sum_k (1[y_i = k] - p_{ik}) \,
+    k(t_j, p_i)_{c_j k}`.
+    """
+
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
+        super().__init__(predictions)
+        self.locations, self.size, self.kernel = at, len(at.labels), kernel
+        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.parameters = {"test locations": at.origin, **kernel.parameters}
+        gain = np.stack([term.matrix[:, at.labels] for term in kernel.terms])
+        self.gain = np.ascontiguousarray(gain)
+        self._step = max(1, BUDGET // gain[:, 0].size)
+        self._kept = list(self._parts()) if self._step >= predictions.n else None
+
+    def parts(self) -> Iterable[Part]:
+        """Return some rows, their kernel values (terms, rows, J) and their expected z (rows, J)."""
+        return self._kept or self._parts()
+
+    def _parts(self) -> Iterator[Part]:
+        n = self.predictions.n
+        for first in range(0, n, self._step):
+            rows = slice(first, min(first + self._step, n))
+            kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
+            probs = self.predictions.probs[rows]
+            expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))
+            yield rows, kappa, np.asarray(expected)
+
+    def deviations(self) -> Floats:
+        """Return what each row deviates by at the test locations, (n, J)."""
+        out = np.empty((self.predictions.n, self.size))
+        for rows, kappa, expected in self.parts():
+            gains = self.gain[:, self.predictions.labels[rows]]
+            out[rows] = (kappa * gains).sum(axis=0) - expected
+        return out
 
 
 class Hotelling(BoundMeasure):
@@ -84,10 +163,8 @@ class Hotelling(BoundMeasure):
 class StudentizedEmbedding(Hotelling, AtLocations):
     """T^2 of rows."""
 
-    def __init__(
-        self, predictions: Predictions, kernel: FittedKernel, locations: Locations
-    ) -> None:
-        AtLocations.__init__(self, predictions, kernel, locations)
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, at: Locations) -> None:
+        AtLocations.__init__(self, predictions, kernel, at)
         _check(predictions.n, self.size, predictions.sample_weight)
         self.n, self.scale = predictions.n, SINGULAR
 
@@ -110,11 +187,10 @@ class CellEmbedding(Hotelling, BoundCells):
         self.n, self.scale, self.caution = cells.rows, SINGULAR, at_mean(kernel, cells)
         self.notes, self.degenerate = kernel.notes, kernel.degenerate
         self.parameters = {"test locations": locations.origin, **kernel.parameters}
-        every = slice(0, len(cells))
         gain = np.zeros((len(cells), size))  # of y - p of a row
         for term in kernel.terms:
             steps = np.subtract(*term.matrix[::-1][:, locations.labels])
-            gain += steps * term.cross(locations.probs, every)
+            gain += steps * term.cross(locations.probs, slice(None))
         squares = (gain[:, :, None] * gain[:, None, :]).reshape(len(cells), -1)
         self._gain, self._squares = gain, (1.0 - 2.0 * cells.mean)[:, None] * squares
         self._constant = cells.variance @ squares
@@ -128,11 +204,9 @@ class CellEmbedding(Hotelling, BoundCells):
 
 def _check(n: int, size: int, weights: object) -> None:
     if n <= size:
-        raise NotApplicable(
-            f"the CME statistic needs more observations than test locations, and there are "
-            f"{n} for {size}",
-            "take fewer locations, or test='skce'",
-        )
+        reason = "the CME statistic needs more observations than test locations"
+        remedy = "take fewer locations, or test='skce'"
+        raise NotApplicable(f"{reason}, and there are {n} for {size}", remedy)
     if weights is not None:
         raise NotApplicable("the CME statistic takes no sample weights", "use test='skce'")
 
@@ -154,12 +228,13 @@ class EmbeddingMeasure(Measure):
 
     def __post_init__(self) -> None:
         as_matrix_kernel(self.kernel)
-        check_locations(self.locations)
+        object.__setattr__(self, "locations", check_locations(self.locations))
 
     def located(self, predictions: Predictions) -> tuple[Predictions, FittedKernel, Locations]:
         """Return predictions with the fitted kernel and the test locations."""
         kernel = FittedKernel.of(as_matrix_kernel(self.kernel), predictions)
-        return predictions, kernel, find_locations(self.locations, predictions)
+        found = find_locations(self.locations, predictions.probs, predictions.classes)
+        return predictions, kernel, found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -177,7 +252,9 @@ class CME(EmbeddingMeasure):
 
     def bind_cells(self, cells: Cells) -> CellEmbedding:
         kernel = fitted_to_cells(as_matrix_kernel(self.kernel), cells)
-        return CellEmbedding(cells, kernel, locations_of_cells(self.locations, cells))
+        probs = np.column_stack([1.0 - cells.mean, cells.mean])
+        found = find_locations(self.locations, probs, np.arange(2), cells.counts)
+        return CellEmbedding(cells, kernel, found)
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
@@ -194,27 +271,16 @@ class CME(EmbeddingMeasure):
         bound = self.bind(predictions)
         statistic, df, n = bound.value(), bound.rank, predictions.n
         if df == 0:
-            raise NotApplicable(
-                "the chi^2 limit needs deviations that vary, and these do not", "use null='exact'"
-            )
-        notes = list(bound.notes)
+            reason = "the chi^2 limit needs deviations that vary, and these do not"
+            raise NotApplicable(reason, "use null='exact'")
+        notes = bound.notes
         if df < bound.size:
-            notes.append(f"the deviations at {bound.size} test locations span {df} dimensions")
+            notes += (f"the deviations at {bound.size} test locations span {df} dimensions",)
         if n < ROWS_PER_LOCATION * bound.size:
-            notes.append(
-                f"n = {n} is not much larger than the number of test locations ({bound.size}): the "
-                "chi^2 limit rejects calibrated models too often; use null='exact'"
-            )
-        return Outcome(
-            statistic_name="T^2",
-            statistic=statistic,
-            pvalue=float(scipy.special.chdtrc(df, statistic)),
-            estimate=bound.estimate(statistic),
-            alternative="greater",
-            null_text=f"chi^2 limit with {df} degrees of freedom",
-            parameters=bound.parameters,
-            notes=tuple(notes),
-        )
+            few = f"n = {n} is not much larger than the number of test locations ({bound.size})"
+            notes += (f"{few}: {OFTEN}",)
+        about = {"parameters": bound.parameters, "notes": notes}
+        return chi2_limit("T^2", statistic, df, bound.estimate(statistic), **about)
 
 
 def cme(
@@ -285,15 +351,12 @@ class MeanEmbedding(AtLocations):
     """The mean over test locations of the squared mean deviation."""
 
     def values(self, labels: Labels) -> Floats:
-        weight = self.predictions.sample_weight
-        sums = np.zeros((len(labels), self.size))
+        weight, sums = row_weights(self.predictions), np.zeros((len(labels), self.size))
         for rows, kappa, expected in self.parts():
-            w = np.ones(len(expected)) if weight is None else weight[rows]
-            some = np.ascontiguousarray(labels[:, rows])
+            w, some = weight[rows], np.ascontiguousarray(labels[:, rows])
             add_location_sums(kappa * w[:, np.newaxis], self.gain, some, sums)
             sums -= w @ expected
-        total = self.predictions.n if weight is None else weight.sum()
-        return np.asarray(np.square(sums / total).mean(axis=1))
+        return np.asarray(np.square(sums / weight.sum()).mean(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -395,3 +458,117 @@ def ucme(
     0.16...
     """
     return UCME(locations=locations, kernel=kernel).evaluate(probs, labels, lens, **rows)
+
+
+def check_locations(locations: object) -> int | tuple[object, object] | None:
+    """Check a number of test locations, a pair (probs, labels), or None."""
+    if locations is None:
+        return None
+    if isinstance(locations, (tuple, list)) and len(locations) == 2:
+        return locations[0], locations[1]
+    if isinstance(locations, (int, np.integer)):
+        return check_integer(locations, "locations")
+    rule = "locations must be a number or a pair (probs, labels)"
+    got = f"a {type(locations).__name__}"
+    raise invalid(rule, got, "pass J predictions and their J classes")
+
+
+def check_points(locations: tuple[object, object], classes: AnyArray) -> tuple[Floats, Codes]:
+    """Check J test predictions and J classes, as the lens shows predictions.
+
+    Parameters
+    ----------
+    locations : (probs, labels)
+        Of shapes (J, m) or (J,), and (J,).
+    classes : ndarray, shape (m,)
+        The classes under the lens.
+
+    Returns
+    -------
+    ndarray, shape (J, m), and ndarray, shape (J,)
+        Probabilities and codes.
+
+    Raises
+    ------
+    InvalidInput
+        If one of both breaks a rule.
+    """
+    m = len(classes)
+    probs = check_probs(locations[0], name="probs of locations")
+    if probs.shape[1] != m:
+        rule = f"probs of locations must have {m} columns, the classes under the lens"
+        raise invalid(rule, f"{probs.shape[1]}", "pass locations as the lens shows predictions")
+    return probs, check_labels(locations[1], len(probs), m, classes, name="labels of locations")[0]
+
+
+@njit()
+def add_location_sums(kappa: Floats, gain: Floats, labels: Labels, out: Floats) -> None:
+    """Add sum_i sum_t kappa[t, i, j] gain[t, y_i, j] to `out` (B, J) for each row of labels."""
+    size, n = labels.shape
+    for first in range(0, n, ROWS):
+        last = min(first + ROWS, n)
+        for b in range(size):
+            for i in range(first, last):
+                y = labels[b, i]
+                for t in range(kappa.shape[0]):
+                    for j in range(kappa.shape[2]):
+                        out[b, j] += kappa[t, i, j] * gain[t, y, j]
+
+
+@njit()
+def add_location_moments(
+    kappa: Floats, gain: Floats, shift: Floats, labels: Labels, sums: Floats, products: Floats
+) -> None:
+    """Add z_i and z_i z_i' to `sums` (B, J) and `products` (B, J, J) for each row of labels.
+
+    Here z_ij = sum_t kappa[t, i, j] gain[t, y_i, j] - shift[i, j].
+    """
+    count = shift.shape[1]
+    first, second = np.empty((count, LANES)), np.empty((count, count, LANES))
+    for start in range(0, labels.shape[0], LANES):
+        some = labels[start : start + LANES]
+        _lane_moments(kappa, gain, shift, some, first, second)
+        for j in range(count):
+            for lane in range(some.shape[0]):
+                sums[start + lane, j] += first[j, lane]
+                for k in range(count):
+                    products[start + lane, j, k] += second[max(j, k), min(j, k), lane]
+
+
+@njit()
+def _lane_moments(
+    kappa: Floats, gain: Floats, shift: Floats, labels: Labels, first: Floats, second: Floats
+) -> None:
+    """Write the moments of up to LANES resamples, of the second ones those with k <= j."""
+    lanes, n = labels.shape
+    count = shift.shape[1]
+    first[:], second[:] = 0.0, 0.0
+    z = np.zeros((count, LANES))
+    for i in range(n):
+        for j in range(count):
+            z[j] = -shift[i, j]
+            for t in range(kappa.shape[0]):
+                for lane in range(lanes):
+                    z[j, lane] += kappa[t, i, j] * gain[t, labels[lane, i], j]
+            for lane in range(LANES):
+                first[j, lane] += z[j, lane]
+            for k in range(j + 1):
+                for lane in range(LANES):
+                    second[j, k, lane] += z[j, lane] * z[k, lane]
+
+
+def hotelling(sums: Floats, products: Floats, n: int) -> tuple[Floats, Ints]:
+    """Return T^2 = n z' S^-1 z (B,) and the rank of S (B,), z the means and S the covariance.
+
+    With q = n z' M^+ z, M the sum of z_i z_i', T^2 = (n - 1) q / (1 - q): q is the share of the
+    constant 1 that the deviations explain, and z lies in the range of M whatever the rank. Where S
+    is singular in the direction of z, so that q = 1, T^2 is its limit cut off at 1 - q = 1e-10.
+    """
+    size = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
+    size = np.where(size > 0, size, 1.0)  # T^2 does not depend on the units of the z_j
+    values, vectors = np.linalg.eigh(products / (size[:, :, None] * size[:, None, :]))
+    kept = values > FULL_RANK * np.maximum(values[:, -1:], FULL_RANK)
+    along = np.einsum("bjk,bj->bk", vectors, sums / size)
+    q = (np.where(kept, along, 0.0) ** 2 / np.where(kept, values, 1.0)).sum(axis=1) / n
+    left = np.maximum(1.0 - q, FULL_SHARE)
+    return (n - 1) * q / left, kept.sum(axis=1) - (left == FULL_SHARE)

@@ -1,12 +1,10 @@
-"""Squared kernel calibration error (SKCE), Widmann et al. 2019."""
+"""Kernel calibration errors: SKCE and KCE, Widmann et al. 2019, and MMCE, Kumar et al. 2018."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
@@ -14,25 +12,30 @@ import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable
-from caltest.kernels import Kernel, MatrixKernel, as_matrix_kernel, error_bound
-from caltest.kernels.fitted import FittedKernel
+from caltest.kernels import (
+    Exponential,
+    FittedKernel,
+    Kernel,
+    MatrixKernel,
+    Scaled,
+    as_matrix_kernel,
+    error_bound,
+)
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
 from caltest.measures.chunks import BoundChunks
-from caltest.measures.kernel.all_pairs import AllPairs, CellPairs, FeaturePairs, all_pairs
-from caltest.measures.kernel.block_pairs import MANY_BLOCKS, BlockPairs
-from caltest.measures.kernel.bounds import (
-    BLOCKS,
-    PAIRS,
-    block_bounds,
-    cases_of_regions,
-    concentration_outcome,
-    jackknife_of_sums,
-    pair_bounds,
+from caltest.measures.kernel import bounds
+from caltest.measures.kernel.pairs import (
+    MANY_BLOCKS,
+    AllPairs,
+    BlockPairs,
+    CellPairs,
+    FeaturePairs,
+    all_pairs,
 )
-from caltest.measures.outcome import Ends, Outcome
-from caltest.measures.residual_sums import ResidualStatistic
+from caltest.measures.outcome import Ends, Outcome, outcome_of
+from caltest.measures.residual_sums import Flippable
 from caltest.measures.tolerance import (
     BOUNDARY,
     Deviation,
@@ -47,8 +50,9 @@ from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats
+from caltest.units.units import check_one_dimension
 
-__all__ = ["SKCE", "skce"]
+__all__ = ["SKCE", "skce", "KCE", "MMCE", "kce", "mmce"]  # noqa: RUF022
 
 FEW_BLOCKS_NOTE = (
     f"with fewer than {MANY_BLOCKS} blocks the normal limit can reject calibrated models too "
@@ -58,36 +62,51 @@ FEW_BLOCKS_NOTE = (
 FEW_BLOCKS_NOTE_TOLERANCE = f"with fewer than {MANY_BLOCKS} blocks Student's limit is rough"
 FEW_ROWS = 100
 FEW_ROWS_NOTE = "the Pearson curve is for large n; the exact null holds at every n"
-ESTIMATORS = ("unbiased", "biased", "linear", "block")
+BOUND_NOTE = "the p-value is an upper bound that holds for every model"
+LIMIT = ("asymptotic",)
+# The nulls that only these have.
+ESTIMATORS = {"unbiased": ("bootstrap", *LIMIT), "biased": (), "linear": LIMIT, "block": LIMIT}
+WIDTH = 0.4
 
 
 class KernelMeasure(Measure):
-    """The SKCE of some kernel over all pairs, or the root of the biased one."""
+    """The SKCE of some kernel, or the root of the biased one, which is the default."""
 
-    own_intervals: ClassVar[Mapping[str, str]] = PAIRS
+    own_intervals: ClassVar[Mapping[str, str]] = bounds.PAIRS
     rooted: ClassVar[bool] = False
+    estimator: str = "biased"
+    block_size: int = 2
+    kernel: Kernel | None = None
+
+    def __post_init__(self) -> None:
+        as_matrix_kernel(self.kernel)
 
     @property
-    @abstractmethod
-    def matrix_kernel(self) -> MatrixKernel:
-        """The kernel, matrix-valued."""
+    def witness_kernel(self) -> MatrixKernel:
+        return as_matrix_kernel(self.kernel)
 
     @property
     def is_biased(self) -> bool:
         """Whether the pair of a row with itself counts."""
-        return True
+        return self.estimator == "biased"
+
+    @property
+    def size(self) -> int:
+        """Observations in a block of consecutive rows; 0 where all pairs count."""
+        return {"linear": 2, "block": self.block_size}.get(self.estimator, 0)
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        return ("exact", "consistency", "distribution-free")
+        return ("exact", "consistency", "distribution-free", *ESTIMATORS[self.estimator])
 
     @property
-    def witness_kernel(self) -> MatrixKernel:
-        return self.matrix_kernel
+    def needs_rows(self) -> str:
+        return "its blocks are of rows that follow each other" if self.size else ""
 
     @property
     def intervals(self) -> tuple[str, ...]:
-        return (*PAIRS, *super().intervals)
+        # Blocks pair neighbours, which rows drawn with replacement are not.
+        return tuple(bounds.BLOCKS if self.size else [*bounds.PAIRS, *super().intervals])
 
     def plot_kind(self, m: int) -> str:
         return "reliability" if m == 2 else "witness"
@@ -98,28 +117,43 @@ class KernelMeasure(Measure):
 
     def bind_all_pairs(self, predictions: Predictions) -> AllPairs:
         """Bind the mean over all pairs."""
-        kernel = FittedKernel.of(self.matrix_kernel, predictions)
+        kernel = FittedKernel.of(self.witness_kernel, predictions)
         bound = all_pairs(predictions, kernel, biased=self.is_biased)
         bound.rooted, bound.parameters = self.rooted, self.parameters(kernel)
         return bound
 
+    def bind_blocks(self, predictions: Predictions) -> BlockPairs:
+        """Bind the mean over blocks."""
+        kernel = FittedKernel.of(self.witness_kernel, predictions)
+        bound = BlockPairs(predictions, kernel, size=self.size)
+        bound.parameters = self.parameters(kernel)
+        return bound
+
     def bind(self, predictions: Predictions) -> BoundMeasure:
-        return self.bind_all_pairs(predictions)
+        return (self.bind_blocks if self.size else self.bind_all_pairs)(predictions)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
-        bound = CellPairs(cells, self.matrix_kernel, biased=self.is_biased)
+        if self.size:
+            return super().bind_cells(cells)
+        bound = CellPairs(cells, self.witness_kernel, biased=self.is_biased)
         bound.rooted, bound.parameters = self.rooted, self.parameters(bound.kernel)
         return bound
 
-    def residual_statistics(self, predictions: Predictions) -> Sequence[ResidualStatistic]:
+    def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over all pairs: what flipped signs change are pairs of clusters."""
+        if self.size:
+            reason = f"{self.description}: blocks of rows are no clusters of them"
+            raise NotApplicable(reason, "use test='skce'")
         return [self.bind_all_pairs(predictions).statistic]
 
     def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
-        """Bound the SKCE by the normal limit of all pairs, and its root by the roots of these."""
-        kernel, how = FittedKernel.of(self.matrix_kernel, predictions), self.is_biased
-        bounds = partial(pair_bounds, level=level)
-        ends = bounds(predictions, kernel, self.symbol, is_biased=how)
+        """Bound the SKCE by the limit of all pairs or of blocks, and its root by their roots."""
+        if self.size:
+            return bounds.block_bounds(self.bind_blocks(predictions), self.symbol, level)
+        kernel = FittedKernel.of(self.witness_kernel, predictions)
+        notes = (bounds.BIASED,) if self.is_biased else ()
+        pairs = all_pairs(predictions, kernel, biased=False)
+        ends = bounds.pair_bounds(pairs, self.symbol, level, *notes)
         if not self.rooted:
             return ends
         low, high, estimate = map(math.sqrt, (ends.low, ends.high, max(ends.estimate, 0.0)))
@@ -127,11 +161,27 @@ class KernelMeasure(Measure):
 
     def concentration_bound(self, predictions: Predictions) -> Outcome:
         """Return the upper bound of the p-value that holds for every model."""
-        bound = self.bind(predictions)
-        value = bound.value()
-        squared = value**2 if self.rooted else max(value, 0.0)
-        given = self.symbol, bound, self.matrix_kernel, value
-        return concentration_outcome(*given, squared=squared)
+        bound, kernel = self.bind(predictions), self.witness_kernel
+        n, m, value = predictions.n, predictions.m, bound.value()
+        b = error_bound(kernel, m)
+        if b == 0:
+            reason = "the kernel is zero, so that the inequality is empty"
+            raise NotApplicable(reason, "use another kernel")
+        if not self.is_biased:
+            size = self.size or n
+            pairs = (n // size) * (size // 2)  # without a common row
+            square = pairs * max(value, 0.0) ** 2 / b**2
+        elif kernel.is_psd(m):
+            squared = value**2 if self.rooted else max(value, 0.0)
+            square = max(0.0, math.sqrt(n * squared / b) - 1.0) ** 2
+        else:
+            needs = "the inequality for the biased estimator needs a positive semi-definite kernel"
+            reason = f"{needs}, which {kernel} need not be for m = {m}"
+            raise NotApplicable(reason, "use null='exact'")
+        text = f"concentration inequality with |h| <= {b:.4g}"
+        about = bound.described() | {"null_text": text, "notes": (*bound.notes, BOUND_NOTE)}
+        pvalue = math.exp(-square / 2.0)
+        return outcome_of(self.symbol, value, pvalue, estimate=value, is_bound=True, **about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,63 +199,30 @@ class SKCE(ToleranceTest, KernelMeasure):
         "skce-block": {"estimator": "block"},
     }
     title: ClassVar[str] = "squared kernel calibration error"
-    own_intervals: ClassVar[Mapping[str, str]] = {**PAIRS, **BLOCKS}
+    symbol: ClassVar[str] = "SKCE"
+    own_intervals: ClassVar[Mapping[str, str]] = {**bounds.PAIRS, **bounds.BLOCKS}
 
     def __post_init__(self) -> None:
         checks.check_choice(self.estimator, ESTIMATORS, "estimator")
         checks.check_integer(self.block_size, "block_size", minimum=2)
-        as_matrix_kernel(self.kernel)
-
-    symbol: ClassVar[str] = "SKCE"
+        super().__post_init__()
 
     @property
     def description(self) -> str:
         return f"{self.title}, {self.estimator} estimator"
 
     @property
-    def matrix_kernel(self) -> MatrixKernel:
-        """The kernel, matrix-valued."""
-        return as_matrix_kernel(self.kernel)
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether the estimator is a mean over blocks of consecutive rows."""
-        return self.estimator in {"linear", "block"}
-
-    @property
-    def size(self) -> int:
-        """Observations in a block; the linear estimator has blocks of two."""
-        return 2 if self.estimator == "linear" else self.block_size
-
-    @property
-    def nulls(self) -> tuple[str, ...]:
-        last = {"unbiased": ("bootstrap", "asymptotic"), "biased": ()}.get(
-            self.estimator, ("asymptotic",)
-        )
-        return ("exact", "consistency", "distribution-free", *last)
-
-    @property
-    def is_biased(self) -> bool:
-        return self.estimator == "biased"
+    def tolerance(self) -> ToleranceTest | None:
+        return None if self.is_biased else self
 
     def parameters(self, kernel: FittedKernel) -> dict[str, object]:
-        return {"estimator": self.estimator, **kernel.parameters}
-
-    def bind(self, predictions: Predictions) -> BoundMeasure:
-        bound = self._bind_blocks if self.has_blocks else self.bind_all_pairs
-        return bound(predictions)
+        variant = f"blocks of {self.size}" if self.estimator == "block" else self.estimator
+        return {"estimator": variant, **kernel.parameters}
 
     def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
-        if self.has_blocks:
+        if self.size:
             return super().bind_chunks(survey, names)
-        return FeaturePairs(self.matrix_kernel, survey, biased=self.is_biased)
-
-    @property
-    def needs_rows(self) -> str:
-        return "its blocks are of rows that follow each other" if self.has_blocks else ""
-
-    def bind_cells(self, cells: Cells) -> BoundCells:
-        return Measure.bind_cells(self, cells) if self.has_blocks else super().bind_cells(cells)
+        return FeaturePairs(self.witness_kernel, survey, biased=self.is_biased)
 
     def limit(self, predictions: Predictions) -> Outcome:
         r"""Return the normal limit of the mean over blocks, with the sample deviation (ddof = 1).
@@ -225,69 +242,44 @@ class SKCE(ToleranceTest, KernelMeasure):
         """
         if self.is_biased:
             return super().limit(predictions)
-        bound: BoundMeasure
-        degenerate: tuple[str, ...] = ()
-        if self.has_blocks:
-            bound = blocks = self._bind_blocks(predictions)
-            values = _varying(blocks.block_values(), "the normal limit")
+        if self.size:
+            blocks = self.bind_blocks(predictions)
+            values = bounds.varying(blocks, "the normal limit")
             estimate = float(values.mean())
             z = math.sqrt(values.size) * estimate / float(values.std(ddof=1))
             pvalue, text = normal_sf(z), f"normal limit of the mean over {values.size} blocks"
             few = (FEW_BLOCKS_NOTE,) if values.size < MANY_BLOCKS else ()
-        else:
-            bound = pairs = self.bind_all_pairs(predictions)
-            n, degenerate = predictions.n, pairs.degenerate
-            estimate = pairs.value()
-            variance = 2.0 * pairs.row_moments()[1] / (n * (n - 1))
-            if not variance > 0:
-                raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
-            triples, cubes = pairs.third_moments()
-            third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
-            z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
-            pvalue = max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL)
-            text = f"Pearson curve of variance 1 and skewness {skewness:.3g}"
-            few = (FEW_ROWS_NOTE,) if n < FEW_ROWS else ()
-        return Outcome(
-            statistic_name="z",
-            statistic=z,
-            pvalue=pvalue,
-            estimate=estimate,
-            alternative="greater",
-            null_text=text,
-            parameters=bound.parameters,
-            notes=(*bound.notes, *few),
-            degenerate=degenerate,
-        )
-
-    def residual_statistics(self, predictions: Predictions) -> Sequence[ResidualStatistic]:
-        if self.has_blocks:
-            reason = f"{self.description}: blocks of rows are no clusters of them"
-            raise NotApplicable(reason, "use test='skce'")
-        return super().residual_statistics(predictions)
-
-    @property
-    def tolerance(self) -> ToleranceTest | None:
-        return None if self.is_biased else self
+            notes = (*blocks.notes, *few)
+            about = {"parameters": blocks.parameters, "notes": notes}
+            return outcome_of("z", z, pvalue, text, estimate, **about)
+        pairs, n = self.bind_all_pairs(predictions), predictions.n
+        estimate = pairs.value()
+        variance = 2.0 * pairs.row_moments()[1] / (n * (n - 1))
+        if not variance > 0:
+            raise NotApplicable("the Pearson curve needs pairs that vary", "use null='exact'")
+        triples, cubes = pairs.third_moments()
+        third = (8.0 * (n - 2) * triples + 4.0 * cubes) / (n * (n - 1)) ** 2
+        z, skewness = estimate / math.sqrt(variance), max(third / variance**1.5, 0.0)
+        pvalue = max(float(scipy.stats.pearson3.sf(z, skewness)), SMALLEST_TAIL)
+        notes = (*pairs.notes, FEW_ROWS_NOTE) if n < FEW_ROWS else pairs.notes
+        text = f"Pearson curve of variance 1 and skewness {skewness:.3g}"
+        described = pairs.described() | {"null_text": text, "notes": notes}
+        return outcome_of("z", z, pvalue, estimate=estimate, **described)
 
     def tolerance_test(self, predictions: Predictions, tolerance: Tolerance) -> Outcome:
         """Return the normal limit of the unbiased estimate, or Student's of the mean over blocks.
 
         The hypothesis is on the SKCE of the kernel with the bandwidth that is printed.
         """
-        if self.estimator == "unbiased":
+        if not self.size:
             every, n = self.bind_all_pairs(predictions), predictions.n
             sums, squares = every.row_moments()
-            estimate, error = jackknife_of_sums(sums)
-            deviation = Deviation(
-                value=estimate,
-                variance=error**2,
-                degenerate=2.0 * squares / (n * (n - 1)),
-                largest=4.0 * math.sqrt(squares) / n,
-            )
-            at = tolerance.value
-            return deviation_limit(every, deviation, tolerance, squared=at, estimate=estimate)
-        bound = self._bind_blocks(predictions)
-        values = _varying(bound.block_values(), "Student's limit")
+            estimate, error = bounds.jackknife_of_sums(sums)
+            degenerate, largest = 2.0 * squares / (n * (n - 1)), 4.0 * math.sqrt(squares) / n
+            deviation = Deviation(estimate, error**2, degenerate, largest)
+            return deviation_limit(every, deviation, tolerance, tolerance.value, estimate)
+        bound = self.bind_blocks(predictions)
+        values = bounds.varying(bound, "Student's limit")
         squares, pairs = bound.second_moment(), self.size * (self.size - 1) / 2
         deviation = Deviation(
             value=float(values.mean()),
@@ -296,40 +288,25 @@ class SKCE(ToleranceTest, KernelMeasure):
             largest=2.0 * (self.size - 2) * math.sqrt(squares) / (pairs * values.size),
         )
         t = deviation.z(tolerance.value)
+        pvalue = student_sf(tolerance.signed(t), values.size - 1)
+        text = f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}"
         few = (FEW_BLOCKS_NOTE_TOLERANCE,) if values.size < MANY_BLOCKS else ()
-        return Outcome(
-            statistic_name="t",
-            statistic=t,
-            pvalue=student_sf(tolerance.signed(t), values.size - 1),
-            estimate=deviation.value,
-            alternative=tolerance.alternative,
-            null_text=f"Student's limit of the mean over {values.size} blocks, {BOUNDARY}",
-            parameters=bound.parameters,
-            notes=(*bound.notes, *few),
-            degenerate=bound.degenerate,
-        )
+        about = bound.described() | {"null_text": text, "notes": (*bound.notes, *few)}
+        about["alternative"] = tolerance.alternative
+        return outcome_of("t", t, pvalue, estimate=deviation.value, **about)
 
     def boundary_tail(self, predictions: Predictions, tolerance: Tolerance) -> float:
         """Return the tail of numbers of labels where as few as possible cause the error.
 
         See `caltest.measures.kernel.bounds`.
         """
-        bound = error_bound(self.matrix_kernel, predictions.m)
+        bound = error_bound(self.witness_kernel, predictions.m)
         share = math.sqrt(tolerance.value / bound) if bound else math.inf
         if share > 1:
             return 0.0
-        kernel = FittedKernel.of(self.matrix_kernel, predictions)
-        tail = largest_tail(cases_of_regions(predictions, kernel, share))
+        kernel = FittedKernel.of(self.witness_kernel, predictions)
+        tail = largest_tail(bounds.cases_of_regions(predictions, kernel, share))
         return max(tail, unseen_chance(share, predictions.n))
-
-    def concentration_bound(self, predictions: Predictions) -> Outcome:
-        """Return the upper bound of the p-value that holds for every model."""
-        if self.is_biased:
-            return super().concentration_bound(predictions)
-        bound = self.bind(predictions)
-        value = bound.value()
-        size = predictions.n if self.estimator == "unbiased" else self.size
-        return concentration_outcome(self.symbol, bound, self.matrix_kernel, value, size=size)
 
     def degenerate_ustatistic(self, predictions: Predictions) -> UStatistic:
         """Return the unbiased mean over all pairs."""
@@ -340,34 +317,6 @@ class SKCE(ToleranceTest, KernelMeasure):
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased estimator: for one row it has the pair of the row with itself."""
         return replace(self, estimator="biased")
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # Blocks pair neighbours, which rows drawn with replacement are not.
-        return tuple(BLOCKS) if self.has_blocks else super().intervals
-
-    def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
-        """Bound the SKCE by the normal limit of all pairs, or by Student's of the blocks."""
-        if not self.has_blocks:
-            return super().own_interval(predictions, level=level)
-        bound = self._bind_blocks(predictions)
-        return block_bounds(bound, self.symbol, level=level)
-
-    def _bind_blocks(self, predictions: Predictions) -> BlockPairs:
-        kernel = FittedKernel.of(self.matrix_kernel, predictions)
-        bound = BlockPairs(predictions, kernel, size=self.size)
-        variant = "linear" if self.estimator == "linear" else f"blocks of {self.size}"
-        bound.parameters = {"estimator": variant, **kernel.parameters}
-        return bound
-
-
-def _varying(values: Floats, limit: str) -> Floats:
-    if values.size < 2 or np.ptp(values) == 0:
-        raise NotApplicable(
-            f"{limit} needs block values that vary, and these ({values.size} in all) do not",
-            "use null='exact'",
-        )
-    return values
 
 
 def skce(
@@ -436,3 +385,157 @@ def skce(
     """
     measure = SKCE(estimator=estimator, block_size=block_size, kernel=kernel)
     return measure.evaluate(probs, labels, lens, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KCE(KernelMeasure):
+    """The KCE with its kernel; see `kce` for the parameters."""
+
+    kernel: Kernel | None = None
+
+    key: ClassVar[str] = "kce"
+    title: ClassVar[str] = "kernel calibration error"
+    symbol: ClassVar[str] = "KCE"
+    rooted: ClassVar[bool] = True
+
+
+def kce(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    kernel: Kernel | None = None,
+    **rows: Unpack[Measured],
+) -> float | Floats:
+    r"""Estimate the kernel calibration error by the square root of the biased SKCE.
+
+    With :math:`\delta_i = e_{y_i} - p_i` it is
+
+    .. math:: \Big(n^{-2} \sum_{i,j} \delta_i' k(p_i, p_j) \delta_j\Big)^{1/2}.
+
+    The other estimators of the SKCE can be negative and have no square root.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        The aspect of the predictions that is measured. A family of lenses gives an array.
+    kernel : MatrixKernel or ScalarKernel, optional
+        A scalar kernel stands for kappa times the identity; by default the exponential kernel of
+        the total variation distance with the bandwidth rule "auto": the median distance, for two
+        classes weighted by variance.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
+
+    Returns
+    -------
+    float
+        In units of probability, at least 0; its expectation is positive for calibrated models too.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: A unifying
+    framework, NeurIPS 32, definition 3 and table 1.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> kernel = ct.kernels.Exponential(bandwidth=1.0)
+    >>> ct.measures.kce([[0.6, 0.4], [0.6, 0.4]], [0, 0], kernel=kernel)  # sqrt(2) x 0.4
+    0.565685...
+    """
+    return KCE(kernel=kernel).evaluate(probs, labels, lens, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MMCE(KernelMeasure):
+    """The MMCE with the width of its kernel; see `mmce` for the parameters."""
+
+    width: float = WIDTH
+
+    key: ClassVar[str] = "mmce"
+    largest: ClassVar[float] = 1.0
+    title: ClassVar[str] = "maximum mean calibration error"
+    symbol: ClassVar[str] = "MMCE"
+    rooted: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checks.check_positive(self.width, "width")
+
+    @property
+    def witness_kernel(self) -> MatrixKernel:
+        # For two classes delta_i' delta_j = 2 (c_i - r_i)(c_j - r_j), hence the half.
+        return Scaled(Exponential(self.width), np.eye(2) / 2.0)
+
+    def parameters(self, kernel: FittedKernel) -> dict[str, object]:
+        return {"kernel": "exponential", "width": self.width}
+
+    def bind_all_pairs(self, predictions: Predictions) -> AllPairs:
+        check_one_dimension(predictions, "the MMCE")
+        return super().bind_all_pairs(predictions)
+
+
+def mmce(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "confidence",
+    width: float = WIDTH,
+    **rows: Unpack[Measured],
+) -> float | Floats:
+    r"""Estimate the maximum mean calibration error, a kernel calibration error of the confidence.
+
+    With confidences r and c = 1 where the predicted class is right, it is
+
+    .. math:: \Big(n^{-2} \sum_{i,j} (c_i - r_i)(c_j - r_j) e^{-|r_i - r_j| / w}\Big)^{1/2},
+
+    which is :math:`1/\sqrt{2}` times the KCE of the confidence lens with the exponential kernel of
+    bandwidth w (and its KCE with half that kernel). Sorted, it takes O(n log n).
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "confidence"
+        Any lens with two classes; r is then the probability of its event. A family gives an array.
+    width : float, default 0.4
+        w > 0, in units of probability; 0.4 is that of the authors' experiments.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
+
+    Returns
+    -------
+    float
+        In units of probability, at least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If the lens leaves more than two classes.
+
+    References
+    ----------
+    Kumar, Sarawagi, Jain (2018), Trainable calibration measures for neural networks from kernel
+    mean embeddings, ICML 35, section 3. The training loss of the authors' code is its square.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.mmce([[0.6, 0.4], [0.6, 0.4]], [0, 0])  # right twice with confidence 0.6
+    0.4
+    """
+    return MMCE(width=width).evaluate(probs, labels, lens, **rows)

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from caltest.kernels import FittedKernel, MatrixKernel
-from caltest.kernels.fitted import COLUMNS, FittedTerm, column_tiles
-from caltest.kernels.line import LineKernel, is_line_term
+from caltest.kernels.fitted import COLUMNS, FittedTerm, LineKernel, column_tiles
 from caltest.measures.fits import ReadOnly
 from caltest.measures.residual_sums import residuals
 from caltest.numerics.loops import map_threads
@@ -40,7 +39,7 @@ class Embedding:
         weight = predictions.sample_weight
         self.weight = np.ones(predictions.n) if weight is None else weight
         self.weighted = residuals(predictions)
-        self._on_line = all(is_line_term(term) for term in self.kernel.terms)
+        self._on_line = all(term.is_line for term in self.kernel.terms)
 
     def at(self, points: Floats) -> Floats:
         """Return g at points of the simplex, (q, m) to (q, m)."""

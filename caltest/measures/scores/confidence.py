@@ -57,6 +57,9 @@ class ConfidenceSums(UnitSums):
 class ConfidenceMeasure(Measure):
     """A function of these sums."""
 
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
+    alternative: ClassVar[str] = "two-sided"
+
     @abstractmethod
     def value(self, sums: Floats) -> Floats:
         """Return the value (B, 1) of sums (B, 4)."""
@@ -68,16 +71,14 @@ class ConfidenceMeasure(Measure):
     def bind(self, predictions: Predictions) -> RowStatistic:
         sums = ConfidenceSums(RowUnits(Confidence()(predictions)))
         degenerate = self.undefined(sums.observed()[0])
-        return RowStatistic(
-            Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
-        )
+        found = Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
+        return RowStatistic(found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanOfSome(ConfidenceMeasure):
     """The mean confidence where it is wrong, or the mean of 1 less the confidence where right."""
 
-    alternative: ClassVar[str] = "two-sided"
     own_intervals: ClassVar[Mapping[str, str]] = OWN
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
 
@@ -115,11 +116,10 @@ class MeanOfSome(ConfidenceMeasure):
         bound = self.bind(predictions)
         event, weight = bound.predictions, row_weights(predictions)
         counted = (event.labels == self.of_right) & (weight > 0)
-        every = self.scores(event.probs[weight > 0, 1])
-        order = np.lexsort((weight[counted], self.scores(event.probs[counted, 1])))
-        scores = self.scores(event.probs[counted, 1])[order]
-        estimate = bound.value()
-        low, high = _limits(scores, weight[counted][order], every, (1.0 - level) / 2.0)
+        every, estimate = self.scores(event.probs[:, 1]), bound.value()
+        own, mass = every[counted], weight[counted]
+        order, a = np.lexsort((mass, own)), (1.0 - level) / 2.0
+        low, high = _limits(own[order], mass[order], every[weight > 0], a)
         return Ends(min(low, estimate), max(high, estimate), estimate, OWN["mean-of-few"])
 
 
@@ -145,7 +145,6 @@ class Overconfidence(MeanOfSome):
     """The overconfidence; see `overconfidence`."""
 
     key: ClassVar[str] = "overconfidence"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "overconfidence"
     of_right: ClassVar[bool] = False
     symbol: ClassVar[str] = "o(f)"
@@ -202,7 +201,6 @@ class Underconfidence(MeanOfSome):
     """The underconfidence; see `underconfidence`."""
 
     key: ClassVar[str] = "underconfidence"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "underconfidence"
     of_right: ClassVar[bool] = True
     symbol: ClassVar[str] = "u(f)"
@@ -259,8 +257,8 @@ class ECELowerBound(ConfidenceMeasure):
     """The lower bound; see `ece_lower_bound`."""
 
     key: ClassVar[str] = "ece-lower-bound"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "lower bound on the confidence ECE"
+    alternative: ClassVar[str] = "greater"
     symbol: ClassVar[str] = "|conf - acc|"
 
     def value(self, sums: Floats) -> Floats:
@@ -330,9 +328,7 @@ class CorrectnessOdds(ConfidenceMeasure):
     """The odds; see `correctness_odds`."""
 
     key: ClassVar[str] = "correctness-odds"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "odds of a right prediction"
-    alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "acc / err"
 
     def value(self, sums: Floats) -> Floats:
@@ -395,9 +391,7 @@ class ConfidenceRatio(ConfidenceMeasure):
     """The ratio; see `confidence_ratio`."""
 
     key: ClassVar[str] = "confidence-ratio"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "ratio of over- to underconfidence"
-    alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "o(f) / u(f)"
 
     def value(self, sums: Floats) -> Floats:
@@ -466,9 +460,7 @@ class AverageConfidence(ConfidenceMeasure):
     """The mean; see `average_confidence`."""
 
     key: ClassVar[str] = "average-confidence"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "average confidence"
-    alternative: ClassVar[str] = "two-sided"
     symbol: ClassVar[str] = "conf"
 
     def value(self, sums: Floats) -> Floats:
@@ -537,12 +529,12 @@ class Sharpness(Measure):
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
         variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
-        value = 4.0 * (m / (m - 1)) ** 2 * variance
+        size = np.array([[4.0 * (m / (m - 1)) ** 2 * variance]])
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
         sums = ConfidenceSums(units)
         return RowStatistic(
             Statistic(
-                units=units, sums=sums, value=lambda s: np.full((len(s), 1), value), degenerate=few
+                units=units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
             )
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from typing import Unpack
@@ -19,7 +18,7 @@ from caltest.numerics.isotonic import recalibrated_scores
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.sources import Cells as RowCells
-from caltest.types import AnyArray, Ints
+from caltest.types import AnyArray, Flags, Floats, Ints
 from caltest.units.units import check_one_dimension, row_weights, sorted_columns
 
 __all__ = ["ScoreDecomposition", "score_decomposition"]
@@ -145,12 +144,10 @@ def score_decomposition(
     checks.check_choice(binning, BINNINGS, "binning")
     checks.check_integer(bins, "bins")
     if method != "corp" and score != "brier":
-        raise NotApplicable(
-            f"method={method!r} decomposes the Brier score only", "use method='corp'"
-        )
+        reason = f"method={method!r} decomposes the Brier score only"
+        raise NotApplicable(reason, "use method='corp'")
     predictions = as_measured(probs, labels, score_decomposition, **rows)
-    resolved = resolve_lens(lens)
-    parts = []
+    resolved, parts = resolve_lens(lens), []
     for member in resolved.members(predictions):
         seen = member(predictions)
         check_one_dimension(seen, "the score decomposition")
@@ -163,31 +160,29 @@ def score_decomposition(
 
 def _corp(predictions: Predictions, score: str) -> ScoreDecomposition:
     event, labels, weight = sorted_columns(predictions)
-    total = float(weight.sum())
-    base = float(weight @ labels) / total
-    fitted = recalibrated_scores(labels[None], weight, step_ends(event), score == "log-loss")
-    recalibrated = float(fitted[0]) / total
-    if score == "brier":
-        value = float(weight @ np.square(labels - event)) / total
-        uncertainty = base * (1.0 - base)
-    else:
-        observed, value = np.where(labels, event, 1.0 - event), math.inf
-        uncertainty = binary_entropy(base)
-        impossible = np.count_nonzero(observed == 0)
-        if impossible:
-            warnings.warn(
-                "the log loss is infinite, and so is its miscalibration: the observed class has "
-                f"probability 0 in {impossible} rows",
-                DegenerateDataWarning,
-                stacklevel=3,
-            )
-        else:
-            value = float(weight @ -np.log(observed) / weight.sum())
-    return _parts(value, recalibrated, uncertainty)
+    losses, rows = np.square(labels - event), 0
+    if score == "log-loss":
+        observed = np.where(labels, event, 1.0 - event)
+        with np.errstate(divide="ignore"):  # a log of 0 is reported
+            losses, rows = -np.log(observed), int(np.count_nonzero(observed == 0))
+    if rows:
+        warnings.warn(
+            "the log loss is infinite, and so is its miscalibration: the observed class has "
+            f"probability 0 in {rows} rows",
+            DegenerateDataWarning,
+            stacklevel=3,
+        )
+    value = float(weight @ losses) / float(weight.sum())
+    return _parts(value, labels, weight, step_ends(event), score)
 
 
-def _parts(value: float, recalibrated: float, uncertainty: float) -> ScoreDecomposition:
+def _parts(
+    value: float, shares: AnyArray, mass: Floats, ends: Flags, score: str
+) -> ScoreDecomposition:
     """Decompose a score by that of the recalibrated predictions."""
+    is_log, total, rate = score == "log-loss", mass.sum(), float(mass @ shares / mass.sum())
+    recalibrated = float(recalibrated_scores(shares[None], mass, ends, is_log)[0] / total)
+    uncertainty = binary_entropy(rate) if is_log else rate * (1.0 - rate)
     # In exact arithmetic neither is negative.
     gains = max(0.0, value - recalibrated), max(0.0, uncertainty - recalibrated)
     return ScoreDecomposition(value, *gains, uncertainty)
@@ -200,16 +195,13 @@ def parts_of_cells(cells: RowCells, score: str = "brier") -> ScoreDecomposition:
     log loss of all rows, to be at the mean of their cell.
     """
     size, n = cells.n.astype(np.float64), cells.mass
-    every = np.ones(len(cells), dtype=bool)
-    shares, is_log = (cells.events / size)[None], score == "log-loss"
-    fitted = float(recalibrated_scores(shares, size, every, is_log)[0]) / n
-    rate = float(cells.events.sum()) / n
-    if is_log:
+    if score == "log-loss":
         told = xlogy(cells.events, cells.mean) + xlogy(size - cells.events, 1.0 - cells.mean)
-        return _parts(-float(told.sum()) / n, fitted, binary_entropy(rate))
-    excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)
-    value = (float(cells.variance.sum()) + float(excess)) / n
-    return _parts(value, fitted, rate * (1.0 - rate))
+        value = -float(told.sum()) / n
+    else:
+        excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)
+        value = (float(cells.variance.sum()) + float(excess)) / n
+    return _parts(value, cells.events / size, size, np.ones(len(cells), dtype=bool), score)
 
 
 def _bins(predictions: Predictions, method: str, binning: str, bins: int) -> Cells:
@@ -222,10 +214,9 @@ def _bins(predictions: Predictions, method: str, binning: str, bins: int) -> Cel
     elif binning == "quantile":
         return quantile_cells(predictions, bins)
     if values is None:
-        raise NotApplicable(
-            "binning='groups' takes the groups of the Predictions, and there are none",
-            "use Predictions(..., groups=), or method='grades' for the distinct predictions",
-        )
+        reason = "binning='groups' takes the groups of the Predictions, and there are none"
+        remedy = "use Predictions(..., groups=), or method='grades' for the distinct predictions"
+        raise NotApplicable(reason, remedy)
     found, number = np.unique(values, return_inverse=True)
     return number, found.size
 

@@ -76,8 +76,9 @@ class BrierScore(ScoreOfUnits):
 
     def scores(self, units: Units) -> ScoreSums:
         # The expected scores have the squares of the rows of cells.
-        more: Any = {"terms": lambda units: units.cells.variance, "fused": binary_brier_sums}
-        return ScoreSums(units, squared_distances, **more)
+        return ScoreSums(
+            units, squared_distances, terms=lambda u: u.cells.variance, fused=binary_brier_sums
+        )
 
     def statistic(self, units: Units) -> Statistic:
         return self.mean(self.scores(units), error=lambda: _error(units))

@@ -1,18 +1,21 @@
-"""Spiegelhalter's z, the standardised Brier score, Spiegelhalter 1986."""
+"""The standardised Brier score: Spiegelhalter's z, and le Cessie-van Houwelingen's."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from caltest.errors import NotApplicable
+from caltest import checks
+from caltest.checks.arrays import as_numbers, read_only
+from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
-from caltest.measures.base import LabelScore, sum_unit
+from caltest.measures.base import LabelScore, Measure, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import (
+    binary_brier_sums,
     binary_deviation_sums,
     binary_deviation_variance,
     deviation_table,
@@ -20,9 +23,12 @@ from caltest.numerics.class_sums import (
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
+from caltest.units.units import check_one_dimension, row_weights
 
-__all__ = ["SpiegelhalterZ", "spiegelhalter_z"]
+__all__ = ["SpiegelhalterZ", "spiegelhalter_z"]  # the others are listed further on
 
+NO_VARIANCE = "the sum of squares has no variance under the model"
+ROUNDING = 1e-12  # a share of the variance below it is what rounding left of a zero
 CONSTANT = (
     "the Brier score has no variance under calibration, since the positive probabilities of each "
     "row are equal"
@@ -41,13 +47,7 @@ class SpiegelhalterZ(LabelScore):
     nulls: ClassVar[tuple[str, ...]] = ("exact", "consistency", "asymptotic", "saddlepoint")
 
     def statistic(self, units: Units) -> Statistic:
-        sums = ScoreSums(
-            units,
-            deviations,
-            terms=lambda units: np.zeros(len(units.cells)),
-            fused=binary_deviation_sums,
-        )
-        heaviest = np.array([units.heaviest])
+        sums = deviation_sums(units)
         # The standard deviation of the sum of the deviations of each group, (G,).
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
@@ -57,22 +57,8 @@ class SpiegelhalterZ(LabelScore):
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
             sd = unit = np.sqrt([np.square(units.scale) @ rows])
-
-        def z(deviation: Floats) -> Floats:
-            if unit.all():
-                return np.asarray(deviation / unit)
-            return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
-
-        never = (f"{CONSTANT}; z is 0 where it has its mean, else infinite",)
-        return Statistic(
-            units=units,
-            sums=sums,
-            value=z,
-            scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
-            degenerate=() if unit.all() else never,
-            error=lambda: _error(sums, unit),
-            blind=sd == 0,
-        )
+        about = {"error": lambda: _error(sums, unit), "blind": sd == 0}
+        return standardised(sums, sd, unit, CONSTANT, **about)
 
     def score_table(self, predictions: Predictions) -> Floats:
         """Return the deviations of each label, times the weights."""
@@ -92,6 +78,33 @@ class SpiegelhalterZ(LabelScore):
         if z is None:
             raise NotApplicable("every PD is 0, 1/2 or 1, so z has no variance")
         return two_sided_normal(z, z, {})
+
+
+def deviation_sums(units: Units) -> ScoreSums:
+    """Return the sums of what `deviations` gives."""
+    return ScoreSums(units, deviations, terms=lambda u: 0.0 * u.mean, fused=binary_deviation_sums)
+
+
+def standardised(
+    sums: ScoreSums, sd: Floats, unit: Floats, constant: str, **about: Any
+) -> Statistic:
+    """Return sums of deviations (B, G) over a unit, their standard deviation or 1 where it is 0."""
+
+    def z(deviation: Floats) -> Floats:
+        if unit.all():
+            return np.asarray(deviation / unit)
+        return np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation))
+
+    units, never = sums.units, f"{constant}; z is 0 where it has its mean, else infinite"
+    heaviest = np.array([units.heaviest])
+    return Statistic(
+        units=units,
+        sums=sums,
+        value=z,
+        scale=units.rounding * np.array([sum_unit(one, heaviest) for one in sd.tolist()]),
+        degenerate=() if unit.all() else (never,),
+        **about,
+    )
 
 
 def deviations(probs: Floats) -> Floats:
@@ -186,3 +199,164 @@ def spiegelhalter_score(pd: Floats, defaults: Ints, n: Ints) -> float | None:
         return math.inf
     variance = float((n * (1.0 - 2.0 * pd) ** 2 * pd * (1.0 - pd)).sum())
     return score / math.sqrt(variance) if variance > 0 else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeCessieVanHouwelingen(Measure):
+    """The standardised sum of squares; see `le_cessie_van_houwelingen`."""
+
+    internal: bool = False
+    design: object = None
+
+    key: ClassVar[str] = "le-cessie-van-houwelingen"
+    title: ClassVar[str] = "unweighted sum of squares, le Cessie-van Houwelingen"
+    alternative: ClassVar[str] = "two-sided"
+    symbol: ClassVar[str] = "z"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
+    interval_instead: ClassVar[str] = "test='brier'"
+
+    def __post_init__(self) -> None:
+        checks.check_flag(self.internal, "internal")
+        if not self.internal:
+            checks.check_unused("without internal=True", design=self.design)
+        if self.design is not None:
+            object.__setattr__(self, "design", check_design(self.design))
+
+    @property
+    def description(self) -> str:
+        return f"{self.title}, of the development sample" if self.internal else self.title
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        # A model is nearer to the labels that it was fitted to than to redrawn ones.
+        return ("asymptotic",) if self.internal else ("exact", "consistency", "asymptotic")
+
+    def statistic(self, units: Units) -> Statistic:
+        if not isinstance(units, RowUnits):  # of a model that was not fitted to the labels
+            return SpiegelhalterZ().statistic(units)
+        check_one_dimension(units.predictions, f"the {self.title}")
+        v, sd = units.mean * (1.0 - units.mean), self._sd(units.predictions)
+        parts, unit = {"E": float(units.scale @ v), "SD": sd}, np.array([sd])
+        return standardised(deviation_sums(units), unit, unit, NO_VARIANCE, parameters=parts)
+
+    def limit(self, predictions: Predictions) -> Outcome:
+        """Return the normal limit, two-sided, with the parts that R prints."""
+        units = RowUnits(predictions)
+        found = self.statistic(units)
+        if found.degenerate:
+            raise NotApplicable(NO_VARIANCE, "use internal=False and null='exact'")
+        z = float(found.observed[0])
+        rows = units.observed[None], np.ascontiguousarray(units.mean), units.scale
+        squares = float(binary_brier_sums(*rows)[0])
+        sample = "development" if self.internal else "external"
+        return two_sided_normal(z, z, {"SSE": squares, **found.parameters, "sample": sample})
+
+    def _sd(self, predictions: Predictions) -> float:
+        """Return the standard deviation of the sum of squares; 0 where the rest is rounding."""
+        p, weight = predictions.probs[:, 1], row_weights(predictions)
+        v, d = p * (1.0 - p), 1.0 - 2.0 * p
+        left = d
+        if self.internal:  # what the features of the fitted model leave of it
+            if self.design is None:  # a linear predictor spans what a model of one feature spans
+                inner = np.where((p > 0) & (p < 1), p, 0.5)
+                columns = (np.log(inner) - np.log1p(-inner))[:, None]
+            else:
+                columns = np.asarray(self.design)
+                check_rows_of_design(columns, predictions.n)
+            features, root = np.column_stack((np.ones(predictions.n), columns)), np.sqrt(weight * v)
+            size = np.abs(features).max(axis=0)
+            X = features / np.where(size > 0, size, 1.0)
+            left = d - X @ np.linalg.lstsq(X * root[:, None], d * root, rcond=None)[0]
+        variance, most = (float(np.square(weight * part) @ v) for part in (left, d))
+        return math.sqrt(variance) if variance > ROUNDING * most else 0.0
+
+
+def le_cessie_van_houwelingen(
+    probs: object,
+    labels: object = None,
+    *,
+    lens: str | Lens = "strong",
+    internal: bool = False,
+    design: object = None,
+    **rows: Unpack[Measured],
+) -> float | Floats:
+    r"""Compute the standardised unweighted sum of squares of labels minus predictions.
+
+    With :math:`SSE = \sum_i (y_i - p_i)^2`, :math:`v_i = p_i (1 - p_i)` and the residuals
+    :math:`r_i` of the regression of :math:`1 - 2 p_i` on the features of the model with weights
+    :math:`v_i`,
+
+    .. math:: z = \frac{SSE - \sum_i v_i}{SD}, \quad SD^2 = \sum_i v_i r_i^2.
+
+    This is `residuals(fit, "gof")` of the R package rms: the test of le Cessie and van Houwelingen
+    in the form of Hosmer et al., without smoothing. It is for the sample that the model was fitted
+    to, `internal=True`. For other data no parameters are fitted, :math:`r_i = 1 - 2 p_i`, and z is
+    that of Spiegelhalter.
+
+    Parameters
+    ----------
+    probs : (n, m) or (n,) array, or Predictions
+        Predicted probabilities, rows on the simplex; (n,) holds P(Y = 1) of a binary model.
+    labels : (n,) or one-hot (n, m) array
+        Observed classes.
+    lens : str or Lens, default "strong"
+        A lens that leaves two classes. A family of lenses gives an array.
+    internal : bool, default False
+        Whether the predictions are those of a logistic regression fitted to these labels.
+    design : (n, k) or (n,) array, optional
+        With `internal=True`, the features of that model without the intercept; by default it has
+        one feature, and the log odds of the predictions stand for it.
+    **rows
+        `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
+        `n_jobs`, the number of threads as in joblib.
+
+    Returns
+    -------
+    float
+        In standard deviations. Where the variance is 0, with a DegenerateDataWarning, 0 if SSE has
+        its mean and infinite if not. Sample weights multiply the terms of SSE.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are more than two classes.
+
+    References
+    ----------
+    le Cessie, van Houwelingen (1991), A goodness-of-fit test for binary regression models, based on
+    smoothing methods, Biometrics 47; Hosmer, Hosmer, le Cessie, Lemeshow (1997), A comparison of
+    goodness-of-fit tests for the logistic regression model, Statistics in Medicine 16, section 2.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> ct.measures.le_cessie_van_houwelingen([0.9, 0.8, 0.2], [1, 0, 0])  # .28 / sqrt(.1728)
+    0.67357...
+    """
+    measure = LeCessieVanHouwelingen(internal=internal, design=design)
+    return measure.evaluate(probs, labels, lens, **rows)
+
+
+def check_design(design: object, name: str = "design") -> Floats:
+    """Check the features (rows, k) that a model was fitted to, finite; (rows,) for one feature."""
+    given = as_numbers(design, name)
+    array = given[:, None] if given.ndim == 1 else given
+    if array.ndim != 2 or array.size == 0:
+        rule = f"{name} must have a row for each observation and a column for each feature"
+        raise invalid(rule, f"shape {array.shape}", "pass the features of the model, (n, k)")
+    values = array.astype(np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = (int(at) for at in np.argwhere(bad)[0])
+        got = f"{values[row, column]} at row {row}, column {column}"
+        raise invalid(f"{name} must be finite", got, "pass the features as the model saw them")
+    return read_only(values)
+
+
+def check_rows_of_design(design: Floats, n: int, name: str = "design") -> None:
+    """Check that the design has the rows of the predictions that are tested."""
+    if len(design) != n:
+        rule = f"{name} must have one row per row of probs"
+        raise invalid(rule, f"{len(design)} for {n} rows", "take both from the same rows")

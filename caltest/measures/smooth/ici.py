@@ -43,6 +43,7 @@ class LoessMeasure(Measure):
 
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
     functional: ClassVar[Callable[[Loess, Floats], Floats]]  # of the deviations at the knots
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     is_extreme: ClassVar[bool] = False  # whether it is a large one of the errors
 
     def __post_init__(self) -> None:
@@ -51,9 +52,8 @@ class LoessMeasure(Measure):
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered(f"the {self.symbol}")
         if units.is_weighted:
-            raise NotApplicable(
-                f"the {self.symbol} takes no sample weights", "use the test 'smooth-ece'"
-            )
+            reason = f"the {self.symbol} takes no sample weights"
+            raise NotApplicable(reason, "use the test 'smooth-ece'")
         return Loess(units, self.span, type(self).functional).statistic()
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
@@ -81,22 +81,19 @@ class Loess(Fit):
         nearest = min(max(2, int(span * units.rows + 1e-7)), units.rows)
         before = np.append(0.0, np.cumsum(units.size))
         radii = lowess.find_radii(self._x, before, knots, nearest)
-        edges = lowess.window_edges(
-            self._x, knots, radii, lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
-        )
-        self._cells = np.unique(np.append(edges, (0, x.size)))
+        radius = lowess.FULL_WEIGHT_RADIUS, lowess.NO_WEIGHT_RADIUS
+        edges = lowess.window_edges(self._x, knots, radii, *radius)
+        windows, self._size = (knots, radii, edges), np.ascontiguousarray(units.size)
+        cells = np.unique(np.append(edges, (0, x.size)))
         # The smaller of the two matrices.
-        self._by_rows = x.size <= lowess.DEGREES * (self._cells.size - 1)
+        self._by_rows = x.size <= lowess.DEGREES * (cells.size - 1)
         if self._by_rows:
-            size = np.ascontiguousarray(units.size)
-            self._weights = lowess.row_weights(self._x, size, knots, radii, edges)
+            self._weights = lowess.row_weights(self._x, self._size, windows)
         else:
-            self._frames = lowess.cell_frames(self._x, self._cells)
-            counts = self._moments(np.ascontiguousarray(units.size)[None])
-            counts = counts.reshape(-1, lowess.DEGREES)
+            self._frames = lowess.cell_frames(self._x, cells)
+            counts = self._moments(self._size[None]).reshape(-1, lowess.DEGREES)
             least = lowess.LEAST_SPREAD * float(np.ptp(self._x))
-            parts = (knots, radii, edges, self._cells, *self._frames, counts, least)
-            self._weights = np.asarray(lowess.moment_weights(*parts))
+            self._weights = lowess.moment_weights(windows, self._frames, counts, least)
 
     def values(self, observed: Observed) -> Floats:
         return self.functional(self, self.fits(observed) - self.knots)
@@ -108,11 +105,8 @@ class Loess(Fit):
 
     def mean(self, deviations: Floats) -> Floats:
         """Return the mean over rows of the absolute errors, (B,)."""
-        units = self.units
-        if isinstance(units, CellUnits):
-            totals = [errors @ units.size for errors in self._errors(deviations)]
-            return np.asarray(totals, dtype=np.float64) / float(units.rows)
-        return np.asarray(lowess.mean_errors(units.mean, self.knots, self.start, deviations))
+        given = self.units.mean, self._size, self.knots, self.start
+        return np.asarray(lowess.mean_errors(*given, deviations))
 
     def largest(self, deviations: Floats) -> Floats:
         """Return the largest of the absolute errors, (B,): knots are rows, linear in between."""
@@ -135,13 +129,12 @@ class Loess(Fit):
     def _errors(self, deviations: Floats) -> Iterator[Floats]:
         """Yield the absolute errors of the units, for one row of labels after the other."""
         errors = np.empty((1, self.units.mean.size))
-        for b in range(len(deviations)):
-            row = deviations[b : b + 1]
+        for row in deviations[:, np.newaxis]:
             lowess.row_errors(self.units.mean, self.knots, self.start, row, errors)
             yield errors[0]
 
     def _moments(self, observed: Observed) -> Floats:
-        moments = lowess.cell_moments(self._x, observed, self._cells, *self._frames)
+        moments = lowess.cell_moments(self._x, observed, self._frames)
         return np.asarray(moments.reshape(len(observed), -1))
 
 
@@ -158,6 +151,7 @@ class ICI(LoessMeasure):
     """The mean loess error with its span; see `ici`."""
 
     key: ClassVar[str] = "ici"
+    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = None
     title: ClassVar[str] = "integrated calibration index"
     symbol: ClassVar[str] = "ICI"
     functional = Loess.mean
@@ -236,7 +230,6 @@ class E50(LoessMeasure):
     """The median loess error with its span; see `e50`."""
 
     key: ClassVar[str] = "e50"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "median error of a loess, E50"
     symbol: ClassVar[str] = "E50"
     functional = partial(Loess.quantile, share=0.5)
@@ -299,7 +292,6 @@ class E90(LoessMeasure):
     """The 90 % quantile of the loess errors with its span; see `e90`."""
 
     key: ClassVar[str] = "e90"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "90 % quantile of the errors of a loess, E90"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "E90"
@@ -365,7 +357,6 @@ class Emax(LoessMeasure):
     """The largest loess error with its span; see `emax`."""
 
     key: ClassVar[str] = "emax"
-    tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "largest error of a loess, Emax"
     is_extreme: ClassVar[bool] = True
     symbol: ClassVar[str] = "Emax"

@@ -39,6 +39,7 @@ class KDEECE(Measure):
     key: ClassVar[str] = "kde-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "ECE by kernel density estimates"
+    drawn_as: ClassVar[str] = "reliability"
     # An estimate that is biased upwards, and no test.
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     symbol: ClassVar[str] = "KDE-ECE"
@@ -48,16 +49,11 @@ class KDEECE(Measure):
         if self.bandwidth is not None:
             checks.check_positive(self.bandwidth, "bandwidth")
 
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
-
     def statistic(self, units: Units) -> Statistic:
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
-            raise NotApplicable(
-                f"the KDE-ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and bandwidth "
-                f"is {self.bandwidth:.4g}",
-                "use a larger one, or bandwidth=None for the rule of the paper's code",
-            )
+            reason = f"the KDE-ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}"
+            remedy = "use a larger one, or bandwidth=None for the rule of the paper's code"
+            raise NotApplicable(f"{reason}, and bandwidth is {self.bandwidth:.4g}", remedy)
         return Densities(units.ordered("the KDE-ECE"), self.bandwidth).statistic(scale=1.0)
 
 
@@ -71,8 +67,7 @@ class Densities(Fit):
             # s (2 n)^(-1/5) for the standard deviation s of the scores; weights sum to 1.
             variance = self.share @ np.square(units.mean - self.share @ units.mean)
             n = 1.0 / np.square(self.share).sum()
-            rule = float(math.sqrt(variance) * (2.0 * n) ** -0.2)
-            bandwidth = max(SMALLEST_BANDWIDTH, rule)
+            bandwidth = max(SMALLEST_BANDWIDTH, float(math.sqrt(variance) * (2.0 * n) ** -0.2))
         size = max(FEWEST_CELLS, 1 << math.ceil(math.log2(CELLS / bandwidth)))
         self._cells = cells(units.mean, size)
         self._nodes = np.linspace(0.0, 1.0, size + 1)

@@ -16,10 +16,10 @@ import numpy as np
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Ints, Labels
 
-FULL_WEIGHT_RADIUS, NO_WEIGHT_RADIUS = (
-    0.001,
-    0.999,
-)  # of the radius: weights are 1 up to the first, 0 beyond the second (R)
+Windows = tuple[Floats, Floats, Ints]  # knots, their radii and edges
+Frames = tuple[Ints, Floats, Floats]  # where cells of rows start, their middles and half widths
+# Of the radius: weights are 1 up to the first, 0 beyond the second (R).
+FULL_WEIGHT_RADIUS, NO_WEIGHT_RADIUS = 0.001, 0.999
 LEAST_SPREAD = 0.001  # of the range: rows nearer to each other are fitted by their mean (R)
 DEGREES = 12  # 0 to 10, and 11 for the spread about the mean
 REDUCE = {"contract", "nsz", "reassoc"}  # lets sums run in several chains
@@ -93,11 +93,12 @@ def window_edges(x: Floats, knots: Floats, radii: Floats, near: float, far: floa
 
 
 @njit()
-def row_weights(x: Floats, mass: Floats, knots: Floats, radii: Floats, edges: Ints) -> Floats:
+def row_weights(x: Floats, mass: Floats, windows: Windows) -> Floats:
     """Return the weight of every label in the line at every knot, (knots, n).
 
     A score stands for `mass` rows, the labels of which are added.
     """
+    knots, radii, edges = windows
     weights = np.zeros((knots.size, x.size))
     spread = LEAST_SPREAD * (x[-1] - x[0])
     for a in range(knots.size):
@@ -126,22 +127,21 @@ def row_weights(x: Floats, mass: Floats, knots: Floats, radii: Floats, edges: In
 
 
 @njit()
-def cell_frames(x: Floats, start: Ints) -> tuple[Floats, Floats]:
-    """Return the middle of each cell of rows and half its width, (cells,); 1 for a width of 0."""
+def cell_frames(x: Floats, start: Ints) -> Frames:
+    """Return the start, the middle and half the width of each cell of rows; 1 for a width of 0."""
     middle, half = np.empty(start.size - 1), np.ones(start.size - 1)
     for c in range(start.size - 1):
         low, high = x[start[c]], x[start[c + 1] - 1]
         middle[c] = 0.5 * (low + high)
         if high > low:
             half[c] = 0.5 * (high - low)
-    return middle, half
+    return start, middle, half
 
 
 @njit()
-def cell_moments(
-    x: Floats, labels: Labels | Floats, start: Ints, middle: Floats, half: Floats
-) -> Floats:
+def cell_moments(x: Floats, labels: Labels | Floats, frames: Frames) -> Floats:
     """Return sum_i y_i t_i^d over each cell, t the place in [-1, 1]; (B, cells, DEGREES)."""
+    start, middle, half = frames
     out = np.empty((labels.shape[0], start.size - 1, DEGREES))
     for b in range(labels.shape[0]):
         for c in range(start.size - 1):
@@ -183,21 +183,13 @@ def _add_powers(x: Floats, y: Labels | Floats, middle: float, unit: float, out: 
 
 
 @njit()
-def moment_weights(
-    knots: Floats,
-    radii: Floats,
-    edges: Ints,
-    start: Ints,
-    middle: Floats,
-    half: Floats,
-    counts: Floats,
-    spread: float,
-) -> Floats:
+def moment_weights(windows: Windows, frames: Frames, counts: Floats, spread: float) -> Floats:
     """Return the coefficient of every moment in the line at every knot, (knots, cells * DEGREES).
 
     `counts` (cells, DEGREES) are the moments of ones, and `spread` the least standard deviation of
     scores that a slope is fitted to.
     """
+    (knots, radii, edges), (start, middle, half) = windows, frames
     cells = start.size - 1
     out = np.zeros((knots.size, cells, DEGREES))
     for a in range(knots.size):
@@ -272,17 +264,17 @@ def row_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats, out: F
 
 
 @njit(fastmath=REDUCE)
-def mean_errors(x: Floats, knots: Floats, start: Ints, deviations: Floats) -> Floats:
-    """Return the mean over rows of what `row_errors` writes, (B,)."""
-    out = np.empty(deviations.shape[0])
+def mean_errors(x: Floats, size: Floats, knots: Floats, start: Ints, deviations: Floats) -> Floats:
+    """Return the mean of what `row_errors` writes over scores that stand for `size` rows, (B,)."""
+    out, rows = np.empty(deviations.shape[0]), size.sum()
     for b in range(deviations.shape[0]):
-        total = abs(deviations[b, -1]) * (x.size - start[-1])
+        total = abs(deviations[b, -1]) * size[start[-1] :].sum()
         for a in range(knots.size - 1):
             low = deviations[b, a]
             slope = (deviations[b, a + 1] - low) / (knots[a + 1] - knots[a])
             part = 0.0
             for i in range(start[a], start[a + 1]):
-                part += abs(low + slope * (x[i] - knots[a]))
+                part += size[i] * abs(low + slope * (x[i] - knots[a]))
             total += part
-        out[b] = total / x.size
+        out[b] = total / rows
     return out

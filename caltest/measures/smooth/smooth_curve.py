@@ -10,7 +10,6 @@ from typing import Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest import checks
 from caltest.lenses import Lens
@@ -19,7 +18,7 @@ from caltest.numerics.tails import path_length, tube_quantile
 from caltest.predictions import MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats
-from caltest.units.units import check_one_dimension, score_order
+from caltest.units import CellUnits, RowUnits, Units
 
 __all__ = ["SmoothCurve", "smooth_curve"]
 
@@ -146,57 +145,55 @@ def smooth_curve(
 
 
 def _curve(predictions: Predictions, level: float, points: int) -> SmoothCurve:
-    check_one_dimension(predictions, "the smooth curve")
-    weight, codes = predictions.sample_weight, predictions.clusters
-    order = score_order(predictions)
-    event, labels = predictions.probs[order, 1], predictions.labels[order].astype(np.float64)
-    mass = np.ones(order.size) if weight is None else weight[order]
-    mass = mass * (order.size / mass.sum())
-    z = log_odds(event)
-    spline = _chosen(z, float(labels.sum()), z.size, partial(np.quantile, z))
-    beta, inverse, score = _fit(spline(z), labels, mass)
-    if weight is not None or codes is not None:
-        # The sandwich covariance, of groups of rows that depend on each other.
-        groups = np.arange(order.size) if codes is None else codes[order]
+    units, codes = RowUnits(predictions).ordered("the smooth curve"), predictions.clusters
+    labels = units.in_order(predictions.labels).astype(np.float64)
+
+    def meat(scores: Floats, _terms: Floats, _beta: Floats) -> Floats:
+        groups = np.arange(labels.size) if codes is None else units.in_order(codes)
         _, place = np.unique(groups, return_inverse=True)
-        sums = np.zeros((int(place.max()) + 1, score.shape[1]))
-        np.add.at(sums, place, score)
-        meat = sums.T @ sums * (len(sums) / max(len(sums) - 1, 1))
-        inverse = np.asarray(inverse @ meat @ inverse)
-    upto, ends = np.arange(1, order.size + 1), (float(event[0]), float(event[-1]))
-    return _drawn(spline, beta, inverse, z, upto, points, ends, level, predictions.n)
+        sums = np.zeros((int(place.max()) + 1, scores.shape[1]))
+        np.add.at(sums, place, scores)
+        return np.asarray(sums.T @ sums * (len(sums) / max(len(sums) - 1, 1)))
+
+    known = meat if units.is_weighted or codes is not None else None
+    by_rank = partial(np.quantile, log_odds(units.mean))
+    return _smoothed(units, labels, float(labels.sum()), by_rank, known, level, points)
 
 
 def curve_of_cells(cells: Cells, level: float, points: int = 201) -> SmoothCurve:
     """Fit the curve to cells, at the log odds of their mean predictions; see `smooth_curve`."""
-    z, upto = log_odds(cells.mean), np.cumsum(cells.counts)
-    spline = _chosen(
-        z, float(cells.hits.sum()), cells.rows, lambda q: z[np.searchsorted(upto, q * cells.rows)]
-    )
-    terms, unit = spline(z), cells.rows / cells.mass
-    beta, inverse, _ = _fit(terms, cells.events / cells.n, cells.n * unit)
-    if cells.weights is not None:
+    z, upto, share = log_odds(cells.mean), np.cumsum(cells.counts), cells.events / cells.n
+
+    def meat(_scores: Floats, terms: Floats, beta: Floats) -> Floats:
         # Squares of the weights are those of the rows, those of events at the mean of their cell.
-        q = scipy.special.expit(terms @ beta)
-        own = cells.squares * (cells.events / cells.n * (1.0 - 2.0 * q) + np.square(q))
-        inverse = inverse @ (terms.T * (unit * unit * own)) @ terms @ inverse
-    ends = float(cells.least[0]), float(cells.most[-1])
-    return _drawn(spline, beta, inverse, z, upto, points, ends, level, cells.rows)
+        q, unit = scipy.special.expit(terms @ beta), cells.rows / cells.mass
+        own = cells.squares * (share * (1.0 - 2.0 * q) + np.square(q))
+        return np.asarray((terms.T * (unit * unit * own)) @ terms)
+
+    def by_rank(q: Floats) -> Floats:
+        return np.asarray(z[np.searchsorted(upto, q * cells.rows)])
+
+    known = None if cells.weights is None else meat
+    events = float(cells.hits.sum())
+    return _smoothed(CellUnits(cells), share, events, by_rank, known, level, points)
 
 
-def _drawn(
-    spline: Values,
-    beta: Floats,
-    inverse: Floats,
-    z: Floats,
-    upto: NDArray[np.integer],
-    points: int,
-    ends: tuple[float, float],
+def _smoothed(
+    units: Units,
+    labels: Floats,
+    events: float,
+    quantiles: Values,
+    meat: Callable[[Floats, Floats, Floats], Floats] | None,
     level: float,
-    n: int,
+    points: int,
 ) -> SmoothCurve:
-    """Return the curve of a fit to ascending log odds, up to which there are so many rows."""
+    """Fit the curve to units, with the sandwich covariance where `meat` gives its inner part."""
+    z, upto = log_odds(units.mean), np.cumsum(units.row_counts)
     rows = int(upto[-1])
+    spline = _chosen(z, events, rows, quantiles)
+    beta, inverse, scores = _fit(spline(z), labels, units.mass * (rows / units.mass.sum()))
+    if meat is not None:
+        inverse = inverse @ meat(scores, spline(z), beta) @ inverse
     outside = min(OUTSIDE, rows // FEWEST_OF_ONE) or 1
     low, high = z[np.searchsorted(upto, [outside, rows - outside + 1])].tolist()
     if not low < high:
@@ -208,14 +205,14 @@ def _drawn(
     standard = terms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
     reach = tube_quantile(path_length(standard), level)
     return SmoothCurve(
-        x=np.clip(scipy.special.expit(at), *ends),
+        x=np.clip(scipy.special.expit(at), units.least[0], units.most[-1]),
         probability=scipy.special.expit(center),
         lower=scipy.special.expit(center - reach * error),
         upper=scipy.special.expit(center + reach * error),
         level=level,
         terms=beta.size - 1,
         multiplier=reach,
-        n=n,
+        n=units.rows,
     )
 
 

@@ -59,6 +59,7 @@ class SmoothECE(Measure):
     key: ClassVar[str] = "smooth-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "smooth ECE"
+    drawn_as: ClassVar[str] = "reliability"
     symbol: ClassVar[str] = "smECE"
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells")
 
@@ -66,9 +67,6 @@ class SmoothECE(Measure):
         checks.check_choice(self.method, METHODS, "method")
         if self.bandwidth is not None:
             checks.check_positive(self.bandwidth, "bandwidth")
-
-    def plot_kind(self, m: int) -> str:
-        return "reliability"
 
     @property
     def needs_rows(self) -> str:
@@ -80,11 +78,9 @@ class SmoothECE(Measure):
     def statistic(self, units: Units) -> Statistic:
         units = units.ordered("the smooth ECE")
         if self.bandwidth is not None and self.bandwidth < SMALLEST_BANDWIDTH:
-            raise NotApplicable(
-                f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}, and "
-                f"bandwidth is {self.bandwidth:.4g}",
-                "use a larger one, or bandwidth=None for the fixed point",
-            )
+            reason = f"the smooth ECE resolves no bandwidth below {SMALLEST_BANDWIDTH:.2g}"
+            remedy = "use a larger one, or bandwidth=None for the fixed point"
+            raise NotApplicable(f"{reason}, and bandwidth is {self.bandwidth:.4g}", remedy)
         kind = OnGrid if self.method == "grid" else ByCosines
         fit = kind(units, self.bandwidth)
         return fit.statistic(error=fit.error)
@@ -326,9 +322,7 @@ def residual_sums(labels: Labels | Floats, weight: Floats, score: Floats) -> tup
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})
-def spread(
-    values: Floats | Labels, weight: Floats, start: Ints, place: Floats, out: Floats
-) -> None:
+def spread(values: Floats | Labels, weight: Floats, start: Ints, at: Floats, out: Floats) -> None:
     """Spread weighted values over the four nodes around each point, by cubic interpolation.
 
     Any smooth function has the same sum over the nodes as over the points, up to the fourth power
@@ -340,7 +334,7 @@ def spread(
     for cell in range(size):
         s0 = s1 = s2 = s3 = 0.0
         for i in range(start[cell], start[cell + 1]):
-            v, x = weight[i] * values[i], place[i]
+            v, x = weight[i] * values[i], at[i]
             s0 += v
             s1 += v * x
             s2 += v * x * x

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
+from caltest.measures.scores.spiegelhalter import check_design, check_rows_of_design
 from caltest.measures.smooth.ici import check_fraction
-from caltest.measures.smooth.le_cessie_van_houwelingen import check_design, check_rows_of_design
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 1, np.float32(1)])

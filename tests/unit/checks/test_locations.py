@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from caltest.errors import InvalidInput
-from caltest.measures.kernel.locations import check_locations, check_points
+from caltest.measures.kernel.cme import check_locations, check_points
 
 CLASSES = np.array(["ant", "bee", "cat"])
 PROBS = [[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]]

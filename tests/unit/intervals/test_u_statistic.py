@@ -11,8 +11,7 @@ from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential
 from caltest.measures.kernel.bounds import BIASED, ZERO
-from caltest.measures.kernel.kce import KCE, MMCE
-from caltest.measures.kernel.skce import SKCE
+from caltest.measures.kernel.skce import KCE, MMCE, SKCE
 
 KERNEL = Exponential(0.5)
 

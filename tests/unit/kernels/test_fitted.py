@@ -87,7 +87,7 @@ def test_term_multiplies_its_factors():
     (term,) = FittedKernel(Product(Exponential(0.5), Gaussian(0.4)), probs).terms
     first, second = term.factors
     np.testing.assert_allclose(
-        term.tile(4, 9, 0, 4), first.tile(4, 9, 0, 4) * second.tile(4, 9, 0, 4)
+        term.below(4, 9, 0, 4), first.tile(4, 9, 0, 4) * second.tile(4, 9, 0, 4)
     )
 
 

@@ -13,7 +13,7 @@ from caltest.kernels import (
     RationalQuadratic,
     Scaled,
 )
-from caltest.kernels.line import LineKernel, is_line_term
+from caltest.kernels.fitted import LineKernel
 
 A = np.array([[2.0, 1.0], [1.0, 3.0]])
 MARKOV = [Exponential, Matern32, Matern52]
@@ -91,4 +91,4 @@ def test_line_takes_two_classes_and_one_markov_factor(kernel, m, expected):
     probs = np.random.default_rng(0).dirichlet(np.ones(m), 4)
     matrix_kernel = kernel if isinstance(kernel, (Scaled, Product)) else Scaled(kernel)
     (term,) = FittedKernel(matrix_kernel, probs).terms
-    assert is_line_term(term) is expected
+    assert term.is_line is expected

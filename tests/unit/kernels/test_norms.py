@@ -8,7 +8,7 @@ import pytest
 
 from caltest.errors import NotApplicable
 from caltest.kernels import Diagonal, Exponential, Gaussian, Product, Scaled, Sum, as_matrix_kernel
-from caltest.kernels.matrix import error_bound, kernel_norm
+from caltest.kernels.simplex import error_bound, kernel_norm
 
 A = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 E = Exponential(0.5)

@@ -98,7 +98,7 @@ def test_many_clusters_have_the_same_sums_of_pairs(monkeypatch):
     p = ct.datasets.generative_model("M2", n=40, m=3, rng=0).with_clusters(np.arange(40) // 3)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (5, 14))
     few = statistics("skce", p, signs)
-    monkeypatch.setattr("caltest.measures.kernel.all_pairs.CLUSTERS", 3)
+    monkeypatch.setattr("caltest.measures.kernel.pairs.CLUSTERS", 3)
     np.testing.assert_allclose(statistics("skce", p, signs), few, rtol=1e-9)
 
 

@@ -9,7 +9,6 @@ from scipy.stats import binom
 
 from caltest.measures.isotonic.band_loops import (
     exact_lower_bounds,
-    group_events,
     hoeffding_excess,
     hoeffding_lower_bounds,
     smallest_tails,
@@ -60,13 +59,6 @@ def test_impossible_events_have_an_infinite_tail():
     """At x = 0; nothing else is asked."""
     value = smallest_tails(np.array([[1.0, 0.0]]), np.ones(2), np.array([0.0, 0.5]))
     assert value[0] == math.inf
-
-
-def test_group_events_counts_labels():
-    """Groups of 2, 1 and 3 rows."""
-    labels = np.array([[1, 0, 1, 0, 1, 1], [0, 0, 0, 1, 0, 0]], np.uint8)
-    ends = np.array([False, True, True, False, False, True])
-    assert group_events(labels, ends).tolist() == [[1, 1, 2], [0, 0, 1]]
 
 
 def test_hoeffding_bounds_are_those_of_two_loops():

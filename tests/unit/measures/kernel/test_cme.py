@@ -52,7 +52,7 @@ def test_limit_counts_the_dimensions_that_the_locations_span():
     """Two classes: locations (t, 0) and (t, 1) have opposite deviations."""
     predictions = ct.datasets.generative_model("M1", n=4000, m=2, rng=0)
     limit = CME(locations=([0.5, 0.5], [0, 1])).limit(predictions)
-    assert limit.null_text == "chi^2 limit with 1 degrees of freedom"
+    assert limit.null_text == "chi^2 limit with 1 degree of freedom"
     assert limit.notes == ("the deviations at 2 test locations span 1 dimensions",)
 
 

@@ -7,9 +7,14 @@ import caltest as ct
 from caltest.errors import InvalidInput
 from caltest.kernels import Exponential, Sum
 from caltest.measures import CME, UCME, cme, ucme
-from caltest.measures.kernel import locations
-from caltest.measures.kernel.locations import find_locations, sampled_locations
+from caltest.measures.kernel import cme as locations
+from caltest.measures.kernel.cme import find_locations
 from caltest.numerics.labels import resample_keys
+
+
+def sampled_locations(data, size=None):
+    """Return locations that are sampled from the predictions."""
+    return find_locations(size, data.probs, data.classes)
 
 
 @pytest.fixture
@@ -24,7 +29,7 @@ def predictions():
 def test_default_number_of_locations_grows_with_n_and_m(n, m, size):
     """It is the least of 10, 3 (m - 1) and n / 10, and at least 1."""
     data = ct.datasets.generative_model("M1", n=n, m=m, rng=0)
-    assert len(find_locations(None, data).labels) == size
+    assert len(sampled_locations(data).labels) == size
 
 
 def test_sampled_locations_are_predictions_with_a_class_they_allow(predictions):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.measures.kernel.locations import (
+from caltest.measures.kernel.cme import (
     LANES,
     ROWS,
     add_location_moments,

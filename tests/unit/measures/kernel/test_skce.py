@@ -32,7 +32,7 @@ def gram_h(predictions, kernel):
     rows, columns = np.indices((n, n)).reshape(2, -1)
     delta = np.eye(m)[predictions.labels] - predictions.probs
     h = np.zeros((n, n))
-    for term in FittedKernel(SKCE(kernel=kernel).matrix_kernel, predictions.probs).terms:
+    for term in FittedKernel(SKCE(kernel=kernel).witness_kernel, predictions.probs).terms:
         h += term.pairs(rows, columns).reshape(n, n) * (delta @ term.matrix @ delta.T)
     return h
 
@@ -113,7 +113,7 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
     measure = SKCE(estimator="block", block_size=7, kernel=KERNELS[name])
     whole = measure.bind(large)
     values, labels = whole.block_values(), whole.redraw(resample_keys(0, 5))
-    monkeypatch.setattr("caltest.measures.kernel.block_pairs.PAIRS_AT_A_TIME", 200)
+    monkeypatch.setattr("caltest.measures.kernel.pairs.PAIRS_AT_A_TIME", 200)
     chunks = measure.bind(large)
     with threads(2):
         np.testing.assert_allclose(chunks.block_values(), values, **CLOSE)

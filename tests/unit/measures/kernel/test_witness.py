@@ -8,8 +8,7 @@ from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Scaled, Sum, as_matrix_kernel
 from caltest.kernels.fitted import FittedKernel
-from caltest.measures.kernel.kce import KCE
-from caltest.measures.kernel.skce import SKCE
+from caltest.measures.kernel.skce import KCE, SKCE
 from caltest.measures.kernel.witness import Embedding
 from caltest.numerics.loops import threads
 

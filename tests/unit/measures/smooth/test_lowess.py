@@ -79,13 +79,13 @@ def fits(
     )
     edges = lowess.window_edges(x, knots, radii, near, far)
     if by_rows:
-        return knots, lowess.row_weights(x, np.ones(x.size), knots, radii, edges) @ y
+        return knots, lowess.row_weights(x, np.ones(x.size), (knots, radii, edges)) @ y
     start = np.unique(np.append(edges, (0, x.size)))
     frames = lowess.cell_frames(x, start)
-    counts = lowess.cell_moments(x, np.ones((1, x.size), np.uint8), start, *frames)[0]
+    counts = lowess.cell_moments(x, np.ones((1, x.size), np.uint8), frames)[0]
     least = lowess.LEAST_SPREAD * (x[-1] - x[0])
-    weights = lowess.moment_weights(knots, radii, edges, start, *frames, counts, least)
-    return knots, weights @ lowess.cell_moments(x, y[None], start, *frames).ravel()
+    weights = lowess.moment_weights((knots, radii, edges), frames, counts, least)
+    return knots, weights @ lowess.cell_moments(x, y[None], frames).ravel()
 
 
 def errors(x, knots, fit):
@@ -129,7 +129,9 @@ def test_mean_error_is_the_mean_of_the_row_errors(name):
     """One pass without an array of rows."""
     x, y = data(name)
     knots, fit = fits(x, y, by_rows=True)
-    mean = lowess.mean_errors(x, knots, np.searchsorted(x, knots), (fit - knots)[None])
+    mean = lowess.mean_errors(
+        x, np.ones(x.size), knots, np.searchsorted(x, knots), (fit - knots)[None]
+    )
     assert mean[0] == pytest.approx(errors(x, knots, fit).mean(), abs=1e-14)
 
 

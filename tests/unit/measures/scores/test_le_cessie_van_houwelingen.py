@@ -5,7 +5,7 @@ import pytest
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.measures import le_cessie_van_houwelingen, spiegelhalter_z
-from caltest.measures.smooth.le_cessie_van_houwelingen import LeCessieVanHouwelingen
+from caltest.measures.scores.spiegelhalter import LeCessieVanHouwelingen
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 2))

@@ -1,6 +1,6 @@
-"""Sums of h_ij = delta_i' k(p_i, p_j) delta_j over all pairs, for any labels.
+"""Sums of h_ij = delta_i' k(p_i, p_j) delta_j over all pairs or within blocks, for any labels.
 
-Two ways, one result: by tiles for any kernel and any m, on a line by sorting.
+Two ways of all pairs, one result: by tiles for any kernel and any m, on a line by sorting.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
@@ -21,18 +22,24 @@ from caltest.kernels.fitted import (
     NO_BANDWIDTH,
     FittedKernel,
     FittedTerm,
+    LineKernel,
     Tile,
     column_tiles,
     event_coordinates,
     tile_groups,
 )
-from caltest.kernels.line import LineKernel, is_line_term
-from caltest.kernels.matrix import MatrixKernel
+from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Pairs, in_parts, residuals
-from caltest.numerics.class_sums import add_class_sums, binary_brier_sums, class_lists, label_sums
+from caltest.numerics.class_sums import (
+    add_class_sums,
+    add_pair_sums,
+    binary_brier_sums,
+    class_lists,
+    label_sums,
+)
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
@@ -51,6 +58,8 @@ MOST_TRIPLED = 2000  # rows whose triples are summed over
 PLACES = 2048  # of a kernel that needs all pairs of them
 INTERPOLATED = f", and is interpolated between {PLACES} places"
 AT_MEAN_WEIGHT = "; squares of residuals at the mean weight of each cell"
+PAIRS_AT_A_TIME = 1 << 17
+MANY_BLOCKS = 30  # for the normal limit of their mean
 LEFT_OUT = "left out by features"
 
 
@@ -145,7 +154,7 @@ def check_two(n: int, found: str = "there is one", *, biased: bool) -> None:
 
 def all_pairs(predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> AllPairs:
     """Choose the line where the kernel and the number of classes allow it, tiles elsewhere."""
-    on_line = all(is_line_term(term) for term in kernel.terms)
+    on_line = all(term.is_line for term in kernel.terms)
     return (LinePairs if on_line else TiledPairs)(predictions, kernel, biased=biased)
 
 
@@ -268,15 +277,14 @@ class TiledPairs(AllPairs):
 
     def signed_sums(self, clusters: Ints, count: int) -> Flipped:
         if count > CLUSTERS:
-            of_rows = partial(self.weighted_sums)
-            return in_parts(lambda signs: of_rows(signs[:, clusters]), clusters.size)
+            sums_of = self.weighted_sums
+            return in_parts(lambda signs: sums_of(signs[:, clusters]), clusters.size)
+        n = clusters.size
+        member = scipy.sparse.csr_array((np.ones(n), clusters, np.arange(n + 1)), shape=(n, count))
 
         def sums(tiles: HTiles) -> Floats:
-            out = np.zeros((count, count))
-            for rows, columns, h in tiles:
-                by_row = by_cluster(h, clusters[rows], count)
-                out += by_cluster(by_row.T, clusters[columns], count).T
-            return out
+            found = (member[rows].T @ (h @ member[columns]) for rows, columns, h in tiles)
+            return np.asarray(sum(found))
 
         h = self._added(sums)
         return lambda signs: np.einsum("bc,bc->b", signs, signs @ h)
@@ -338,15 +346,6 @@ class TiledPairs(AllPairs):
         return np.asarray(2.0 * pairs + singles)
 
 
-def by_cluster(rows: Floats, clusters: Ints, count: int) -> Floats:
-    """Return the sums of the rows of each cluster."""
-    order = np.argsort(clusters, kind="stable")
-    present, first = np.unique(clusters[order], return_index=True)
-    out = np.zeros((count, rows.shape[1]))
-    out[present] = np.add.reduceat(rows[order], first)
-    return out
-
-
 def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
     """Return a function that adds sum_ij tile_ij A[y_i, y_j] to `pairs` (B,), by matrix products.
 
@@ -383,6 +382,95 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
     return add
 
 
+class BlockPairs(BoundMeasure):
+    """The mean of the unbiased estimates over blocks; an incomplete last block is dropped.
+
+    The linear estimator of Widmann et al. (2019), table 1, has blocks of two.
+    """
+
+    pooled = True
+
+    def __init__(self, predictions: Predictions, kernel: FittedKernel, *, size: int) -> None:
+        super().__init__(predictions)
+        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+        self.kernel = kernel
+        self.size = size
+        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
+        self.n_blocks, self._pairs_in_block = predictions.n // size, size * (size - 1) // 2
+        if predictions.n < size:
+            few = (
+                f"blocks of {size} need at least {size} observations, and there are {predictions.n}"
+            )
+            raise NotApplicable(few, "take a smaller block_size or estimator='unbiased'")
+        if predictions.sample_weight is not None:
+            reason = "the linear and block estimators take no sample weights"
+            raise NotApplicable(reason, "use estimator='unbiased' (test='skce')")
+
+    def block_values(self) -> Floats:
+        """Return the unbiased estimate of each block."""
+        return np.concatenate(self._over_chunks(lambda h: h.mean(axis=1)))
+
+    def second_moment(self) -> float:
+        """Return the mean of h^2 over the pairs within blocks."""
+        squares = self._over_chunks(lambda h: float(np.square(h).sum()))
+        return float(sum(squares)) / (self.n_blocks * self._pairs_in_block)
+
+    def value(self) -> float:
+        return float(self.block_values().mean())
+
+    def values(self, labels: Labels) -> Floats:
+        sums = map_threads(partial(self._redrawn_sums, labels), self._chunks())
+        return np.asarray(sum(sums)) / (self.n_blocks * self._pairs_in_block)
+
+    def _chunks(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of blocks."""
+        at_a_time = max(1, PAIRS_AT_A_TIME // self._pairs_in_block)
+        for first in range(0, self.n_blocks, at_a_time):
+            yield first, min(first + at_a_time, self.n_blocks)
+
+    def _pairs(self, first: int, last: int) -> tuple[Ints, Ints]:
+        left, right = np.triu_indices(self.size, 1)
+        offset = self.size * np.arange(first, last)[:, None]
+        return (offset + left).ravel(), (offset + right).ravel()
+
+    def _over_chunks(self, function: Callable[[Floats], Any]) -> list[Any]:
+        """Return a function of h of the pairs (blocks, pairs) of some blocks after others."""
+
+        def chunk(first: int, last: int) -> Any:
+            left, right = self._pairs(first, last)
+            rows = slice(first * self.size, last * self.size)
+            delta = -self.predictions.probs[rows]
+            delta[np.arange(len(delta)), self.predictions.labels[rows]] += 1.0
+            total = np.zeros(left.size)
+            for term in self.kernel.terms:
+                z = term.project(delta)
+                products = np.einsum("pk,pk->p", z[left - rows.start], z[right - rows.start])
+                total += term.pairs(left, right) * products
+            return function(total.reshape(last - first, -1))
+
+        return list(map_threads(chunk, self._chunks()))
+
+    def _redrawn_sums(self, labels: Labels, first: int, last: int) -> Floats:
+        """Return the sum of h over the pairs of some blocks, for each row of labels.
+
+        h is written out as in `TiledPairs`: a part for each pair and one for each label.
+        """
+        left, right = self._pairs(first, last)
+        rows = slice(first * self.size, last * self.size)
+        probs = self.predictions.probs[rows]
+        inside = np.ascontiguousarray(labels[:, rows])
+        left, right, offset = left - rows.start, right - rows.start, rows.start
+        total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
+        for term in self.kernel.terms:
+            kappa = term.pairs(left + offset, right + offset)
+            add_pair_sums(kappa, left, right, inside, term.matrix, total)
+            image = probs @ term.matrix
+            np.subtract.at(table, left, kappa[:, None] * image[right])
+            np.subtract.at(table, right, kappa[:, None] * image[left])
+            constant += float(kappa @ np.einsum("pk,pk->p", probs[left], image[right]))
+        return np.asarray(total + label_sums(table, inside) + constant)
+
+
 class CellPairs(PairMean, BoundCells):
     """The unbiased or the biased mean of h over all pairs of rows, at the mean of their cell.
 
@@ -396,14 +484,13 @@ class CellPairs(PairMean, BoundCells):
         self.fit(fitted_to_cells(kernel, cells), cells.mass, cells.squares.sum(), biased=biased)
         self.caution, terms = at_mean(self.kernel, cells), self.kernel.terms
         self.is_bounded = biased or cells.has_equal_weights
-        if len(cells) > PLACES and not all(is_line_term(term) for term in terms):
+        if len(cells) > PLACES and not all(term.is_line for term in terms):
             self.caution, self.is_bounded = self.caution + INTERPOLATED, False
         if not (biased or cells.has_equal_weights):
             self.caution += AT_MEAN_WEIGHT
         self.factor = float(sum(term.factor for term in terms))
         self.sums: list[LineKernel | Places] = [
-            LineKernel(term, cells.mean) if is_line_term(term) else Places(cells, term)
-            for term in terms
+            LineKernel(term, cells.mean) if term.is_line else Places(cells, term) for term in terms
         ]
 
     def values(self, labels: Counts) -> Floats:
