@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest.numerics.crossings import _crossing, crossing_tails, group_extremes
-from caltest.numerics.group_totals import Totals, dispersions
+from caltest.numerics.crossings import (
+    Totals,
+    _crossing,
+    crossing_tails,
+    dispersions,
+    group_extremes,
+)
 from caltest.numerics.labels import resample_keys, row_hashes
 
 
@@ -29,14 +34,14 @@ def test_tail_is_that_of_all_outcomes():
         expected = n * rng.choice([0.0, 0.1, 0.5, 0.77, 1.0], 4)
         counts = rng.binomial(n, rng.random(4))
         reach = np.abs(np.cumsum(counts - expected)).max() - 1e-9
-        found = crossing_tails(np.array([0, 4]), n, expected, np.array([reach]), 1)[0]
+        found = crossing_tails(np.array([0, 4]), n, expected, np.array([reach]))[0]
         assert found == pytest.approx(min(enumerated(n, expected, reach), 1.0), abs=1e-13)
 
 
 def test_small_tail_keeps_its_digits():
     """All of 100 fair coins fall on one side, by either."""
     n, start = np.ones(100, dtype=np.int64), np.array([0, 100])
-    found = crossing_tails(start, n, 0.5 * n, np.array([50.0 - 1e-9]), 1)[0]
+    found = crossing_tails(start, n, 0.5 * n, np.array([50.0 - 1e-9]))[0]
     assert found == pytest.approx(2.0 * 0.5**100, rel=1e-10)
 
 
@@ -46,7 +51,7 @@ def test_what_is_left_out_is_bounded(reach):
     rng = np.random.default_rng(2)
     n = rng.integers(1, 60, 400)
     expected = n * np.sort(rng.uniform(0.01, 0.6, 400))
-    found = crossing_tails(np.array([0, 400]), n, expected, np.array([reach]), 1)[0]
+    found = crossing_tails(np.array([0, 400]), n, expected, np.array([reach]))[0]
     whole = _crossing(n, expected, reach, 0.0)[0]
     assert whole * (1 - 1e-9) <= found <= whole * 1.0001 + 1e-30
 
@@ -83,7 +88,7 @@ def test_dispersion_has_the_moments_of_its_law(scale):
     v = n * p * (1 - p)
     cumulants = [sums(n * p), sums(v), sums(v * (1 - 2 * p)), sums(v * (1 - 6 * p * (1 - p)))]
     totals = Totals(start, n, n * p, *cumulants)
-    found = dispersions(totals, resample_keys(1, 4000), row_hashes(np.arange(groups)), 1)
+    found = dispersions(totals, resample_keys(1, 4000), row_hashes(np.arange(groups)))
     variance = float((2.0 + cumulants[3] / cumulants[1] ** 2).sum())
     assert found.mean() == pytest.approx(groups, abs=5 * math.sqrt(variance / 4000))
     assert found.var() == pytest.approx(variance, rel=0.1)
