@@ -401,14 +401,9 @@ def shares_limits(
     shares: Floats, sizes: Floats, confidence: float = LEVEL
 ) -> tuple[Floats, Floats]:
     """Return the limits of several shares, each by itself."""
-    from scipy.special import betaincinv
+    from caltest.numerics.event_tails import rate_limits
 
-    tail, events = (1.0 - confidence) / 2.0, shares * sizes
-    others = sizes - events
-    none, all_ = shares == 0, shares == 1
-    low = betaincinv(np.where(none, 1.0, events), others + 1.0, tail)
-    high = betaincinv(events + 1.0, np.where(all_, 1.0, others), 1.0 - tail)
-    return np.where(none, 0.0, low), np.where(all_, 1.0, high)
+    return rate_limits(shares * sizes, sizes, (1.0 - confidence) / 2.0)
 
 
 def event_rows(predictions: Predictions) -> Rows:

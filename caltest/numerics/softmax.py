@@ -133,42 +133,29 @@ def _add(
     """Return the loss; add the sums that `objective` names; write the rows of g.
 
     1 - p is computed from the other classes where p is the largest, so that derivatives are
-    accurate for predictions near 1 too. There e is 1, and it is overwritten.
+    accurate for predictions near 1 too. There e is 1.
     """
     m = z.shape[1]
     value = 0.0
     for i in range(z.shape[0]):
-        top = 0
+        top, rest = 0, 0.0
         while e[i, top] < 1.0:
             top += 1
         e[i, top] = 0.0
-        rest = 0.0
         for j in range(m):
             rest += e[i, j]
+        e[i, top] = 1.0
         value += weight[i] * (np.log1p(rest) - observed[i])
         over, root = 1.0 / (1.0 + rest), np.sqrt(weight[i])
         for j in range(m):
-            p = e[i, j] * over
-            pw = p * weight[i]
-            v = pw * (1.0 - p)
-            sums[0, j] += pw * z[i, j]
-            sums[1, j] += pw
-            sums[2, j] += v * z[i, j] * z[i, j]
-            sums[3, j] += v * z[i, j]
+            p, x = e[i, j] * over, z[i, j]
+            others = rest * over if j == top else 1.0 - p
+            r, v = weight[i] * (-others if j == y[i] else p), weight[i] * p * others
+            sums[0, j] += r * x
+            sums[1, j] += r
+            sums[2, j] += v * x * x
+            sums[3, j] += v * x
             sums[4, j] += v
-            g[i, j] = root * p * z[i, j]
+            g[i, j] = root * p * x
             g[i, m + j] = root * p
-        t, k = z[i, top], y[i]
-        v = weight[i] * rest * over * over
-        sums[2, top] += v * t * t
-        sums[3, top] += v * t
-        sums[4, top] += v
-        g[i, top] = root * over * t
-        g[i, m + top] = root * over
-        r = -weight[i] * rest * over if top == k else weight[i] * over
-        sums[0, top] += r * t
-        sums[1, top] += r
-        if top != k:
-            sums[0, k] -= weight[i] * z[i, k]
-            sums[1, k] -= weight[i]
     return value

@@ -35,7 +35,7 @@ from caltest.measures.kernel.locations import (
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
-from caltest.numerics.resampled_sums import times_drawn
+from caltest.numerics.class_sums import times_drawn
 from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, Labels, SmallInts

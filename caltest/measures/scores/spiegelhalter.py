@@ -12,11 +12,8 @@ from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.label_scores import LabelScore, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.class_sums import (
-    binary_deviation_sums,
-    binary_deviation_variance,
-    deviation_table,
-)
+from caltest.numerics.class_sums import binary_residual_sums, deviation_table
+from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
@@ -45,15 +42,15 @@ class SpiegelhalterZ(LabelScore):
             units,
             deviations,
             terms=lambda units: np.zeros(len(units.cells)),
-            fused=binary_deviation_sums,
+            fused=lambda labels, p, w: binary_residual_sums(labels, p, w * (1.0 - 2.0 * p)),
         )
         heaviest = np.array([units.heaviest])
         # The standard deviation of the sum of the deviations of each group, (G,).
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
             unit = units.positive(sd, CONSTANT, "use test='brier'")
-        elif units.mean.ndim == 1:
-            sd = unit = np.sqrt([binary_deviation_variance(units.mean, units.scale)])
+        elif (p := units.mean).ndim == 1:
+            sd = unit = np.sqrt([sum_variance(p, units.scale * (1.0 - 2.0 * p))])
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
             sd = unit = np.sqrt([np.square(units.scale) @ rows])
@@ -99,9 +96,7 @@ def deviations(probs: Floats) -> Floats:
     if probs.shape[1] == 2:
         p = probs[:, 1]
         return np.column_stack([-p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p)])
-    table = np.empty_like(probs)
-    deviation_table(probs, table)
-    return table
+    return deviation_table(probs)
 
 
 def _error(sums: ScoreSums, sd: Floats) -> float:
