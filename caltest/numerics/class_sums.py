@@ -100,6 +100,19 @@ def label_sums(table: Floats, labels: Labels) -> Floats:
 
 
 @njit()
+def placed_sums(labels: Labels, places: NDArray[np.integer], values: Floats, size: int) -> Floats:
+    """Return the sums of `values` (n, m) of the labels, at their `places` (n, m), (B, size)."""
+    out = np.zeros((len(labels), size))
+    for start in range(0, len(places), ROWS):
+        place, value = places[start : start + ROWS], values[start : start + ROWS]
+        for b in range(len(labels)):
+            own, sums = labels[b, start : start + ROWS], out[b]
+            for i in range(own.size):
+                sums[place[i, own[i]]] += value[i, own[i]]
+    return out
+
+
+@njit()
 def add_pair_sums(
     kappa: Floats, left: Ints, right: Ints, labels: Labels, matrix: Floats, out: Floats
 ) -> None:

@@ -15,6 +15,7 @@ from caltest.kernels.features import Features
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined.component import (
     LEAST,
+    SEVERAL,
     STEADY,
     Function,
     Observed,
@@ -25,7 +26,6 @@ from caltest.measures.combined.component import (
 from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
 from caltest.measures.combined.loops import add_label_tables
 from caltest.measures.combined.one_event import EventCells
-from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic

@@ -16,11 +16,18 @@ from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.cells import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import Component, Finding, Function, observed_sums, plain
+from caltest.measures.combined.component import (
+    BINARY,
+    SEVERAL,
+    Component,
+    Finding,
+    Function,
+    observed_sums,
+    plain,
+)
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.groups import CombinedGroups
-from caltest.measures.combined.one_event import BINARY, EventCells, EventRows, OneEvent
-from caltest.measures.combined.several import SEVERAL
+from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.tails import Combining, reference_keys
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
@@ -86,7 +93,7 @@ class Combined(Measure):
             return None
         order = np.argsort(p, kind="stable")
         happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
-        rows = EventRows(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
+        rows = OneEvent(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
         cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
         return CombinedCells(cells, rows)
 

@@ -23,16 +23,13 @@ from caltest.measures.combined.component import (
 from caltest.measures.combined.loops import (
     cell_extremes,
     chances_below,
-    class_sums,
     confusion_sums,
     feature_norms,
-    rank_totals,
-    top_sums,
 )
-from caltest.measures.combined.one_event import EventRows, HitRows, OneEvent
+from caltest.measures.combined.one_event import HitRows, OneEvent
 from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
 from caltest.measures.residual_sums import Sums as FlippedSums
-from caltest.numerics.class_sums import label_sums
+from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
@@ -86,7 +83,7 @@ class Context:
         """The rows of two classes, whose event is the second."""
         p, q = np.ascontiguousarray(self.probs[:, 1]), np.ascontiguousarray(self.probs[:, 0])
         order = np.asarray(self.order)
-        return EventRows(f"P({self.names[1]})", p, q, self.weight, self.labels == 1, order)
+        return OneEvent(f"P({self.names[1]})", p, q, self.weight, self.labels == 1, order)
 
     @cached_property
     def hits(self) -> OneEvent:
@@ -180,13 +177,14 @@ class Context:
         """Return that score of the rows of each predicted class, its variances, and the classes."""
         predicted, top = np.unique(self.top, return_inverse=True)
         table, size = self.centred_logs, predicted.size
+        places = np.broadcast_to(top[:, None], table.shape)
 
         def signed(function: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
             return CellSums(top, own, size, function)
 
         return (
-            Summing(lambda labels: top_sums(labels, table, top, size), signed),
+            Summing(lambda labels: placed_sums(labels, places, table, size), signed),
             np.asarray(np.bincount(top, self.spread, size), np.float64),
             predicted,
         )
@@ -210,9 +208,11 @@ class Context:
     def by_class(self, *tables: Floats) -> Summing:
         """Return the same sums over the rows of each label apart, (m,) of each table."""
         expected = np.concatenate([np.einsum("ik,ik->k", self.probs, one) for one in tables])
+        places = np.broadcast_to(np.arange(self.m), self.probs.shape)
 
         def of(labels: Labels) -> Floats:
-            return np.asarray(np.hstack([class_sums(labels, one) for one in tables]) - expected)
+            sums = [placed_sums(labels, places, one, self.m) for one in tables]
+            return np.asarray(np.hstack(sums) - expected)
 
         def signed(function: Function) -> ResidualStatistic:
             return FlippedSums(np.hstack([self.gaps * one for one in tables]), function)
@@ -254,7 +254,8 @@ class Context:
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
 
         def of(labels: Labels) -> Floats:
-            return np.asarray(rank_totals(labels, table, self.weight, expected.size) - expected)
+            sums = placed_sums(labels, table, self.class_weight, expected.size)
+            return np.asarray(sums - expected)
 
         sums = Summing(of, partial(self.by_cell, table, expected.size))
         return sums, expected, covariance

@@ -1,7 +1,6 @@
 """Sums over labels for the components of the combined test: arrays in, arrays out."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Ints, Labels
@@ -9,31 +8,6 @@ from caltest.types import Events, Floats, Ints, Labels
 ROWS = 256  # at a time
 CACHED = 1 << 15  # numbers that stay in the cache of the processor
 RESOLUTION = 1e-13  # of a distance, relative
-Parts = NDArray[np.integer]
-
-
-@njit()
-def class_sums(labels: Labels, table: Floats) -> Floats:
-    """Return the sums of what `table` (n, m) has for the labels, by class, (B, m)."""
-    size, n = labels.shape
-    out = np.zeros((size, table.shape[1]))
-    for start in range(0, n, ROWS):
-        some = table[start : start + ROWS]
-        for b in range(size):
-            own, sums = labels[b, start : start + ROWS], out[b]
-            for i in range(own.size):
-                sums[own[i]] += some[i, own[i]]
-    return out
-
-
-@njit()
-def top_sums(labels: Labels, table: Floats, top: Ints, size: int) -> Floats:
-    """Return the sums of what `table` (n, m) has for the labels, by number `top`, (B, size)."""
-    out = np.zeros((labels.shape[0], size))
-    for b in range(labels.shape[0]):
-        for i in range(labels.shape[1]):
-            out[b, top[i]] += table[i, labels[b, i]]
-    return out
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
@@ -49,17 +23,6 @@ def bin_sums(observed: Labels, shift: Floats, scale: Floats, limits: Ints) -> Fl
             for i in range(seen.size):
                 total += factor[i] * (seen[i] - less[i])
             out[b, j] = total
-    return out
-
-
-@njit()
-def rank_totals(labels: Labels, table: Parts, weight: Floats, ranks: int) -> Floats:
-    """Return the weight of each rank that `table` (n, m) gives the classes of a row, (B, ranks)."""
-    size, n = labels.shape
-    out = np.zeros((size, ranks))
-    for b in range(size):
-        for i in range(n):
-            out[b, table[i, labels[b, i]]] += weight[i]
     return out
 
 

@@ -1,8 +1,7 @@
-"""One event: rows or cells in ascending order of its probability, and the components of these."""
+"""One event: rows or cells in ascending order of its probability, and sums over these."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property, partial
 
 import numpy as np
@@ -11,22 +10,14 @@ from caltest.measures.combined.component import (
     LEAST,
     NO_GAP,
     STEADY,
-    Component,
     Finding,
     Function,
-    Kind,
     Observed,
     Summing,
-    belt,
     farthest,
     mending_temperature,
-    observed_sums,
-    over,
     percent,
     points,
-    squared_length,
-    surprise,
-    temperature,
 )
 from caltest.measures.combined.loops import bin_sums, median_distance
 from caltest.measures.residual_sums import (
@@ -48,24 +39,33 @@ LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
 NO_DECAY_BEYOND = 800.0
-BINS, WAVES = 10, 8
+BINS = 10
 
 
-class OneEvent(ABC):
-    """Units in ascending order of the probability of an event: rows, or cells of equal ones.
+class OneEvent:
+    """Units in ascending order of the probability of an event: rows, whose events are observed.
 
     The residuals are ``scale * (observed - shift)``.
 
-    Attributes
+    Parameters
     ----------
     name : str
         What is probable, for print.
     p, q : (U,) array
         Mean probabilities of the event, and that it does not happen.
+    weight : (U,) array
+        The sums of the weights of the rows.
+    happens : (U,) array
+        Whether the event was observed.
+    order : (U,) array
+        The rows of the predictions in the order of the units.
+
+    Attributes
+    ----------
     least, most : (U,) array
         Its smallest and its largest probability in a unit.
-    rows, weight : (U,) array
-        The number of rows, and the sum of their weights.
+    rows : (U,) array
+        The number of rows.
     noise : (U,) array
         The variance of the weight of events.
     ends : (U,) array
@@ -76,26 +76,35 @@ class OneEvent(ABC):
         What turns that which is observed into residuals.
     steady : float
         What keeps the variance of what hardly occurs away from 0.
-    order : (U,) array, optional
-        The rows of the predictions in the order of the units.
     """
 
     too_extreme = ("log odds too extreme", "log odds not extreme enough")
 
-    name: str
-    p: Floats
-    q: Floats
-    least: Floats
-    most: Floats
-    rows: Ints
-    weight: Floats
-    noise: Floats
-    ends: Flags
-    possible: tuple[Flags, Flags]
-    scale: Floats
-    shift: Floats
-    steady: float
-    order: Order | None
+    def __init__(
+        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Flags, order: Order
+    ) -> None:
+        self.name, self.p, self.q, self.happens = name, p, q, happens
+        self.order: Order | None = order
+        self.least = self.most = self.shift = p
+        self.weight = self.scale = weight
+        self.rows: Ints = np.broadcast_to(np.int64(1), p.size)
+        self.noise = np.square(weight) * (p * (1.0 - p))
+        self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
+        self.steady = STEADY * float(np.mean(np.square(weight)))
+
+    @property
+    def events(self) -> Floats:
+        """The observed weight of events of each unit."""
+        return self.weight * self.happens
+
+    @property
+    def observed(self) -> Observed:
+        """What was observed, as one row of many."""
+        return self.happens[None].astype(np.uint8)
+
+    def read(self, labels: Observed) -> Observed:
+        """Return what is observed where the labels are these."""
+        return labels
 
     def source(self, lens: str) -> OneEvent:
         """Return the units themselves, under every lens."""
@@ -110,19 +119,9 @@ class OneEvent(ABC):
         return 0.0
 
     @property
-    @abstractmethod
-    def events(self) -> Floats:
-        """The observed weight of events of each unit."""
-
-    @property
     def expected(self) -> Floats:
         """The expected weight of events of each unit."""
         return self.weight * self.p
-
-    @property
-    @abstractmethod
-    def observed(self) -> Observed:
-        """What was observed, as one row of many."""
 
     @property
     def gaps(self) -> Floats:
@@ -160,11 +159,6 @@ class OneEvent(ABC):
         upto = np.append(0.0, (carried / carried[-1])[self.ends])
         number: Ints = np.cumsum(self.ends) - self.ends
         return np.asarray(0.5 * (upto[number] + upto[number + 1]))
-
-    @cached_property
-    def standard_scale(self) -> Floats:
-        """The scale over the standard deviation of the label of a row."""
-        return np.asarray(self.scale / self.label_sd)
 
     @property
     def label_sd(self) -> Floats:
@@ -228,6 +222,31 @@ class OneEvent(ABC):
 
         return Summing(of, signed), np.eye(len(slopes))
 
+    def extremes(self) -> Summing:
+        """Return the largest less the smallest partial sum of the residuals."""
+        every = np.arange(self.p.size)
+
+        def of(observed: Observed) -> Floats:
+            given = self.scale, self.shift, self.ends, np.array([0, every.size])
+            high, low = partial_sum_extremes(observed, *given)[..., 0]
+            return np.asarray(high - low)
+
+        def signed(_: Function) -> ResidualStatistic:
+            gaps = self.scale * self.gaps
+            return OrderedSums(self.p, gaps, every, lambda high, low: high - low)
+
+        return Summing(of, signed)
+
+    def pairs(self, decay: Floats, scale: Floats) -> Summing:
+        """Return the sum over pairs of their residuals, times scales and a kernel."""
+
+        def of(observed: Observed) -> Floats:
+            out = np.empty(len(observed))
+            exponential_pair_sums(decay, scale, self.shift, observed, out)
+            return np.asarray(out + self.within(observed, scale))
+
+        return Summing(of, lambda _: LinePairs(decay, scale * self.gaps))
+
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
@@ -273,47 +292,7 @@ class OneEvent(ABC):
         return farthest(where, mean, mean + gap, "mean gap there")
 
 
-class EventRows(OneEvent):
-    """Rows: each is a unit, and what is observed are their events.
-
-    Parameters
-    ----------
-    name : str
-        What is probable.
-    p, q : (n,) array
-        Probabilities of the event and of the other outcome.
-    weight : (n,) array
-        Of the rows.
-    happens : (n,) array
-        Whether the event was observed.
-    order : (n,) array
-        The rows of the predictions in the order of these.
-    """
-
-    def __init__(
-        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Flags, order: Order
-    ) -> None:
-        self.name, self.p, self.q, self.happens, self.order = name, p, q, happens, order
-        self.least = self.most = self.shift = p
-        self.weight = self.scale = weight
-        self.rows = np.broadcast_to(np.int64(1), p.size)
-        self.noise = np.square(weight) * (p * (1.0 - p))
-        self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
-        self.steady = STEADY * float(np.mean(np.square(weight)))
-
-    @property
-    def events(self) -> Floats:
-        return self.weight * self.happens
-
-    @property
-    def observed(self) -> Observed:
-        return self.happens[None].astype(np.uint8)
-
-    def read(self, labels: Labels) -> Observed:
-        return labels
-
-
-class HitRows(EventRows):
+class HitRows(OneEvent):
     """Rows in ascending order of the confidence; the event is that the predicted class is right."""
 
     def __init__(self, top: Labels, p: Floats, weight: Floats, labels: Ints) -> None:
@@ -322,7 +301,7 @@ class HitRows(EventRows):
         happens = labels[order] == self.top
         super().__init__("the confidence", ordered, 1.0 - ordered, weight[order], happens, order)
 
-    def read(self, labels: Labels) -> Observed:
+    def read(self, labels: Observed) -> Observed:
         return (np.take(labels, self.rank, axis=1) == self.top).view(np.uint8)
 
 
@@ -365,106 +344,6 @@ class EventCells(OneEvent):
         # The sum of a cell squared, less the squares of its rows.
         rows = self.cells.square_residuals(observed)
         return np.asarray(0.5 * ((np.square(observed) - rows) @ np.square(scale)))
-
-
-def level(units: OneEvent) -> Component:
-    """Score of the intercept: calibration in the large."""
-    sums, sd = units.linear(np.ones_like(units.p)), np.sqrt(units.total)
-    return Component(units, sums, over(sd), lambda: units.level_finding, two_sided=True)
-
-
-def tenths(units: OneEvent) -> Component:
-    """Squared standardised differences of ten bins of as many rows, added up."""
-    sums, variance, limits = units.bins()
-    precision = 1.0 / (variance + units.steady)
-
-    def finding() -> Finding:
-        j = int(np.argmax(np.square(observed_sums(units, sums)) * precision))
-        return units.gap_finding(int(limits[j]), int(limits[j + 1]))
-
-    return Component(units, sums, lambda sums: np.square(sums) @ precision, finding)
-
-
-def waves(units: OneEvent) -> Component:
-    """Squared scores of a level and of cosines of the probability, up to seven half waves."""
-    place = (units.p - units.p[0]) / max(float(units.p[-1] - units.p[0]), LEAST)
-    sums, precision = units.scores(np.cos(np.pi * np.arange(WAVES)[:, None] * place))
-
-    def finding() -> Finding:
-        is_level = np.argmax(np.abs(observed_sums(units, sums))) == 0
-        return units.level_finding if is_level else units.range_finding
-
-    return Component(units, sums, squared_length(precision), finding)
-
-
-def line(units: OneEvent) -> Component:
-    """Squared scores of level and slope on the log odds, added up."""
-    sums, precision = units.scores(np.vander(units.log_odds, 2, increasing=True).T)
-
-    def finding() -> Finding:
-        level, slope = map(float, observed_sums(units, sums))
-        if abs(level) >= abs(slope):
-            return units.level_finding
-        how = "less" if slope < 0 else "more"
-        text = f"observed shares rise {how} steeply than {units.name} (z = {slope:.3g})"
-        return Finding(text, slope, "z of the slope", in_words=False)
-
-    return Component(units, sums, squared_length(precision), finding)
-
-
-def kuiper(units: OneEvent) -> Component:
-    """Kuiper's statistic, in standard deviations of the whole sum."""
-    u = units
-
-    def of(observed: Observed) -> Floats:
-        given = u.scale, u.shift, u.ends, np.array([0, u.p.size])
-        high, low = partial_sum_extremes(observed, *given)[..., 0]
-        return np.asarray(high - low)
-
-    def signed(_: Function) -> ResidualStatistic:
-        every = np.arange(u.p.size)
-        return OrderedSums(u.p, u.scale * u.gaps, every, lambda high, low: high - low)
-
-    return Component(u, Summing(of, signed), over(np.sqrt(u.total)), lambda: u.range_finding)
-
-
-def narrow(units: OneEvent) -> Component:
-    """The SKCE over ranks of variance with a quarter of the median bandwidth, standardised."""
-    unit = float(units.noise @ (1.0 / np.square(units.label_sd)))
-    return line_kernel(units, units.decay(units.ranks, 0.25), units.standard_scale, unit)
-
-
-def fine(units: OneEvent) -> Component:
-    """The SKCE over ranks of rows with a tenth of the median bandwidth."""
-    decay = units.decay(units.shares(units.rows), 0.1)
-    return line_kernel(units, decay, units.scale, units.total)
-
-
-def line_kernel(units: OneEvent, decay: Floats, scale: Floats, unit: float) -> Component:
-    """The sum over pairs of their residuals, times scales and a kernel, in a unit."""
-
-    def of(observed: Observed) -> Floats:
-        out = np.empty(len(observed))
-        exponential_pair_sums(decay, scale, units.shift, observed, out)
-        return np.asarray(out + units.within(observed, scale))
-
-    def signed(_: Function) -> ResidualStatistic:
-        return LinePairs(decay, scale * units.gaps)
-
-    return Component(units, Summing(of, signed), over(unit), lambda: units.range_finding)
-
-
-BINARY = (
-    Kind("level", "level", level),
-    Kind("temperature", "temperature", temperature, weight=2.0),
-    Kind("belt", "level, slope and curve", belt),
-    Kind("kuiper", "Kuiper", kuiper),
-    Kind("surprise", "improbable outcomes", surprise),
-    Kind("tenths", "tenths of the rows", tenths),
-    Kind("waves", "waves over the probability", waves),
-    Kind("skce-narrow", "SKCE over ranks, narrow", narrow),
-    Kind("skce-fine", "SKCE over ranks, very narrow", fine),
-)
 
 
 def log_odds(p: Floats) -> Floats:
