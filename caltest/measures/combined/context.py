@@ -22,9 +22,8 @@ from caltest.measures.combined.component import (
 )
 from caltest.measures.combined.loops import (
     cell_extremes,
-    chances_below,
     confusion_sums,
-    feature_norms,
+    feature_sums,
 )
 from caltest.measures.combined.one_event import HitRows, OneEvent
 from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
@@ -92,14 +91,10 @@ class Context:
 
     @property
     def observed(self) -> Labels:
-        return self.rows(self.labels)
+        return self.labels[None].astype(self.dtype)
 
     def read(self, labels: Labels) -> Labels:
         return labels
-
-    def rows(self, labels: Codes) -> Labels:
-        """Return the labels (n,) as one row of many."""
-        return labels[None].astype(self.dtype)
 
     @cached_property
     def canonical(self) -> Order:
@@ -269,7 +264,7 @@ class Context:
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the weight of outcomes less probable than limits: expected, observed, variance."""
-        chances = chances_below(self.probs, limits)
+        chances = np.column_stack([(self.probs * (self.probs < x)).sum(axis=1) for x in limits])
         happened = self.probs[np.arange(self.n), self.labels][:, None] < limits
         variance = np.square(self.weight) @ (chances * (1.0 - chances))
         return self.weight @ chances, self.weight @ happened, variance
@@ -303,7 +298,8 @@ class Context:
         diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * self.probs)
 
         def of(labels: Labels) -> Floats:
-            norms = feature_norms(labels, features, expected)
+            excess = feature_sums(labels, features, self.m) - expected
+            norms = np.einsum("bkj,bkj->b", excess, excess)
             return np.asarray(norms - label_sums(diagonal, labels))
 
         pairs = self.mass**2 - float(np.square(self.weight).sum())
@@ -319,7 +315,9 @@ class ClassCurves:
         self.expected = np.empty((rows.m, CELLS))
         for k in range(rows.m):
             p = rows.probs[:, k]
-            self.cells[:, k] = equal_variance_cells(p, np.square(rows.weight) * p * (1 - p))
+            # Ties stay together.
+            edges = variance_edges(p, np.square(rows.weight) * p * (1 - p))
+            self.cells[:, k] = np.searchsorted(edges, p)
             self.expected[k] = np.bincount(self.cells[:, k], rows.weight * p, CELLS)
         self.scale = np.sqrt(rows.variances + rows.steady)
 
@@ -392,13 +390,8 @@ class ConfusionSums:
         return np.asarray(counted.reshape(self.expected.shape), np.float64)
 
 
-def equal_variance_cells(p: Floats, variance: Floats) -> Events:
-    """Cut the values of p into at most CELLS cells of about equal variance; ties stay together."""
-    return np.searchsorted(variance_edges(p, variance), p, side="left").astype(np.uint8)
-
-
 def variance_edges(p: Floats, variance: Floats, count: int = CELLS) -> Floats:
-    """Return the largest values of these cells but the last, (count - 1,)."""
+    """Cut p into cells of about equal variance; return the largest values of all but the last."""
     order = np.argsort(p)
     carried = np.cumsum(variance[order])
     limits = carried[-1] * np.arange(1, count) / count

@@ -13,8 +13,10 @@ from numpy.polynomial.legendre import leggauss
 from caltest.errors import NotApplicable
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
+    NODES,
     STEPS,
     Support,
+    chebyshev_nodes,
     deviation_sums,
     factor,
     gain,
@@ -24,13 +26,6 @@ from caltest.measures.recalibration.binary_fit import (
     support,
 )
 from caltest.measures.recalibration.fits import LogOdds
-from caltest.measures.recalibration.log_odds_basis import (
-    NODES,
-    basis_values,
-    interpolation_nodes,
-    monomials,
-    polynomial_basis,
-)
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
@@ -44,6 +39,9 @@ MAYBE_FITTED = (
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
+WIDTH = 0.32  # of a bin of log odds; interpolation there is exact to rounding
+ROWS_OF_BASIS = 4096  # rows enough for a basis
+NO_SPREAD = 1e-10  # of a polynomial, relative to the log odds: it is zero up to rounding
 STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
 _POINTS, _WEIGHTS = leggauss(48)  # of Gauss-Legendre on [-1, 1]; the integrands are analytic
 GAUSS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0  # on [0, 1]
@@ -356,3 +354,96 @@ def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Flo
     integral = math.sqrt(2.0 / math.pi) * np.sqrt(t) * (high - low) * terms
     beyond = (q * math.exp(cut / 2.0)) ** (steps - 1) * scipy.special.erfcx(np.sqrt(left / 2.0))
     return np.asarray(integral + beyond)
+
+
+# ---- polynomials in log odds --------------------------------------------------------------------
+
+
+def polynomial_basis(z: Floats, w: Floats, degree: int) -> tuple[Floats, Floats]:
+    """Return the recurrence of the polynomials that are orthonormal under weights w p (1 - p).
+
+    Those of a part of many rows do, since a fit does not depend on its basis; unless they are too
+    few, as other rows may have more distinct values.
+    """
+    for stride in (max(1, z.size // ROWS_OF_BASIS), 1):
+        some = z[::stride]
+        h = w[::stride] * scipy.special.expit(some) * scipy.special.expit(-some)
+        if not h.any():  # they underflow
+            h = w[::stride]
+        shift, norm = orthonormal_basis(some.copy(), h / h.max(), degree)
+        if shift.size == degree + 1:
+            break
+    return shift, norm
+
+
+@njit()
+def orthonormal_basis(z: Floats, h: Floats, degree: int) -> tuple[Floats, Floats]:
+    """Return the recurrence of the polynomials that are orthonormal under weights h.
+
+    Returns
+    -------
+    shift : (rank,) array
+        The a_j of b_{j+1} f_{j+1}(z) = (z - a_j) f_j(z) - b_j f_{j-1}(z), f_0 = 1; there are as
+        many polynomials as z has distinct values, and at most degree + 1.
+    norm : (rank,) array
+        The b_j.
+    """
+    shift, norm = np.zeros(degree + 1), np.ones(degree + 1)
+    this, last = np.ones(z.size), np.zeros(z.size)
+    total, largest = h.sum(), np.abs(z).max()
+    for j in range(degree + 1):
+        a = 0.0
+        for i in range(z.size):
+            a += h[i] * z[i] * this[i] * this[i]
+        shift[j] = a / total
+        if j == degree:
+            break
+        square = 0.0
+        for i in range(z.size):
+            new = (z[i] - shift[j]) * this[i] - (norm[j] * last[i] if j > 0 else 0.0)
+            last[i], this[i] = this[i], new
+            square += h[i] * new * new
+        norm[j + 1] = math.sqrt(square / total)
+        if not norm[j + 1] > NO_SPREAD * largest:
+            return shift[: j + 1].copy(), norm[: j + 1].copy()
+        for i in range(z.size):
+            this[i] /= norm[j + 1]
+    return shift, norm
+
+
+@njit()
+def basis_values(z: Floats, shift: Floats, norm: Floats) -> Floats:
+    """Evaluate the polynomials, (K, rank), one after the other in memory."""
+    out = np.ones((shift.size, z.size))
+    for j in range(1, shift.size):
+        new, this, last = out[j], out[j - 1], out[max(j - 2, 0)]
+        scale, before = 1.0 / norm[j], norm[j - 1] if j > 1 else 0.0
+        for i in range(z.size):
+            new[i] = scale * ((z[i] - shift[j - 1]) * this[i] - before * last[i])
+    return out.T
+
+
+def monomials(shift: Floats, norm: Floats) -> Floats:
+    """Return the coefficients of the polynomials in powers of z, (rank, rank)."""
+    rank = shift.size
+    out = np.zeros((rank, rank))
+    out[0, 0] = 1.0
+    for j in range(rank - 1):
+        out[j + 1, 1:] = out[j, :-1]
+        out[j + 1] -= shift[j] * out[j]
+        if j > 0:
+            out[j + 1] -= norm[j] * out[j - 1]
+        out[j + 1] /= norm[j + 1]
+    return out
+
+
+def interpolation_nodes(z: Floats, w: Floats) -> tuple[Floats, Floats] | None:
+    """Replace rows by nodes with weights that give the same sums of smooth functions.
+
+    Returns
+    -------
+    tuple of two (12 bins,) arrays, or None
+        Nodes and weights, twelve for each bin that holds a row; None where that is no saving.
+    """
+    bins = int((float(z.max()) - float(z.min())) / WIDTH) + 1
+    return None if 2 * NODES * bins > z.size else chebyshev_nodes(z, w, WIDTH)
