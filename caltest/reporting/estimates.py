@@ -129,7 +129,7 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     >>> low < 1 < high
     True
     """
-    from caltest.numerics.temperature import RANGE, inverse_temperature  # loads numba
+    from caltest.numerics.softmax import RANGE, inverse_temperature  # loads numba
 
     probs, labels = predictions.probs, predictions.labels
     weight = np.ones(predictions.n)

@@ -13,16 +13,8 @@ from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.measures.chunks import BoundChunks, FeatureTotals
-from caltest.measures.combined.component import (
-    LEAST,
-    SEVERAL,
-    STEADY,
-    Function,
-    Observed,
-    Source,
-    combine,
-    most_extreme_first,
-)
+from caltest.measures.combined import component
+from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
 from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
 from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells
@@ -328,12 +320,13 @@ class CombinedChunks(BoundChunks):
         self.n, self.names, self.references, self.scale = survey.n, names, references, scale
         self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
         self.notes = (NOTE,)
-        self.parameters = {**parameters_of(SEVERAL), "features": len(features.landmarks)}
+        self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         sums = ChunkSums(totals, self.names, self.n)
-        portfolio = [kind.of(sums.source) for kind in SEVERAL]
+        portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
         scores = scores_of(scales_of(portfolio, reference), seen)
-        return combine(portfolio, scores), most_extreme_first(portfolio, scores, seen)
+        parts = component.most_extreme_first(portfolio, scores, seen)
+        return component.combine(portfolio, scores), parts

@@ -12,19 +12,8 @@ from caltest.checks.arrays import read_only
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import l1_distances
-from caltest.measures.combined.component import (
-    LEAST,
-    STEADY,
-    Function,
-    Source,
-    Summing,
-    mending_temperature,
-)
-from caltest.measures.combined.loops import (
-    cell_extremes,
-    confusion_sums,
-    feature_sums,
-)
+from caltest.measures.combined import component, loops
+from caltest.measures.combined.component import LEAST, STEADY, Function, Source, Summing
 from caltest.measures.combined.one_event import HitRows, OneEvent
 from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
 from caltest.measures.residual_sums import Sums as FlippedSums
@@ -188,7 +177,7 @@ class Context:
         """Return the temperature that corrects the probabilities, and how to call it."""
         # No temperature changes outcomes of probability 0.
         weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
-        return mending_temperature(self.log_probs, self.labels, weight), "temperature"
+        return component.mending_temperature(self.log_probs, self.labels, weight), "temperature"
 
     def by_label(self, table: Floats) -> Summing:
         """Return the sum over rows of what a table (n, m) has for the label, less its mean."""
@@ -298,12 +287,16 @@ class Context:
         diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * self.probs)
 
         def of(labels: Labels) -> Floats:
-            excess = feature_sums(labels, features, self.m) - expected
+            excess = loops.feature_sums(labels, features, self.m) - expected
             norms = np.einsum("bkj,bkj->b", excess, excess)
             return np.asarray(norms - label_sums(diagonal, labels))
 
         pairs = self.mass**2 - float(np.square(self.weight).sum())
-        return Summing(of, lambda _: Products(self.features, self.residuals)), pairs, pairs
+        return (
+            Summing(of, lambda _: Products(self.features, self.residuals)),
+            pairs,
+            pairs,
+        )
 
 
 class ClassCurves:
@@ -324,7 +317,7 @@ class ClassCurves:
     def of(self, observed: Labels) -> Floats:
         out = np.empty((len(observed), self.rows.m))
         weight = self.rows.weight
-        cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
+        loops.cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
         return out
 
     def signed(self, function: Function) -> ResidualStatistic:
@@ -372,7 +365,7 @@ class ConfusionSums:
 
     def of(self, observed: Labels) -> Floats:
         weight = self.rows.weight
-        return confusion_sums(observed, self.top, weight, self.expected, self.precision)
+        return loops.confusion_sums(observed, self.top, weight, self.expected, self.precision)
 
     def signed(self, function: Function) -> ResidualStatistic:
         cells = self.top[:, None] * self.rows.m + np.arange(self.rows.m)

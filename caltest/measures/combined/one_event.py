@@ -6,28 +6,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from caltest.measures.combined.component import (
-    LEAST,
-    NO_GAP,
-    STEADY,
-    Finding,
-    Function,
-    Observed,
-    Summing,
-    farthest,
-    mending_temperature,
-    percent,
-    points,
-)
+from caltest.measures import residual_sums
+from caltest.measures.combined import component
+from caltest.measures.combined.component import Function, Observed, Summing, percent, points
 from caltest.measures.combined.loops import bin_sums, median_distance
-from caltest.measures.residual_sums import (
-    CellSums,
-    LinePairs,
-    OrderedSums,
-    ResidualStatistic,
-    RobustZ,
-)
-from caltest.measures.residual_sums import Sums as FlippedSums
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import binary_residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.recursion import exponential_pair_sums
@@ -90,7 +73,7 @@ class OneEvent:
         self.rows: Ints = np.broadcast_to(np.int64(1), p.size)
         self.noise = np.square(weight) * (p * (1.0 - p))
         self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
-        self.steady = STEADY * float(np.mean(np.square(weight)))
+        self.steady = component.STEADY * float(np.mean(np.square(weight)))
 
     @property
     def events(self) -> Floats:
@@ -176,7 +159,9 @@ class OneEvent:
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
-        return Summing(partial(self.sum_of, slope), lambda _: RobustZ(slope * self.gaps))
+        return Summing(
+            partial(self.sum_of, slope), lambda _: residual_sums.RobustZ(slope * self.gaps)
+        )
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
@@ -189,7 +174,7 @@ class OneEvent:
         labels, units = np.divmod(kept, self.p.size)
         x = self.log_odds[units]  # logs of p, but for a constant a row
         logs = np.column_stack([np.zeros_like(x), x])
-        return mending_temperature(logs, labels, count[kept]), "temperature"
+        return component.mending_temperature(logs, labels, count[kept]), "temperature"
 
     def bins(self) -> tuple[Summing, Floats, Ints]:
         """Return sums over bins of as many rows, their variances, and where bins begin and end."""
@@ -200,7 +185,7 @@ class OneEvent:
             return bin_sums(observed, self.shift, self.scale, limits)
 
         def signed(function: Function) -> ResidualStatistic:
-            return CellSums(number, self.scale * self.gaps, BINS, function)
+            return residual_sums.CellSums(number, self.scale * self.gaps, BINS, function)
 
         noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
         return Summing(of, signed), noise, limits.astype(np.int64)
@@ -218,7 +203,7 @@ class OneEvent:
             return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
 
         def signed(function: Function) -> ResidualStatistic:
-            return FlippedSums((slopes * self.gaps).T, function)
+            return residual_sums.Sums((slopes * self.gaps).T, function)
 
         return Summing(of, signed), np.eye(len(slopes))
 
@@ -233,7 +218,7 @@ class OneEvent:
 
         def signed(_: Function) -> ResidualStatistic:
             gaps = self.scale * self.gaps
-            return OrderedSums(self.p, gaps, every, lambda high, low: high - low)
+            return residual_sums.OrderedSums(self.p, gaps, every, lambda high, low: high - low)
 
         return Summing(of, signed)
 
@@ -245,11 +230,11 @@ class OneEvent:
             exponential_pair_sums(decay, scale, self.shift, observed, out)
             return np.asarray(out + self.within(observed, scale))
 
-        return Summing(of, lambda _: LinePairs(decay, scale * self.gaps))
+        return Summing(of, lambda _: residual_sums.LinePairs(decay, scale * self.gaps))
 
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
-        happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
+        happens, fails = (1.0 / np.sqrt(np.maximum(x, component.LEAST)) for x in (self.p, self.q))
         mean = float(self.weight @ (self.p * happens + self.q * fails))
         return self.linear(happens - fails), mean
 
@@ -261,7 +246,7 @@ class OneEvent:
         return chances, happened, self.noise @ (event | other)
 
     @cached_property
-    def range_finding(self) -> Finding:
+    def range_finding(self) -> component.Finding:
         """Describe the range of probabilities with the largest sum of gaps of observed events."""
         places = np.append(0, np.flatnonzero(self.ends) + 1)
         sums = np.append(0.0, np.cumsum(self.events - self.expected))[places]
@@ -269,7 +254,7 @@ class OneEvent:
         return self.gap_finding(int(places[low]), int(places[high]))
 
     @property
-    def level_finding(self) -> Finding:
+    def level_finding(self) -> component.Finding:
         """Describe the mean probability and the share of events."""
         mean, rate = self.rates
         word = "too high" if mean > rate else "too low"
@@ -277,19 +262,19 @@ class OneEvent:
             f"{self.name} {percent(mean)} on average, {percent(rate)} observed: "
             f"{points(mean - rate)} {word}"
         )
-        return Finding(text, rate - mean, "event rate - mean prediction")
+        return component.Finding(text, rate - mean, "event rate - mean prediction")
 
-    def gap_finding(self, first: int, stop: int) -> Finding:
+    def gap_finding(self, first: int, stop: int) -> component.Finding:
         """Describe the gap of observed events of some units, `stop` not among them."""
         if first == stop:
-            return NO_GAP
+            return component.NO_GAP
         mass = max(float(self.weight[first:stop].sum()), 1e-300)
         mean = float(self.expected[first:stop].sum()) / mass
         gap = float(self.events[first:stop].sum()) / mass - mean
         before = self.most[first - 1] if first else None
         after = self.least[stop] if stop < self.p.size else None
         where = f"{self.name} {range_words(before, self.least[first], self.most[stop - 1], after)}"
-        return farthest(where, mean, mean + gap, "mean gap there")
+        return component.farthest(where, mean, mean + gap, "mean gap there")
 
 
 class HitRows(OneEvent):
@@ -324,7 +309,7 @@ class EventCells(OneEvent):
         self.noise, self.ends = cells.noise, np.ones(len(cells), np.bool_)
         self.possible = self.least < 1.0, self.most > 0.0
         self.scale, self.shift = np.ones(len(cells)), np.zeros(len(cells))
-        self.steady = STEADY * float(cells.squares.sum()) / cells.rows
+        self.steady = component.STEADY * float(cells.squares.sum()) / cells.rows
 
     @property
     def events(self) -> Floats:
