@@ -27,7 +27,6 @@ AT_A_TIME = 8  # cells whose numbers are written next to each other
 TABULATED_FROM = 8  # numbers of a cell
 WIDEST = 512  # entries of a table
 RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
-MOST_STEPS = 500.0  # mean up to which probabilities are added up from that of 0
 STEP = 2.0**-BITS
 ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
 
@@ -101,12 +100,11 @@ def cell_law(
     p = np.clip(mean / n, 0.0, 0.5)
     start = np.floor(mean)
     is_large = variance > large
-    is_far = ~is_large & (mean > MOST_STEPS)  # where the probability of 0 is no number
     below, at = np.ones(n.size), np.ones(n.size)
-    _cumulate(n, p, start, is_large | is_far, below, at)
-    far = start[is_far], size[is_far], p[is_far]
-    below[is_far] = scipy.special.bdtr(*far)
-    at[is_far] = below[is_far] - scipy.special.bdtr(far[0] - 1.0, *far[1:])
+    some = start[~is_large], size[~is_large], p[~is_large]
+    below[~is_large] = scipy.special.bdtr(*some)
+    before = scipy.special.bdtr(np.maximum(some[0] - 1.0, 0.0), *some[1:])
+    at[~is_large] = below[~is_large] - np.where(some[0] > 0.0, before, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
         kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
@@ -128,23 +126,6 @@ def cell_law(
         second=np.where(is_large, kurtosis, 0.0) / 24.0,
         third=np.where(is_large, np.square(skewness), 0.0) / 36.0,
     )
-
-
-@njit()
-def _cumulate(
-    n: Floats, p: Floats, start: Floats, left_out: Flags, below: Floats, at: Floats
-) -> None:
-    """Add up binomial probabilities from 0 to `start`, to a relative 1e-12."""
-    for i in range(n.size):
-        if left_out[i]:
-            continue
-        term = math.exp(n[i] * math.log1p(-p[i]))
-        sums, k, odds = term, 0.0, p[i] / (1.0 - p[i])
-        while k < start[i]:
-            term *= (n[i] - k) / (k + 1.0) * odds
-            k += 1.0
-            sums += term
-        below[i], at[i] = sums, term
 
 
 def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:

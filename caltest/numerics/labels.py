@@ -110,10 +110,7 @@ def relabelled(table: Labels, labels: Labels) -> Labels:
 def flipped_signs(numbers: NDArray[np.integer], keys: Hashes) -> Floats:
     """Draw signs (B, n) of +1 and -1 for units with these numbers, (n,)."""
     limits = np.zeros(numbers.size, np.int64), np.full(numbers.size, ALWAYS // 2)
-    signs = draw_events(*limits, row_hashes(numbers), keys).astype(np.float64)
-    signs *= -2.0
-    signs += 1.0
-    return signs
+    return np.where(draw_events(*limits, row_hashes(numbers), keys), -1.0, 1.0)
 
 
 def compiles(n: int) -> bool:

@@ -29,8 +29,7 @@ def bounded(z: Floats) -> Floats:
         moved = z * (LARGEST_SCORE / np.maximum(top, LARGEST_SCORE)) - np.where(
             top < -LARGEST_SCORE, top, 0.0
         )
-    rows: Floats = np.clip(moved, -LARGEST_SCORE, LARGEST_SCORE)
-    return rows
+    return np.asarray(np.clip(moved, -LARGEST_SCORE, LARGEST_SCORE))
 
 
 def softmax(z: Floats, w: Floats | float, b: Floats | float = 0.0) -> Floats:

@@ -76,7 +76,8 @@ class Context:
     @cached_property
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
-        return HitRows(self.ranked[:, 0], self.top_prob, self.weight, self.labels)
+        confidence = np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
+        return HitRows(self.ranked[:, 0], confidence, self.weight, self.labels)
 
     @property
     def observed(self) -> Labels:
@@ -105,11 +106,6 @@ class Context:
     def top(self) -> Codes:
         """The predicted class of each row."""
         return self.ranked[:, 0].astype(np.int64)
-
-    @cached_property
-    def top_prob(self) -> Floats:
-        """The probability of the predicted class."""
-        return np.asarray(np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0])
 
     @cached_property
     def gaps(self) -> Floats:

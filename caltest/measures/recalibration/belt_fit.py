@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -77,15 +78,11 @@ class Selection:
         high = low + 10.0
         while self.sf(high, degree) > 1.0 - level:
             high *= 2.0
-
-        def excess(t: float) -> float:
-            return self.sf(t, degree) - (1.0 - level)
-
-        return float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
+        ends = {"a": low, "b": high, "xtol": 1e-12, "rtol": 1e-14}
+        return float(scipy.optimize.brentq(lambda t: self.sf(t, degree) - (1.0 - level), **ends))
 
 
-@dataclass(frozen=True)
-class BeltFit:
+class BeltFit(NamedTuple):
     """The polynomials selected for rows of labels; arrays have one entry each."""
 
     statistic: Floats
@@ -163,12 +160,13 @@ class Belt(LogOdds):
         """Select a polynomial for each row of what is observed, (B, U)."""
         if self.z.size:
             sums = self.sums(observed)
-            fit = self._select_on(self._nodes or self._rows, sums)
+            rule = self.selection.first, self.selection.last, self.selection.cut
+            fit = BeltFit(*select_degree(sums, self._nodes or self._rows, *rule))
             for b in range(len(sums)):
                 if self._is_steep(fit.gamma[b]):
-                    again = self._select_on(self._rows, sums[b : b + 1])
-                    fit.statistic[b], fit.degree[b] = again.statistic[0], again.degree[0]
-                    fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
+                    again = select_degree(sums[b : b + 1], self._rows, *rule)
+                    for kept, found in zip(fit, again, strict=True):
+                        kept[b] = found[0]
         else:
             size = len(observed)
             none = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, 1))
@@ -176,10 +174,6 @@ class Belt(LogOdds):
         if self.certain.size:
             fit.statistic[self.contradicted(observed)] = np.inf
         return fit
-
-    def _select_on(self, rows: Support, sums: Floats) -> BeltFit:
-        rule = self.selection
-        return BeltFit(*select_degree(sums, rows, rule.first, rule.last, rule.cut))
 
     def _is_steep(self, gamma: Floats) -> bool:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
