@@ -109,10 +109,7 @@ def _crossing(n: Ints, expected: Floats, reach: float, least: float) -> tuple[fl
         total += expected[c]
         down = min(max(math.floor(total - reach) + 1 - first, 0), last)
         up = max(min(math.ceil(total + reach) - 1 - first, last - 1), down - 1)
-        for i in range(down):
-            out += moved[i]
-        for i in range(up + 1, last):
-            out += moved[i]
+        out += moved[:down].sum() + moved[up + 1 : last].sum()
         while down <= up and moved[down] <= least:
             lost += moved[down]
             down += 1
@@ -189,8 +186,7 @@ def binomial_law(n: int, p: float, least: float, law: Floats) -> tuple[int, int,
         law[high] = at
     width = high - low + 1
     whole = law[low : high + 1].sum()
-    for k in range(width):
-        law[k] = law[low + k] / whole
+    law[:width] = law[low : high + 1] / whole
     return low, width, cut / whole
 
 
@@ -282,8 +278,7 @@ def _add_dispersions(
             some = slice(totals.start[g], totals.start[g + 1])
             least, count, upto = _law(totals.n[some], totals.expected[some])
             middle = min(max(int(mean) - least, 0), count - 1)
-            for k in range(1, count):
-                upto[k] += upto[k - 1]
+            upto[:count] = np.cumsum(upto[:count])
         for b in range(keys.size):
             u = (np.float64(hashed(keys[b] + groups[g])) + 0.5) * STEP
             if is_large:

@@ -132,7 +132,8 @@ def newton_sums(
     """
     k, n = beta.size, w.size
     eta, d, h = np.empty(min(BLOCK, n)), np.empty(min(BLOCK, n)), np.empty(min(BLOCK, n))
-    z, p, c = np.zeros(BLOCK), np.zeros(BLOCK), np.ones(BLOCK)
+    none = 0 if base.size else min(BLOCK, n)
+    z, p, c = np.zeros(none), np.zeros(none), np.ones(none)
     first[:] = 0.0
     second[:] = 0.0
     for start in range(0, n, BLOCK):

@@ -288,11 +288,7 @@ class Context:
             return np.asarray(norms - label_sums(diagonal, labels))
 
         pairs = self.mass**2 - float(np.square(self.weight).sum())
-        return (
-            Summing(of, lambda _: Products(self.features, self.residuals)),
-            pairs,
-            pairs,
-        )
+        return Summing(of, lambda _: Products(self.features, self.residuals)), pairs, pairs
 
 
 class ClassCurves:

@@ -240,15 +240,12 @@ def select_degree(
         d = min(first, rank - 1)
         value, attained[b] = maximise(t[b], fit, kept[b, : d + 1], separable=True)
         while d < min(last, rank - 1):
-            gamma = np.empty(d + 2)
-            for j in range(d + 2):
-                gamma[j] = kept[b, j]
+            gamma = kept[b, : d + 2].copy()
             higher, exists = maximise(t[b], fit, gamma, separable=True)
             if 2.0 * (higher - value) < cut:
                 break
             d, value, attained[b] = d + 1, higher, exists
-            for j in range(d + 1):
-                kept[b, j] = gamma[j]
+            kept[b, : d + 1] = gamma
         statistic[b], degree[b] = 2.0 * max(value, 0.0), max(d, first)
     return statistic, degree, kept, attained
 
@@ -281,15 +278,12 @@ def likelihood_bounds(t: Floats, fit: Support, gamma: Floats, at: Floats, drop: 
     factor(L)
     level = gain(gamma, t, fit) - drop / 2.0
     bounds = np.empty((len(at), 2))
-    start = np.empty(k)
     for i in range(len(at)):
         solve(L, at[i], direction)
         s = math.sqrt(drop / inner(at[i], direction))
         for side in range(2):
             signed = s if side else -s
-            for j in range(k):
-                start[j] = gamma[j] + signed * direction[j]
-            bounds[i, side] = _edge(t, fit, start, signed, at[i], level)
+            bounds[i, side] = _edge(t, fit, gamma + signed * direction, signed, at[i], level)
     return bounds
 
 
@@ -302,21 +296,18 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
     log(1 + r), since the third derivative of the logistic loss is bounded by the second.
     """
     k = gamma.size
-    first, L = np.empty(k), np.empty((k, k))
-    rest, across, along = np.empty(k), np.empty(k), np.empty(k)
+    first, L, across, along = np.empty(k), np.empty((k, k)), np.empty(k), np.empty(k)
     for _ in range(STEPS):
         newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
         factor(L)
         short = gain(gamma, t, fit) - level
-        for j in range(k):
-            rest[j] = t[j] - first[j] + s * f[j]
+        rest = t[:k] - first + s * f
         solve(L, rest, across)
         solve(L, f, along)
         # short - (s f - rest)'step = 0 with step = across + change * along.
         change = short - s * inner(f, across) + inner(rest, across)
         change /= s * inner(f, along) - inner(rest, along)
-        for j in range(k):
-            across[j] += change * along[j]
+        across += change * along
         reach = 0.0
         for i in range(fit.weight.size):
             moved = 0.0
@@ -324,8 +315,7 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
                 moved += across[j] * fit.phi[j, i]
             reach = max(reach, abs(moved))
         size = math.log1p(reach) / reach if reach > 1.0 else 1.0
-        for j in range(k):
-            gamma[j] += size * across[j]
+        gamma += size * across
         s += size * change
         if reach <= ENOUGH:
             break

@@ -183,13 +183,11 @@ def maximise(t: Floats, fit: Support, gamma: Floats, separable: bool) -> tuple[f
         Whether there is a maximum; not where the functions separate the labels.
     """
     k = gamma.size
-    first, H, L = np.empty(k), np.empty((k, k)), np.empty((k, k))
-    rest, step, trial = np.empty(k), np.empty(k), np.empty(k)
+    first, step, H, L = np.empty(k), np.empty(k), np.empty((k, k)), np.empty((k, k))
     radius = math.inf if separable else TRUSTED
     for _ in range(STEPS):
         newton_sums(gamma, fit.phi, fit.weight, fit.base, first, H)
-        for j in range(k):
-            rest[j] = t[j] - first[j]
+        rest = t[:k] - first
         reach = _bounded_step(H, L, rest, fit.largest, radius, fit.noise, step)
         promised = inner(step, rest)
         if separable and promised <= NO_GAIN and reach > 0.1:
@@ -199,14 +197,11 @@ def maximise(t: Floats, fit: Support, gamma: Floats, separable: bool) -> tuple[f
             before = gain(gamma, t, fit)
             radius = max(radius, 2.0 * reach)
             for _ in range(HALVINGS):
-                for j in range(k):
-                    trial[j] = gamma[j] + length * step[j]
-                if gain(trial, t, fit) > before:
+                if gain(gamma + length * step, t, fit) > before:
                     break
                 length /= 2.0
                 radius = length * reach
-        for j in range(k):
-            gamma[j] += length * step[j]
+        gamma += length * step
         if length * reach <= ENOUGH:
             return gain(gamma, t, fit), True
     return gain(gamma, t, fit), False

@@ -169,12 +169,7 @@ def _regular(labels: Labels, rows: Rows, found: Floats, column: int, reach: floa
 
 
 def _one_sided(
-    labels: Labels,
-    rows: Rows,
-    infinite: float,
-    supremum: float,
-    column: int,
-    reach: float,
+    labels: Labels, rows: Rows, infinite: float, supremum: float, column: int, reach: float
 ) -> Bounds:
     """Return the finite bound of an infinite estimate, and the infinite one."""
     sign, alone = math.copysign(1.0, infinite), column == INTERCEPT_ALONE

@@ -14,12 +14,7 @@ from caltest.measures.fits import Fit
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
-from caltest.measures.residual_sums import (
-    Flippable,
-    RobustQuadratic,
-    RobustZ,
-    residuals,
-)
+from caltest.measures.residual_sums import Flippable, RobustQuadratic, RobustZ, residuals
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units import CellUnits, RowUnits, Units
