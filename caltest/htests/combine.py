@@ -14,7 +14,7 @@ from caltest.measures.bound import in_words
 from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.nulls.base import Replicates
-from caltest.numerics.group_totals import Totals, dispersions
+from caltest.numerics.crossings import Totals, dispersions
 from caltest.numerics.joint import TIES, step_down
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.results import GroupsTest, HTest

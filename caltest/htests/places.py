@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.combined.loops import rank_totals
 from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, shares_limits
 from caltest.measures.residual_sums import CellSums, residuals
 from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, flipped_values
+from caltest.numerics.class_sums import placed_sums
 from caltest.numerics.ends import even_ends
 from caltest.numerics.joint import ROUNDING, standard_deviates
 from caltest.numerics.labels import label_dtype, resample_keys
@@ -299,8 +299,10 @@ class RowSearch(Search):
             values = flipped_values(every, Clusters.of(data), Draws(n_resamples, seed))
             return np.asarray(values.sum(axis=0))
 
+        weight = np.broadcast_to(self.weight[:, None], self.tables[0].shape)
+
         def events(labels: Labels) -> Floats:
-            totals = [rank_totals(labels, one, self.weight, size) for one in self.tables]
+            totals = [placed_sums(labels, one, weight, size) for one in self.tables]
             return np.asarray(np.sum(totals, axis=0)[:, :-1] - self.expected)
 
         keys, step = resample_keys(seed, n_resamples), max(8, AT_A_TIME // data.n)

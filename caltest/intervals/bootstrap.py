@@ -14,7 +14,7 @@ from caltest.intervals.mean import upper_limit
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends, RowScores
 from caltest.nulls.base import Draws
-from caltest.numerics.resampled_sums import total_of
+from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.tails import student_isf
 from caltest.predictions import Predictions
 from caltest.types import Floats, Ints, SmallInts
@@ -55,7 +55,8 @@ class RowMean(AnyMeasure):
         self.scores, self.weight = scores.weighted, np.array(scores.weight)
 
     def __call__(self, rows: SmallInts) -> float:
-        return total_of(rows, self.scores) / total_of(rows, self.weight)
+        times = times_drawn(rows, self.scores.size)
+        return float(times @ self.scores) / float(times @ self.weight)
 
     def without(self, seed: int, groups: Ints | None = None) -> Floats:
         if groups is not None:

@@ -15,7 +15,7 @@ from caltest.intervals.base import Method, check_rows, label_counts, resample, r
 from caltest.measures import Measure
 from caltest.measures.outcome import Ends
 from caltest.nulls.base import AT_A_TIME, Draws, drawn_values
-from caltest.numerics.resampled_sums import times_drawn
+from caltest.numerics.class_sums import times_drawn
 from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.types import Floats, SmallInts

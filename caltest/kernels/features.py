@@ -9,7 +9,7 @@ import numpy as np
 
 from caltest.kernels.fitted import FittedScalar, kernel_between
 from caltest.kernels.simplex import ScalarKernel
-from caltest.numerics.feature_sums import UNIT
+from caltest.numerics.class_sums import UNIT
 from caltest.numerics.loops import one_blas_thread
 from caltest.types import Floats, SmallInts
 

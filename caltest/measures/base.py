@@ -23,8 +23,8 @@ from caltest.measures.of_units import (
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import Flippable, of_row_terms
+from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import threads
-from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Measured, ModelData, Predictions
 from caltest.predictions.options import MeasuredOptions, check_names, parted
 from caltest.sources import Cells, ManyCells

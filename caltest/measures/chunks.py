@@ -10,13 +10,13 @@ import numpy as np
 
 from caltest.kernels.features import Features
 from caltest.measures.outcome import Part
-from caltest.numerics.feature_sums import (
+from caltest.numerics.class_sums import (
     FINE,
     SHARE,
     UNIT,
     add_expected,
     add_labels,
-    add_own,
+    label_sums,
     squared_lengths,
 )
 from caltest.sources.chunks import Totals
@@ -96,7 +96,7 @@ class FeatureTotals:
     def add(self, block: tuple[SmallInts, Ints], labels: Labels, some: slice) -> None:
         fixed, own = block
         add_labels(fixed, labels, self.by_label[some])
-        add_own(own, labels, self.own[some])
+        self.own[some] += label_sums(own, labels)
 
     def __add__(self, other: FeatureTotals) -> FeatureTotals:
         self.by_label += other.by_label

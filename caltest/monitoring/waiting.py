@@ -19,7 +19,7 @@ from caltest.checks import as_array, check_classes, check_level
 from caltest.checks.arrays import label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring.stream import broken
-from caltest.numerics.contents import content_hashes
+from caltest.numerics.labels import content_hashes
 from caltest.predictions import Predictions
 from caltest.results.base import plain
 from caltest.types import Codes, Floats

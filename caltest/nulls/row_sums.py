@@ -101,7 +101,7 @@ def _as_unlikely(terms: Terms, x: float, span: float, tail: Tail) -> float:
         return float(abs(x - terms.mean) <= terms.slack)
     if x < terms.mean:
         return _as_unlikely(terms.negative, -x, span, tail)
-    deviance = terms.deviance(x)
+    deviance, _ = terms.deviance(x)
     other = _other_side(terms.negative, deviance, span) if math.isfinite(deviance) else None
     beyond = 0.0 if other is None else tail(terms.negative, other, span)
     return min(1.0, tail(terms, x, span) + beyond)
@@ -113,14 +113,14 @@ def _other_side(terms: Terms, deviance: float, span: float) -> float | None:
     The deviance is convex, so that Newton's method comes down to the value from above.
     """
     least = deviance * (1.0 - 1e-9)
-    if terms.deviance(terms.largest) < least:
+    if terms.deviance(terms.largest)[0] < least:
         return None
     start = -terms.negative.largest
     low, high = math.floor((terms.mean - start) / span), round((terms.largest - start) / span)
     guess = (terms.mean + terms.sd * math.sqrt(deviance) - start) / span
     while high - low > 1:
         middle = min(max(math.ceil(guess), low + 1), high - 1)
-        value, theta = terms.deviance_and_tilt(start + middle * span)
+        value, theta = terms.deviance(start + middle * span)
         low, high = (low, middle) if value >= least else (middle, high)
         guess = middle + (least - value) / (2.0 * theta * span) if theta > 0 else high
     return start + high * span

@@ -9,8 +9,6 @@ from caltest.types import Floats, Ints, Labels
 
 EMPTY = -1
 EDGE_ROUNDING = 1e-15  # relative rounding of a product, with room to spare
-EVENT = 1 << 32  # rows and events of a bin share an integer, the rows below and the events above
-BLOCK = 1 << 10  # rows whose bins are found before they are counted; a multiple of the next
 COPIES = 4  # sums kept side by side, as equal bins in a row would wait for each other
 
 
@@ -97,8 +95,7 @@ def quantile_cuts(values: Floats, weight: Floats | None, bins: int) -> Floats:
         mass = np.cumsum(weight)
         shares = np.arange(1, bins) / bins * mass[-1]
         last = np.searchsorted(mass, shares * (1 - 1e-12))  # rounded sums must not miss it
-    cuts: Floats = np.unique(values[last])
-    return np.asarray(cuts[cuts < values[-1]])
+    return np.unique(values[last[values[last] < values[-1]]])
 
 
 def sort_by_cell(cells: Ints, count: int) -> tuple[Ints, Ints]:
@@ -114,41 +111,13 @@ def uniform_sums(event: Floats, labels: Ints, weight: Floats | None, bins: int) 
 
     Event probabilities and labels are weighted; the bins have equal width.
     """
+    weight = np.ones(event.size) if weight is None else weight
     # Sums along an axis would take longer to compile than all of the loop.
-    if weight is not None:
-        return np.asarray(_weighted_bins(event, labels, weight, bins).sum(axis=0))
-    counts, mass = (copies.sum(axis=0) for copies in _counted_bins(event, labels, bins))
-    rows, events = counts & (EVENT - 1), counts >> 32
-    return np.stack([rows, mass, events, rows], axis=1).astype(np.float64)
+    return np.asarray(_copies(event, labels, weight, bins).sum(axis=0))
 
 
 @njit()
-def _counted_bins(event: Floats, labels: Ints, bins: int) -> tuple[Ints, Floats]:
-    """Return rows plus `EVENT` times events, and sums of probabilities, of `COPIES` parts each."""
-    counts, sums = np.zeros((COPIES, bins), np.int64), np.zeros((COPIES, bins))
-    found = np.empty(BLOCK, np.uint32)
-    size = float(bins)
-    for start in range(0, event.size, BLOCK):
-        p, label = event[start : start + BLOCK], labels[start : start + BLOCK]
-        next_to_edge = 0
-        for i in range(p.size):  # several rows at a time
-            k = np.int32(p[i] * size)
-            rest = p[i] * size - k
-            found[i] = np.uint32(k)
-            is_near = (rest < EDGE_ROUNDING * size) | (rest > 1.0 - EDGE_ROUNDING * size)
-            next_to_edge += int(is_near)
-        if next_to_edge:
-            for i in range(p.size):
-                found[i] = np.uint32(bin_of(p[i], size))
-        for i in range(p.size):
-            copy, own = np.uint64(i % COPIES), found[i]
-            counts[copy, own] += 1 + EVENT * label[i]
-            sums[copy, own] += p[i]
-    return counts, sums
-
-
-@njit()
-def _weighted_bins(event: Floats, labels: Ints, weight: Floats, bins: int) -> Floats:
+def _copies(event: Floats, labels: Ints, weight: Floats, bins: int) -> Floats:
     """Return the sums of `uniform_sums`, of `COPIES` parts."""
     sums = np.zeros((COPIES, bins, 4))
     for i in range(event.size):

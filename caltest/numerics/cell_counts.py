@@ -27,7 +27,6 @@ AT_A_TIME = 8  # cells whose numbers are written next to each other
 TABULATED_FROM = 8  # numbers of a cell
 WIDEST = 512  # entries of a table
 RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
-MOST_STEPS = 500.0  # mean up to which probabilities are added up from that of 0
 STEP = 2.0**-BITS
 ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
 
@@ -101,12 +100,11 @@ def cell_law(
     p = np.clip(mean / n, 0.0, 0.5)
     start = np.floor(mean)
     is_large = variance > large
-    is_far = ~is_large & (mean > MOST_STEPS)  # where the probability of 0 is no number
     below, at = np.ones(n.size), np.ones(n.size)
-    _cumulate(n, p, start, is_large | is_far, below, at)
-    far = start[is_far], size[is_far], p[is_far]
-    below[is_far] = scipy.special.bdtr(*far)
-    at[is_far] = below[is_far] - scipy.special.bdtr(far[0] - 1.0, *far[1:])
+    some = start[~is_large], size[~is_large], p[~is_large]
+    below[~is_large] = scipy.special.bdtr(*some)
+    before = scipy.special.bdtr(np.maximum(some[0] - 1.0, 0.0), *some[1:])
+    at[~is_large] = below[~is_large] - np.where(some[0] > 0.0, before, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = (1.0 - 2.0 * p) / np.sqrt(variance)
         kurtosis = (1.0 - 6.0 * p * (1.0 - p)) / variance
@@ -128,23 +126,6 @@ def cell_law(
         second=np.where(is_large, kurtosis, 0.0) / 24.0,
         third=np.where(is_large, np.square(skewness), 0.0) / 36.0,
     )
-
-
-@njit()
-def _cumulate(
-    n: Floats, p: Floats, start: Floats, left_out: Flags, below: Floats, at: Floats
-) -> None:
-    """Add up binomial probabilities from 0 to `start`, to a relative 1e-12."""
-    for i in range(n.size):
-        if left_out[i]:
-            continue
-        term = math.exp(n[i] * math.log1p(-p[i]))
-        sums, k, odds = term, 0.0, p[i] / (1.0 - p[i])
-        while k < start[i]:
-            term *= (n[i] - k) / (k + 1.0) * odds
-            k += 1.0
-            sums += term
-        below[i], at[i] = sums, term
 
 
 def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:
@@ -174,73 +155,27 @@ def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:
 def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
     """Draw numbers of events (B, C), one row for each key."""
     out = np.empty((keys.size, cells.size))
-    binomial = (law.size, law.start, law.below, law.at, law.odds)
-    normal = (law.mean, law.sd, law.first, law.second, law.third)
-    _draw(law.large, law.flipped, *binomial, *normal, cells, keys, out)
+    _draw(law, cells, keys, out)
     return out
 
 
 @njit()
-def weighted_counts(
-    counts: Floats,
-    cell: Ints,
-    size: Ints,
-    expected: Floats,
-    mass: Floats,
-    centre: Floats,
-    factor: Floats,
-    out: Floats,
-) -> None:
-    """Add to `out` (B, C) what numbers of events (B, U) of parts of cells weigh.
-
-    One event more weighs `factor`, and the expected ones `centre`; none weigh 0, and all `mass`.
-    """
-    for b in range(counts.shape[0]):
-        for u in range(counts.shape[1]):
-            count = counts[b, u]
-            if count <= 0.0:
-                continue
-            weight = mass[u]
-            if count < size[u]:
-                own = centre[u] + factor[u] * (count - expected[u])
-                weight = min(max(own, 0.0), weight)
-            out[b, cell[u]] += weight
-
-
-@njit()
-def _draw(
-    large: Flags,
-    flipped: Flags,
-    size: Floats,
-    start: Floats,
-    below: Floats,
-    at: Floats,
-    odds: Floats,
-    mean: Floats,
-    sd: Floats,
-    skew: Floats,
-    peak: Floats,
-    square: Floats,
-    cells: Hashes,
-    keys: Hashes,
-    out: Floats,
-) -> None:
+def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
     drawn = np.empty((keys.size, AT_A_TIME))
     for first in range(0, cells.size, AT_A_TIME):
         width = min(AT_A_TIME, cells.size - first)
         for i in range(width):
             c = first + i
-            cell, n = cells[c], size[c]
             for b in range(keys.size):
-                uniform[b] = (np.float64(hashed(keys[b] + cell)) + 0.5) * STEP
-            if large[c]:
-                _normal(uniform, n, mean[c], sd[c], skew[c], peak[c], square[c], count)
+                uniform[b] = (np.float64(hashed(keys[b] + cells[c])) + 0.5) * STEP
+            if law.large[c]:
+                _normal(uniform, law, c, count)
             else:
-                _binomial(uniform, n, start[c], below[c], at[c], odds[c], table, count)
-            if flipped[c]:
+                _binomial(uniform, law, c, table, count)
+            if law.flipped[c]:
                 for b in range(keys.size):
-                    count[b] = n - count[b]
+                    count[b] = law.size[c] - count[b]
             for b in range(keys.size):
                 drawn[b, i] = count[b]
         for b in range(keys.size):
@@ -249,65 +184,45 @@ def _draw(
 
 
 @njit()
-def _normal(
-    uniform: Floats,
-    n: float,
-    mean: float,
-    sd: float,
-    skew: float,
-    peak: float,
-    square: float,
-    count: Floats,
-) -> None:
+def _normal(uniform: Floats, law: CellLaw, c: int, count: Floats) -> None:
+    n, mean, sd = law.size[c], law.mean[c], law.sd[c]
+    skew, peak, square = law.first[c], law.second[c], law.third[c]
     for b in range(uniform.size):
         count[b] = central_quantile(uniform[b])
     for b in range(uniform.size):
         if abs(uniform[b] - 0.5) > CENTRAL:
             count[b] = normal_quantile(uniform[b])
     for b in range(uniform.size):
-        z = count[b]
-        x = z + skew * (z * z - 1.0)
-        x += z * (peak * (z * z - 3.0) - square * (2.0 * z * z - 5.0))
+        x = corrected(count[b], skew, peak, square)
         count[b] = min(max(math.floor(mean + sd * x + 0.5), 0.0), n)
 
 
+@njit(inline="always")
+def corrected(z: float, skew: float, peak: float, square: float) -> float:
+    """Return the quantile of Cornish and Fisher for a normal one; see `CellLaw`."""
+    x = z + skew * (z * z - 1.0)
+    return x + z * (peak * (z * z - 3.0) - square * (2.0 * z * z - 5.0))
+
+
 @njit()
-def _binomial(
-    uniform: Floats,
-    n: float,
-    start: float,
-    below: float,
-    at: float,
-    odds: float,
-    table: Floats,
-    count: Floats,
-) -> None:
-    lowest, highest, outside = -1.0, -1.0, uniform.size
+def _binomial(uniform: Floats, law: CellLaw, c: int, table: Floats, count: Floats) -> None:
+    n, start, below, at, odds = law.size[c], law.start[c], law.below[c], law.at[c], law.odds[c]
+    lowest, highest = -1.0, -1.0
     if uniform.size >= TABULATED_FROM:
         entries, least = _tabulate(n, start, below, at, odds, table)
-        _look_up(uniform, table[:entries], least, count)
+        count[:] = least
+        for j in range(entries):
+            entry = table[j]
+            for b in range(uniform.size):
+                count[b] += np.float64(uniform[b] > entry)
         # Beyond an end of the table that is not 0 or n, the sums go on.
         lowest = least if least > 0.0 else -1.0
         highest = least + entries if least + entries < n else n + 1.0
-        outside = 0
-        for b in range(uniform.size):
-            outside += int((count[b] == lowest) | (count[b] == highest))
     else:
         count[:] = lowest
-    if outside:
-        for b in range(uniform.size):
-            if count[b] == lowest or count[b] == highest:
-                count[b] = _inverted(uniform[b], n, start, below, at, odds)
-
-
-@njit()
-def _look_up(uniform: Floats, table: Floats, least: float, count: Floats) -> None:
-    """Count the entries below each uniform number, starting with `least`."""
-    count[:] = least
-    for j in range(table.size):
-        entry = table[j]
-        for b in range(uniform.size):
-            count[b] += np.float64(uniform[b] > entry)
+    for b in range(uniform.size):
+        if count[b] == lowest or count[b] == highest:
+            count[b] = _inverted(uniform[b], n, start, below, at, odds)
 
 
 @njit()

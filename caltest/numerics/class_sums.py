@@ -1,4 +1,4 @@
-"""Kernel sums over pairs with equal labels, for many redrawn labels at a time."""
+"""Sums over rows by their labels, for many redrawn labels or drawn rows at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
-from caltest.types import Floats, Ints, Labels, SmallInts
+from caltest.types import AnyArray, Floats, Ints, Labels, SmallInts
 
 RESAMPLES = 256  # resamples whose index lists stay in the L2 cache
 ROWS = 256  # of a table, which stay there for all resamples
@@ -85,10 +85,10 @@ def _gathered(row: Floats, columns: NDArray[np.uint16], first: int, last: int) -
 
 
 @njit()
-def label_sums(table: Floats, labels: Labels) -> Floats:
-    """Return sum_i table[i, y_i] for each row of `labels` (B, n)."""
+def label_sums(table: AnyArray, labels: Labels) -> AnyArray:
+    """Return sum_i table[i, y_i] for each row of `labels` (B, n), of whole numbers one of these."""
     size, n = labels.shape
-    out = np.zeros(size)
+    out = np.zeros(size, table.dtype)
     for start in range(0, n, ROWS):
         some = table[start : start + ROWS]
         for b in range(size):
@@ -96,6 +96,19 @@ def label_sums(table: Floats, labels: Labels) -> Floats:
             for i in range(own.size):
                 total += some[i, own[i]]
             out[b] = total
+    return out
+
+
+@njit()
+def placed_sums(labels: Labels, places: NDArray[np.integer], values: Floats, size: int) -> Floats:
+    """Return the sums of `values` (n, m) of the labels, at their `places` (n, m), (B, size)."""
+    out = np.zeros((len(labels), size))
+    for start in range(0, len(places), ROWS):
+        place, value = places[start : start + ROWS], values[start : start + ROWS]
+        for b in range(len(labels)):
+            own, sums = labels[b, start : start + ROWS], out[b]
+            for i in range(own.size):
+                sums[place[i, own[i]]] += value[i, own[i]]
     return out
 
 
@@ -129,19 +142,6 @@ def binary_brier_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
 
 
 @njit(fastmath=REDUCE)
-def binary_deviation_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
-    """Return sum_i w_i (y_i - p_i) (1 - 2 p_i), the Brier score less its mean, for each row."""
-    out = np.zeros(labels.shape[0])
-    for b in range(labels.shape[0]):
-        total = 0.0
-        for i in range(labels.shape[1]):
-            p = event[i]
-            total += weight[i] * ((labels[b, i] - p) * (1.0 - 2.0 * p))
-        out[b] = total
-    return out
-
-
-@njit(fastmath=REDUCE)
 def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Floats:
     """Return sum_i w_i (y_i - p_i) for each row of `labels` (B, n)."""
     out = np.zeros(labels.shape[0])
@@ -153,45 +153,23 @@ def binary_residual_sums(labels: Labels, event: Floats, weight: Floats) -> Float
     return out
 
 
-@njit(fastmath=REDUCE)
-def binary_deviation_variance(event: Floats, weight: Floats) -> float:
-    """Return the variance of the above under calibration, sum_i w_i^2 p (1 - p) (1 - 2 p)^2."""
-    total = 0.0
-    for i in range(event.size):
-        p = event[i]
-        total += (weight[i] * (1.0 - 2.0 * p)) ** 2 * (p * (1.0 - p))
-    return total
+def brier_table(probs: Floats) -> Floats:
+    """Return the squared distance of p_i to each unit vector, (n, m), without cancellation."""
+    squares = np.square(probs)
+    out = np.square(1.0 - probs)
+    out[:, 1:] += np.cumsum(squares[:, :-1], axis=1)
+    out[:, :-1] += np.cumsum(squares[:, :0:-1], axis=1)[:, ::-1]
+    return out
 
 
-@njit()
-def brier_table(probs: Floats, out: Floats) -> None:
-    """Write the squared distance of p_i to each unit vector, without cancellation."""
-    n, m = probs.shape
-    after = np.zeros(m + 1)
-    for i in range(n):
-        for k in range(m - 1, -1, -1):
-            after[k] = after[k + 1] + probs[i, k] ** 2
-        before = 0.0
-        for k in range(m):
-            out[i, k] = (1.0 - probs[i, k]) ** 2 + (before + after[k + 1])
-            before += probs[i, k] ** 2
+def deviation_table(probs: Floats) -> Floats:
+    r"""Return :math:`d_{ik} = \sum_j p_j^2 - p_k`, half the Brier score less its mean, (n, m).
 
-
-@njit()
-def deviation_table(probs: Floats, out: Floats) -> None:
-    r"""Write :math:`d_{ik} = \sum_j p_j^2 - p_k`, half the Brier score less its mean.
-
-    Written as :math:`\sum_j p_j (p_j - c) - (p_k - c)` with c the largest probability: exactly 0
+    Computed as :math:`\sum_j p_j (p_j - c) - (p_k - c)` with c the largest probability: exactly 0
     where all positive probabilities are equal, so that no rounding noise is scaled up.
     """
-    n, m = probs.shape
-    for i in range(n):
-        c = probs[i].max()
-        mean = 0.0
-        for k in range(m):
-            mean += probs[i, k] * (probs[i, k] - c)
-        for k in range(m):
-            out[i, k] = mean - (probs[i, k] - c)
+    less = probs - probs.max(axis=1, keepdims=True)
+    return np.asarray(np.einsum("ik,ik->i", probs, less)[:, None] - less)
 
 
 @njit(fastmath=REDUCE)
@@ -219,3 +197,113 @@ def wrong_and_right_sums(right: Labels, confidence: Floats, weight: Floats) -> F
 def binary_entropy(p: float) -> float:
     """Return -p log p - (1 - p) log(1 - p), 0 at 0 and 1."""
     return -sum(x * math.log(x) for x in (p, 1.0 - p) if x > 0)
+
+
+# ---- rows drawn with replacement ----------------------------------------------------------------
+
+
+@njit()
+def times_drawn(rows: SmallInts, n: int) -> NDArray[np.uint16]:
+    """Return how often each of n rows is among `rows`, in an array that the cache holds."""
+    counts = np.zeros(n, np.uint16)
+    for i in rows:
+        counts[i] += np.uint16(1)
+    return counts
+
+
+@njit()
+def cell_sums(
+    rows: SmallInts,
+    codes: NDArray[np.integer],
+    first: Ints,
+    gap: Floats,
+    weight: Floats,
+    cells: int,
+) -> tuple[Floats, Floats]:
+    """Return the sums of weights (cells,) and gaps (cells, c) of the drawn rows by cell.
+
+    There are T tables of cells: `codes` (n, T) tells the cell of each row in each of them, from
+    `first` (T,) on, and `gap` (n, T, c), times the weight of the row, what is added there. `weight`
+    has length n, or 1 for all alike. How often each row was drawn is counted first; then the rows
+    are read in order.
+    """
+    n, tables, classes = gap.shape
+    mass, sums = np.zeros(cells), np.zeros((cells, classes))
+    each = weight.size == n
+    counts = times_drawn(rows, n)
+    for i in range(n):
+        if counts[i] == 0:
+            continue
+        times = float(counts[i])
+        w = times * weight[i if each else 0]
+        for t in range(tables):
+            b = first[t] + np.int64(codes[i, t])
+            mass[b] += w
+            if classes == 1:  # a loop over one number would take as long as all else
+                sums[b, 0] += times * gap[i, t, 0]
+            else:
+                for k in range(classes):
+                    sums[b, k] += times * gap[i, t, k]
+    return mass, sums
+
+
+# ---- features times labels, in whole numbers: the same in any order -----------------------------
+
+UNIT = 1 << 20  # of a feature
+FINE = 1 << 32  # of a product of a feature and a probability
+SHARE = 1 << 30  # of the squared length of a feature
+BLOCK = 512  # rows whose features are added in 32 bits
+
+
+@njit()
+def add_labels(features: SmallInts, labels: Labels, out: Ints) -> None:
+    """Add the features (c, D) of each row to those of its label, `out` (B, m, D).
+
+    `labels` are (B, c). Features are at most 2^20, so that 512 of them fit into 32 bits.
+    """
+    size, m, width = out.shape
+    total = np.empty((m, width), np.int32)
+    for start in range(0, features.shape[0], BLOCK):
+        end = min(start + BLOCK, features.shape[0])
+        for b in range(size):
+            total[:] = 0
+            label = labels[b]
+            for i in range(start, end):
+                row, own = total[label[i]], features[i]
+                for j in range(width):
+                    row[j] += own[j]
+            for k in range(m):
+                for j in range(width):
+                    out[b, k, j] += total[k, j]
+
+
+@njit()
+def add_expected(features: SmallInts, probs: Floats, out: Ints) -> None:
+    """Add the features of each row times its probabilities, in units of 2^-32, to `out` (m, D)."""
+    m, width = out.shape
+    for i in range(features.shape[0]):
+        for k in range(m):
+            p = probs[i, k] * (FINE // UNIT)
+            for j in range(width):
+                out[k, j] += np.int64(np.rint(features[i, j] * p))
+
+
+@njit()
+def squared_lengths(features: SmallInts, root: Floats) -> Floats:
+    """Return the squared length of each row of features (c, D) times a matrix (D, r), over 2^40.
+
+    Row by row and in a fixed order, so that a row has the same among whatever others.
+    """
+    out = np.empty(features.shape[0])
+    image = np.empty(root.shape[1])
+    for i in range(features.shape[0]):
+        image[:] = 0.0
+        for j in range(root.shape[0]):
+            value = features[i, j] / UNIT
+            for r in range(root.shape[1]):
+                image[r] += value * root[j, r]
+        total = 0.0
+        for r in range(root.shape[1]):
+            total += image[r] * image[r]
+        out[i] = total
+    return out

@@ -1,22 +1,27 @@
-"""How likely partial sums of independent events leave a band: exactly, by recursion.
+"""Numbers of independent events of groups: exactly, by recursion, and sums over redrawn ones.
 
-The numbers of events up to the end of each of a sequence of cells are a Markov chain. Its
-distribution within the band is carried from cell to cell; what leaves it is added up.
+The numbers of events up to the end of each of a sequence of cells are a Markov chain. How likely
+its partial sums leave a band: the distribution within is carried from cell to cell, and what leaves
+it is added up.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from caltest.numerics.cell_counts import LARGE, ROUNDING, STEP, corrected, normal_quantile
+from caltest.numerics.labels import hashed
 from caltest.numerics.loops import map_threads, njit
-from caltest.types import Flags, Floats, Ints
+from caltest.types import Flags, Floats, Hashes, Ints
 
 AT_A_TIME = 256  # groups of a task
 NEGLECTED = 1e-4  # of a tail: what may be left out of the recursion, and is added to the tail
 FEW = 256  # rows of which nothing is left out
 LEAST = (1e-18, 1e-36)  # probabilities that are left out, in the order they are tried
+SMALLEST = 1e-20  # the same, of the law of a group
 
 
 def crossing_tails(start: Ints, n: Ints, expected: Floats, reach: Floats) -> Floats:
@@ -104,10 +109,7 @@ def _crossing(n: Ints, expected: Floats, reach: float, least: float) -> tuple[fl
         total += expected[c]
         down = min(max(math.floor(total - reach) + 1 - first, 0), last)
         up = max(min(math.ceil(total + reach) - 1 - first, last - 1), down - 1)
-        for i in range(down):
-            out += moved[i]
-        for i in range(up + 1, last):
-            out += moved[i]
+        out += moved[:down].sum() + moved[up + 1 : last].sum()
         while down <= up and moved[down] <= least:
             lost += moved[down]
             down += 1
@@ -184,6 +186,109 @@ def binomial_law(n: int, p: float, least: float, law: Floats) -> tuple[int, int,
         law[high] = at
     width = high - low + 1
     whole = law[low : high + 1].sum()
-    for k in range(width):
-        law[k] = law[low + k] / whole
+    law[:width] = law[low : high + 1] / whole
     return low, width, cut / whole
+
+
+class Totals(NamedTuple):
+    """What the numbers of events of G groups of cells are made of.
+
+    Attributes
+    ----------
+    start : (G + 1,) array
+        Where the cells of each group begin.
+    n, expected : (C,) array
+        Rows of each cell, and their expected events.
+    mean, variance, third, fourth : (G,) array
+        The first four cumulants of the number of events of each group.
+    """
+
+    start: Ints
+    n: Ints
+    expected: Floats
+    mean: Floats
+    variance: Floats
+    third: Floats
+    fourth: Floats
+
+
+def dispersions(totals: Totals, keys: Hashes, groups: Hashes) -> Floats:
+    r"""Return :math:`\sum_g (N_g - \mu_g)^2 / \sigma_g^2` for redrawn numbers of events.
+
+    Up to a variance of 100 they are drawn from their exact law by inversion, above as normal
+    quantiles corrected for skewness and kurtosis, as those of cells are.
+
+    Parameters
+    ----------
+    totals : Totals
+        The groups.
+    keys : (B,) array
+        Of the resamples.
+    groups : (G,) array
+        What each group contributes to its uniform numbers.
+
+    Returns
+    -------
+    (B,) array
+        The sums.
+    """
+    count = totals.start.size - 1
+
+    def some(first: int) -> Floats:
+        out = np.zeros(keys.size)
+        _add_dispersions(totals, first, min(first + AT_A_TIME, count), keys, groups, out)
+        return out
+
+    tasks = [(first,) for first in range(0, count, AT_A_TIME)]
+    return np.asarray(np.sum(list(map_threads(some, tasks)), axis=0))
+
+
+@njit()
+def _law(n: Ints, expected: Floats) -> tuple[int, int, Floats]:
+    """Return the least number of events, how many numbers follow from it, and their law."""
+    size = n.sum() + n.max() + 2
+    mass, moved, own = np.empty(size), np.empty(size), np.empty(n.max() + 1)
+    mass[0], first, count = 1.0, 0, 1
+    for c in range(n.size):
+        jump, last, _ = add_cell(n[c], expected[c] / n[c], SMALLEST, mass, count, moved, own)
+        down, up = 0, last - 1
+        while down < up and moved[down] <= SMALLEST:
+            down += 1
+        while down < up and moved[up] <= SMALLEST:
+            up -= 1
+        count = up - down + 1
+        mass[:count] = moved[down : up + 1]
+        first += jump + down
+    return first, count, mass
+
+
+@njit()
+def _add_dispersions(
+    totals: Totals, begin: int, stop: int, keys: Hashes, groups: Hashes, out: Floats
+) -> None:
+    for g in range(begin, stop):
+        mean, variance = totals.mean[g], totals.variance[g]
+        if variance <= 0.0:
+            continue
+        sd, is_large = math.sqrt(variance), variance > LARGE
+        if is_large:
+            skew, peak = totals.third[g] / (variance * sd) / 6.0, totals.fourth[g]
+            peak, spread = peak / variance**2 / 24.0, math.sqrt(variance - ROUNDING)
+        else:
+            some = slice(totals.start[g], totals.start[g + 1])
+            least, count, upto = _law(totals.n[some], totals.expected[some])
+            middle = min(max(int(mean) - least, 0), count - 1)
+            upto[:count] = np.cumsum(upto[:count])
+        for b in range(keys.size):
+            u = (np.float64(hashed(keys[b] + groups[g])) + 0.5) * STEP
+            if is_large:
+                x = corrected(normal_quantile(u), skew, peak, skew * skew)
+                excess = math.floor(mean + spread * x + 0.5) - mean
+            else:
+                k = middle
+                while k > 0 and upto[k - 1] >= u:
+                    k -= 1
+                while k < count - 1 and upto[k] < u:
+                    k += 1
+                excess = least + k - mean
+            out[b] += excess * excess / variance

@@ -74,11 +74,8 @@ class FewEvents:
     def approximate(self) -> float:
         """Return about the largest probability of so few events."""
         q = self.raised()
-        if not q.size:
-            return 0.0
-        variances = q * (1.0 - q)
-        third = float(variances @ (1.0 - 2.0 * q))
-        return float(refined_normal(self.seen, float(q.sum()), float(variances.sum()), third))
+        third = q * (1.0 - q) @ (1.0 - 2.0 * q)
+        return float(refined_normal(self.seen, q.sum(), q @ (1.0 - q), third)) if q.size else 0.0
 
     def exact(self) -> float:
         """Return the largest probability of so few events."""

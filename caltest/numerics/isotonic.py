@@ -49,7 +49,7 @@ def _pool(
     Where `each_alone` no scores are equal and all weights are 1. Most neighbours then are pooled
     as their labels fall or stay: runs up to where they rise are found without a branch.
     """
-    top, runs = 0, 0
+    top, runs, held, happened = 0, 0, 0.0, 0.0
     if each_alone:
         carried = 0 * labels[0]
         for i in range(labels.size - 1):
@@ -58,32 +58,25 @@ def _pool(
             runs += labels[i] < labels[i + 1]
         events[runs], last[runs] = carried + labels[-1], labels.size - 1
         runs += 1
-    before, so_far = -1, 0.0
+        for k in range(runs - 1, 0, -1):
+            mass[k], events[k] = last[k] - last[k - 1], events[k] - events[k - 1]
+        mass[0] = last[0] + 1.0
+    else:
+        for i in range(labels.size):
+            held += weight[i]
+            happened += weight[i] * labels[i]
+            if ends[i]:
+                mass[runs], events[runs], last[runs] = held, happened, i
+                runs, held, happened = runs + 1, 0.0, 0.0
     for k in range(runs):
-        held, happened, end = float(last[k] - before), events[k] - so_far, last[k]
-        before, so_far = last[k], events[k]
+        held, happened, end = mass[k], events[k], last[k]
+        # Cross products compare ratios: of counts exactly, of weights to rounding.
         while top > 0 and events[top - 1] * held >= happened * mass[top - 1] * (1.0 - ROUNDING):
             top -= 1
             held += mass[top]
             happened += events[top]
         mass[top], events[top], last[top] = held, happened, end
         top += 1
-    if each_alone:
-        return top
-    held = happened = 0.0
-    for i in range(labels.size):
-        held += weight[i]
-        happened += weight[i] * labels[i]
-        if not ends[i]:
-            continue
-        # Cross products compare ratios: of counts exactly, of weights to rounding.
-        while top > 0 and events[top - 1] * held >= happened * mass[top - 1] * (1.0 - ROUNDING):
-            top -= 1
-            held += mass[top]
-            happened += events[top]
-        mass[top], events[top], last[top] = held, happened, i
-        top += 1
-        held = happened = 0.0
     return top
 
 

@@ -110,10 +110,7 @@ def relabelled(table: Labels, labels: Labels) -> Labels:
 def flipped_signs(numbers: NDArray[np.integer], keys: Hashes) -> Floats:
     """Draw signs (B, n) of +1 and -1 for units with these numbers, (n,)."""
     limits = np.zeros(numbers.size, np.int64), np.full(numbers.size, ALWAYS // 2)
-    signs = draw_events(*limits, row_hashes(numbers), keys).astype(np.float64)
-    signs *= -2.0
-    signs += 1.0
-    return signs
+    return np.where(draw_events(*limits, row_hashes(numbers), keys), -1.0, 1.0)
 
 
 def compiles(n: int) -> bool:
@@ -214,3 +211,55 @@ def _search(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
                     label += half * (limit[label + half - 1] <= uniform)
                     size -= half
                 out[b, i] = label + (limit[label] <= uniform)
+
+
+# ---- rows that are known by what they hold ------------------------------------------------------
+# A row that is read in another order, another part or by another process has the same hash, so that
+# what is drawn for it is the same. Equal rows are told apart by their number among these.
+
+
+def content_hashes(probs: Floats) -> Hashes:
+    """Return a number of 64 bits for each row of `probs` (n, m), which are no negative zeros."""
+    bits = np.ascontiguousarray(probs).view(np.uint64)
+    hashes = np.zeros(len(bits), np.uint64)
+    for start in range(0, len(bits), AT_A_TIME):
+        z = hashes[start : start + AT_A_TIME]
+        for column in bits[start : start + AT_A_TIME].T:
+            z += np.uint64(GAMMA)
+            z ^= column
+            for shift, factor in ((30, FIRST), (27, SECOND), (31, 1)):
+                z ^= z >> np.uint64(shift)
+                z *= np.uint64(factor)
+    return hashes
+
+
+def occurrences(hashes: Hashes) -> Ints:
+    """Return for each hash how many equal ones come before it."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    starts = np.flatnonzero(is_first)
+    out = np.empty(hashes.size, np.int64)
+    out[order] = np.arange(hashes.size) - np.repeat(starts, np.diff(np.append(starts, hashes.size)))
+    return out
+
+
+def numbered(hashes: Hashes, number: Ints) -> Hashes:
+    """Return what rows contribute to their uniform numbers: the first of equal rows its hash."""
+    return hashes + number.astype(np.uint64) * np.uint64(GAMMA)
+
+
+@njit()
+def rescale_rows(probs: Floats, slack: float) -> None:
+    """Divide each row by its sum where that is further from 1 than `slack`, and lose signs of 0.
+
+    Row by row, so that a row is the same among whatever others.
+    """
+    for i in range(probs.shape[0]):
+        total = 0.0
+        for k in range(probs.shape[1]):
+            probs[i, k] += 0.0
+            total += probs[i, k]
+        if abs(total - 1.0) > slack:
+            for k in range(probs.shape[1]):
+                probs[i, k] /= total

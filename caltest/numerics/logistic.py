@@ -1,5 +1,7 @@
 """Logistic regression on one to three features by Newton's method, in fused passes."""
 
+import math
+
 import numpy as np
 
 from caltest.numerics.loops import njit
@@ -17,6 +19,7 @@ PLAIN = np.empty((3, 0))  # the base of a model that is no deviation from anothe
 INVERSE_LOG_2 = 1.4426950408889634
 LOG_2_HIGH = 6.93147180369123816490e-01  # the first 33 bits, so that k times it is exact
 LOG_2_LOW = 1.90821492927058770002e-10
+SERIES = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))  # of the exponential
 NO_FRACTION = 1.5 * 2.0**52  # a float of this size has no digits after the point
 
 
@@ -129,6 +132,8 @@ def newton_sums(
     """
     k, n = beta.size, w.size
     eta, d, h = np.empty(min(BLOCK, n)), np.empty(min(BLOCK, n)), np.empty(min(BLOCK, n))
+    none = 0 if base.size else min(BLOCK, n)
+    z, p, c = np.zeros(none), np.zeros(none), np.ones(none)
     first[:] = 0.0
     second[:] = 0.0
     for start in range(0, n, BLOCK):
@@ -138,19 +143,10 @@ def newton_sums(
             x = X[j, start : start + size]
             for i in range(size):
                 eta[i] += beta[j] * x[i]
-        v = w[start : start + size]
-        if base.size == 0:
-            _probabilities(eta, v, d, h)
-        else:
-            _residuals(
-                eta,
-                v,
-                base[0, start : start + size],
-                base[1, start : start + size],
-                base[2, start : start + size],
-                d,
-                h,
-            )
+        some = slice(start, start + size)
+        if base.size:
+            z, p, c = base[0, some], base[1, some], base[2, some]
+        _residuals(eta, w[some], z, p, c, d, h)
         for j in range(k):
             x = X[j, start : start + size]
             # A loop that adds up in any order writes nothing: compiled with a check whether arrays
@@ -168,16 +164,6 @@ def newton_sums(
                     total += eta[i] * y[i]
                 second[j, l] += total
                 second[l, j] = second[j, l]
-
-
-@njit(error_model="numpy")
-def _probabilities(eta: Floats, w: Floats, d: Floats, h: Floats) -> None:
-    """Write w q and w q (1 - q)."""
-    for i in range(w.size):
-        e = exp_minus(abs(eta[i]))
-        q = 1.0 / (1.0 + e)
-        d[i] = w[i] * (q if eta[i] >= 0.0 else e * q)
-        h[i] = w[i] * (e * q * q)
 
 
 @njit(error_model="numpy")
@@ -206,19 +192,9 @@ def exp_minus(x: float) -> float:
     v = -min(x, 708.0)
     k = np.floor(v * INVERSE_LOG_2 + 0.5)
     r = (v - k * LOG_2_HIGH) - k * LOG_2_LOW
-    s = 1.0 / 479001600.0
-    s = s * r + 1.0 / 39916800.0
-    s = s * r + 1.0 / 3628800.0
-    s = s * r + 1.0 / 362880.0
-    s = s * r + 1.0 / 40320.0
-    s = s * r + 1.0 / 5040.0
-    s = s * r + 1.0 / 720.0
-    s = s * r + 1.0 / 120.0
-    s = s * r + 1.0 / 24.0
-    s = s * r + 1.0 / 6.0
-    s = s * r + 0.5
-    s = s * r + 1.0
-    s = s * r + 1.0
+    s = 0.0
+    for coefficient in SERIES:
+        s = s * r + coefficient
     # The last bits of k + 1.5 * 2^52 are the integer k.
     bits = (np.float64(k + NO_FRACTION).view(np.int64) + 1023) << 52
     return float(s * np.int64(bits).view(np.float64))

@@ -152,5 +152,4 @@ def _controller() -> ThreadpoolController:
 
 def one_blas_thread() -> AbstractContextManager[object]:
     """Hold BLAS to one thread, around many small products outside of `map_threads`."""
-    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    return cast("AbstractContextManager[object]", _controller().limit(limits=1, user_api="blas"))

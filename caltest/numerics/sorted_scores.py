@@ -53,44 +53,22 @@ def partial_sum_extremes(
     """
     size, groups = observed.shape[0], start.size - 1
     out = np.zeros((2, size, groups))
-    in_lanes = size - size % LANES
-    carried, top, bottom = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    carried = np.empty(LANES)
     for g in range(groups):
-        for b in range(0, in_lanes, LANES):
-            carried[:], top[:], bottom[:] = 0.0, 0.0, 0.0
+        for first in range(0, size, LANES):
+            rows = observed[first : first + LANES]
+            top, bottom = out[0, first : first + LANES, g], out[1, first : first + LANES, g]
+            carried[:] = 0.0
             for i in range(start[g], start[g + 1]):
-                for lane in range(LANES):
-                    carried[lane] += scale[i] * (observed[b + lane, i] - shift[i])
+                for lane in range(len(rows)):
+                    carried[lane] += scale[i] * (rows[lane, i] - shift[i])
                 if ends[i]:
-                    for lane in range(LANES):
+                    for lane in range(len(rows)):
                         top[lane] = max(top[lane], carried[lane])
                         bottom[lane] = min(bottom[lane], carried[lane])
-            for lane in range(LANES):
-                out[0, b + lane, g], out[1, b + lane, g] = top[lane], bottom[lane]
-        some = slice(start[g], start[g + 1])
-        for b in range(in_lanes, size):
-            row = observed[b, some]
-            out[0, b, g], out[1, b, g] = _one_row(row, scale[some], shift[some], ends[some])
     return out
 
 
-@njit()
-def _one_row(
-    observed: Labels | Floats, scale: Floats, shift: Floats, ends: Flags
-) -> tuple[float, float]:
-    carried = top = bottom = 0.0
-    for i in range(observed.size):
-        carried += scale[i] * (observed[i] - shift[i])
-        if ends[i]:
-            top = max(top, carried)
-            bottom = min(bottom, carried)
-    return top, bottom
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"})
 def sum_variance(score: Floats, weight: Floats) -> float:
     """Return the variance of sum_i w_i y_i under calibration, sum_i w_i^2 p_i (1 - p_i)."""
-    total = 0.0
-    for i in range(score.size):
-        total += weight[i] * weight[i] * (score[i] * (1.0 - score[i]))
-    return total
+    return float(np.square(weight) @ (score * (1.0 - score)))

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from caltest.types import Floats, Order
+from caltest.types import Floats, Ints, Order
 
 AT_A_TIME = 1 << 18  # terms
 ROUNDING = 1e-9  # of a lattice, relative to the largest step
@@ -118,23 +118,18 @@ class Terms:
     def _slopes(self, theta: float) -> tuple[float, float]:
         """Return the first two derivatives of K at theta, of the sum less its mean."""
         first = second = 0.0
-        for values, probs in self._some_rows():
-            tilted = _tilted(values, probs, theta)
-            means = np.einsum("ik,ik->i", tilted, values)
+        for values, tilted, means in self._tilts(theta):
             first += float(means.sum())
             second += float(np.einsum("ik,ik,ik->", tilted, values, values) - means @ means)
         return first, second
 
     def largest_share(self, x: float) -> float:
         """Return the share of one row, at most, in the variance of the sum that is tilted to x."""
-        within = -self.negative.largest + self.slack < x < self.largest - self.slack
-        if not within or self.is_certain:
+        if not self._varies_at(x):
             return 0.0
-        theta, largest, total = self.tilt(x), 0.0, 0.0
-        for values, probs in self._some_rows():
-            tilted = _tilted(values, probs, theta)
-            mean = np.einsum("ik,ik->i", tilted, values)
-            variances = np.einsum("ik,ik->i", tilted, np.square(values - mean[:, None]))
+        largest, total = 0.0, 0.0
+        for values, tilted, means in self._tilts(self.tilt(x)):
+            variances = np.einsum("ik,ik->i", tilted, np.square(values - means[:, None]))
             largest, total = max(largest, float(variances.max())), total + float(variances.sum())
         return largest / total
 
@@ -145,11 +140,21 @@ class Terms:
 
     def changes(self, x: float) -> float:
         """Return how many rows have another label than the most probable, on average near x."""
-        within = -self.negative.largest + self.slack < x < self.largest - self.slack
-        if not within or self.is_certain:
+        if not self._varies_at(x):
             return 0.0
         tilted = _tilted(self.values, self.probs, self.tilt(x))
         return float(len(tilted) - np.take_along_axis(tilted, self.usual[:, None], axis=1).sum())
+
+    def _varies_at(self, x: float) -> bool:
+        """Whether the sum varies, and x is between the ends of its range."""
+        within = -self.negative.largest + self.slack < x < self.largest - self.slack
+        return within and not self.is_certain
+
+    def _tilts(self, theta: float) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Yield values of some rows, less their means, their tilted probabilities and means."""
+        for values, probs in self._some_rows():
+            tilted = _tilted(values, probs, theta)
+            yield values, tilted, np.einsum("ik,ik->i", tilted, values)
 
     def _some_rows(self) -> Iterator[tuple[Floats, Floats]]:
         n, m = self.values.shape
@@ -181,18 +186,14 @@ class Terms:
             theta = proposed
         return theta
 
-    def deviance(self, x: float) -> float:
-        """Return twice the largest of theta x - K(theta), which is 0 at the mean."""
-        return self.deviance_and_tilt(x)[0]
-
-    def deviance_and_tilt(self, x: float) -> tuple[float, float]:
-        """Return the deviance of x and its theta, half of its derivative."""
+    def deviance(self, x: float) -> tuple[float, float]:
+        """Return twice the largest of theta x - K(theta), and its theta, half the derivative."""
         if abs(x - self.mean) <= self.slack:
             return 0.0, 0.0
         if self.is_certain:
             return math.inf, math.inf
         if x < self.mean:
-            value, theta = self.negative.deviance_and_tilt(-x)
+            value, theta = self.negative.deviance(-x)
             return value, -theta
         if x >= self.largest - self.slack:
             beyond = x > self.largest + self.slack
@@ -202,7 +203,7 @@ class Terms:
         return 2.0 * (theta * (x - self.mean) - self.cumulants(theta)[0]), theta
 
 
-def _tilted(values: Floats, probs: Floats, theta: float) -> Floats:
+def _tilted(values: Floats | Ints, probs: Floats, theta: float) -> Floats:
     """Return the tilted probabilities."""
     exponents = theta * values
     exponents -= exponents.max(axis=1, keepdims=True)
@@ -318,9 +319,7 @@ def _convolved_upper(terms: Terms, x: float, span: float, *, beyond: bool) -> fl
     theta = terms.tilt(x)
     low = terms.values.min(axis=1, keepdims=True)
     steps = np.round((terms.values - low) / span).astype(np.int64)
-    exponents = theta * span * steps
-    tilted = terms.probs * np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    tilted /= tilted.sum(axis=1, keepdims=True)
+    tilted = _tilted(steps, terms.probs, theta * span)
     masses = np.zeros((len(steps), int(steps.max()) + 1))  # the probabilities of 0..r steps
     for column, mass in zip(steps.T, tilted.T, strict=True):
         masses[np.arange(len(steps)), column] += mass

@@ -20,8 +20,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 def whiten(L: Floats, B: Floats) -> Floats:
     """Return A = L^-1 B for B = k(Z, X), (M, n)."""
-    A: Floats = solve_triangular(L, B, lower=True, check_finite=False)
-    return A
+    return np.asarray(solve_triangular(L, B, lower=True, check_finite=False))
 
 
 def whiten_back(L: Floats, A: Floats, by_A: Floats) -> tuple[Floats, Floats]:
@@ -38,8 +37,7 @@ def cholesky_back(L: Floats, by_L: Floats) -> Floats:
     lower = np.tril(L.T @ np.tril(by_L))
     lower[np.diag_indices_from(lower)] *= 0.5
     half = solve_triangular(L, lower + lower.T, lower=True, trans="T", check_finite=False)
-    full: Floats = solve_triangular(L, half.T, lower=True, trans="T", check_finite=False)
-    return 0.5 * full
+    return 0.5 * np.asarray(solve_triangular(L, half.T, lower=True, trans="T", check_finite=False))
 
 
 def marginals(A: Floats, prior: Floats | float, m: Floats, C: Floats) -> tuple[Floats, Floats]:
@@ -122,6 +120,4 @@ def unpack_root_back(C: Floats, by_C: Floats) -> Floats:
     at = np.arange(M)
     by_values = by_C.copy()
     by_values[..., at, at] *= C[..., at, at]
-    rows, columns = np.tril_indices(M)
-    packed: Floats = by_values[..., rows, columns]
-    return packed
+    return np.asarray(by_values[(..., *np.tril_indices(M))])

@@ -113,7 +113,7 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     >>> low < 1 < high
     True
     """
-    from caltest.numerics.temperature import RANGE, inverse_temperature  # loads numba
+    from caltest.numerics.softmax import RANGE, inverse_temperature  # loads numba
 
     probs, labels, given = predictions.probs, predictions.labels, predictions.sample_weight
     weight = np.ones(predictions.n) if given is None else given

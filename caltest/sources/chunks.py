@@ -17,8 +17,17 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from caltest.numerics.contents import content_hashes, numbered, occurrences, repeated, rescale_rows
-from caltest.numerics.labels import FIRST, SECOND, cumulative_limits, draw_labels, label_dtype
+from caltest.numerics.labels import (
+    FIRST,
+    SECOND,
+    content_hashes,
+    cumulative_limits,
+    draw_labels,
+    label_dtype,
+    numbered,
+    occurrences,
+    rescale_rows,
+)
 from caltest.numerics.loops import map_threads
 from caltest.types import Floats, Hashes, Ints, Labels
 
@@ -185,7 +194,8 @@ class Survey:
         """Return how the equal rows of each unit are numbered, those of earlier units before."""
         if self.hashes is None:
             return {unit: Numbers(unit, None, np.empty(0, np.int64)) for unit in self.units}
-        tied = repeated(np.sort(np.concatenate(list(self.hashes.values()))))
+        every = np.sort(np.concatenate(list(self.hashes.values())))
+        tied = np.unique(every[1:][every[1:] == every[:-1]])
         seen: Ints = np.zeros(tied.size, np.int64)
         out = {}
         for unit, hashes in sorted(self.hashes.items()):

@@ -15,7 +15,6 @@ from caltest.numerics.cell_counts import (
     binomial_distance,
     cell_law,
     draw_counts,
-    weighted_counts,
 )
 from caltest.numerics.labels import row_hashes
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
@@ -134,10 +133,10 @@ class Weights:
         """Redraw the sums of the weights of events, (B, C)."""
         one = self.drawn
         counts = draw_counts(one.law, one.hashes, keys)
-        out = np.zeros((keys.size, self.rows.size))
-        given = (one.cell, one.size, one.expected, one.mass, one.centre, one.factor)
-        weighted_counts(counts, *given, out)
-        return out
+        weight = np.clip(one.centre + one.factor * (counts - one.expected), 0.0, one.mass)
+        weight = np.where(counts < one.size, weight, one.mass) * (counts > 0.0)
+        start = np.searchsorted(one.cell, np.arange(self.rows.size))
+        return np.asarray(np.add.reduceat(weight, start, axis=1))
 
 
 def weighted_cells(

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 
 from caltest.calibrators import TemperatureScaling
 from caltest.errors import DegenerateDataWarning
-from caltest.numerics.temperature import inverse_temperature
+from caltest.numerics.softmax import inverse_temperature
 
 SETTINGS = settings.get_profile("some")
 

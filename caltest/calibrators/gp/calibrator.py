@@ -20,8 +20,7 @@ from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
 from caltest.errors import invalid
 from caltest.numerics.ordered import shares
-from caltest.numerics.softmax import smoothed_logs
-from caltest.numerics.temperature import inverse_temperature
+from caltest.numerics.softmax import inverse_temperature, smoothed_logs
 from caltest.types import Floats
 
 if TYPE_CHECKING:

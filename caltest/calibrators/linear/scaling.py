@@ -15,11 +15,13 @@ from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
 from caltest.checks import listing
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.newton import backtrack, damped_factor
-from caltest.numerics.softmax import Point, objective, softmax
-from caltest.numerics.temperature import (
+from caltest.numerics.softmax import (
     LARGEST_TEMPERATURE,
     SMALLEST_TEMPERATURE,
+    Point,
     inverse_temperature,
+    objective,
+    softmax,
 )
 from caltest.types import Codes, Floats
 

@@ -20,7 +20,7 @@ from caltest.numerics.bins import (
     sort_by_cell,
     uniform_sums,
 )
-from caltest.numerics.resampled_sums import cell_sums
+from caltest.numerics.class_sums import cell_sums
 from caltest.predictions import event_column
 from caltest.types import AnyArray, Floats, Ints, SmallInts
 from caltest.units import CellUnits, RowUnits, UnitSums

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,26 +13,18 @@ from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.measures.chunks import BoundChunks, FeatureTotals
-from caltest.measures.combined.component import (
-    LEAST,
-    STEADY,
-    Function,
-    Observed,
-    Source,
-    combine,
-    most_extreme_first,
-)
+from caltest.measures.combined import component
+from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
 from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
-from caltest.measures.combined.loops import add_label_tables
+from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells
-from caltest.measures.combined.several import SEVERAL
 from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
-from caltest.types import Events, Floats, Hashes, Ints, Labels
+from caltest.types import Floats, Hashes, Ints, Labels
 
 UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label
@@ -41,17 +33,6 @@ LINE = 512  # cells of the confidence
 NEAR = 1e-3  # of the end of a cell, as it is written
 MOST = 16 * GIB  # of the counts of pairs, in a call for very many rows
 NOTE = f"by chunks, the components of the confidence at the means of up to {LINE} cells of it"
-
-
-class Block(NamedTuple):
-    """What some rows add, by their label."""
-
-    features: Any
-    tables: Ints  # (c, m, 3): temperature, p^(-1/2), log p
-    top: Ints  # (c,)
-    line: Ints  # (c,)
-    cells: Events  # (c, m)
-    ranks: Events  # (c, m)
 
 
 class Grid(NamedTuple):
@@ -90,13 +71,12 @@ class PortfolioTotals:
         check_memory(size * m * max(m, CELLS), counted, most=MOST)
         self.kernel = FeatureTotals(grid.features, m, size)
         self.grid, self.m, self.ranks = grid, m, min(RANKS, m)
-        widths: dict[str, tuple[int, ...]] = {"temperatures": (m,), "roots": (), "logs": (m,)}
-        widths |= {"confusions": (m, m), "hits": (grid.line.size + 1,)}
-        widths |= {"curves": (m, CELLS), "places": (self.ranks,)}
-        self.by_label = {key: np.zeros((size, *s), np.int64) for key, s in widths.items()}
+        shapes: list[tuple[int, ...]] = [(m,), (), (m,), (m, m), (grid.line.size + 1,)]
+        shapes += [(m, CELLS), (self.ranks,)]
+        self.by_label = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
         self.whole: dict[str, Ints] = {}
 
-    def block(self, probs: Floats) -> Block:
+    def block(self, probs: Floats) -> tuple[Any, LabelRows]:
         m, at = self.m, np.arange(len(probs))
         ranked = np.argsort(-probs, axis=1, kind="stable")
         ranks, chance = ranks_of(probs, ranked, self.ranks)
@@ -112,45 +92,47 @@ class PortfolioTotals:
         for k in range(m):
             cells[:, k] = np.searchsorted(self.grid.curves[k], probs[:, k])
         flat = (cells + CELLS * np.arange(m)).ravel()
-        self._count("p", probs)
-        self._count("v", v)
-        self._count("p log", probs * slopes)
-        self._count("v log", v * slopes)
-        self._count("v log^2", v * np.square(slopes))
-        self._add_at("spread", m, top, spread)
-        self._count("root", np.einsum("ik,ik->i", probs, roots))
-        self._add_at("line", self.grid.line.size + 1, line, confidence)
-        self._add_at("line v", self.grid.line.size + 1, line, confidence * (1.0 - confidence))
-        self._plus("line n", np.bincount(line, minlength=self.grid.line.size + 1))
-        self._add_at("curves", m * CELLS, flat, probs.ravel())
+        pairs = (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1)
+        p_log, v_log, length = probs * slopes, v * slopes, self.grid.line.size + 1
+        for name, values in (
+            ("p", probs),
+            ("v", v),
+            ("p log", p_log),
+            ("v log", v_log),
+            ("v log^2", v_log * slopes),
+            ("root", np.einsum("ik,ik->i", probs, roots)),
+            ("chance", chance),
+            ("pairs", pairs),
+        ):
+            self._plus(name, np.rint(values * WHOLE).astype(np.int64).sum(axis=0))
+        for name, shape, at, values in (
+            ("spread", m, top, spread),
+            ("line", length, line, confidence),
+            ("line v", length, line, confidence * (1.0 - confidence)),
+            ("curves", m * CELLS, flat, probs.ravel()),
+            ("p top", (m, m), top, probs),
+            ("v top", (m, m), top, v),
+        ):
+            sums = np.zeros(shape, np.int64)
+            np.add.at(sums, at, np.rint(values * WHOLE).astype(np.int64))
+            self._plus(name, sums)
+        self._plus("line n", np.bincount(line, minlength=length))
         self._plus("curves n", np.bincount(flat, minlength=m * CELLS))
-        self._count("chance", chance)
-        self._count("pairs", (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1))
-        for name, values in (("p top", probs), ("v top", v)):
-            self._add_at(name, (m, m), top, values)
         fixed, top = np.rint(tables).astype(np.int64), top.astype(np.int64)
-        return Block(self.kernel.block(probs), fixed, top, line, cells, ranks)
-
-    def _count(self, name: str, values: Floats) -> None:
-        self._plus(name, np.rint(values * WHOLE).astype(np.int64).sum(axis=0))
-
-    def _add_at(self, name: str, shape: int | tuple[int, ...], at: Ints, values: Floats) -> None:
-        sums = np.zeros(shape, np.int64)
-        np.add.at(sums, at, np.rint(values * WHOLE).astype(np.int64))
-        self._plus(name, sums)
+        return self.kernel.block(probs), LabelRows(fixed, top, line, cells, ranks)
 
     def _plus(self, name: str, sums: Any) -> None:
         self.whole[name] = self.whole.get(name, np.int64(0)) + sums
 
-    def add(self, block: Block, labels: Labels, some: slice) -> None:
-        self.kernel.add(block.features, labels, some)
-        sums = [sums[some] for sums in self.by_label.values()]
-        add_label_tables(labels, *block[1:], *sums)
+    def add(self, block: tuple[Any, LabelRows], labels: Labels, some: slice) -> None:
+        features, rows = block
+        self.kernel.add(features, labels, some)
+        add_label_tables(labels, rows, LabelSums(*(sums[some] for sums in self.by_label)))
 
     def __add__(self, other: PortfolioTotals) -> PortfolioTotals:
         self.kernel += other.kernel
-        for key in self.by_label:
-            self.by_label[key] += other.by_label[key]
+        for sums, others in zip(self.by_label, other.by_label, strict=True):
+            np.add(sums, others, out=sums)
         for name, whole in other.whole.items():
             self._plus(name, whole)
         return self
@@ -158,18 +140,6 @@ class PortfolioTotals:
     def expected(self, name: str) -> Floats:
         """Return a sum that does not depend on the labels."""
         return np.asarray(self.whole[name] / WHOLE)
-
-
-@dataclass(frozen=True, eq=False)
-class MakePortfolio:
-    """Makes sums over no rows, on a worker."""
-
-    grid: Grid
-    m: int
-
-    def __call__(self, size: int) -> PortfolioTotals:
-        """Return sums for that many vectors of labels."""
-        return PortfolioTotals(self.grid, self.m, size)
 
 
 class Taken:
@@ -192,8 +162,8 @@ class TakenPairs(Taken):
         expected = totals.expected("p top")
         self.precision = 1.0 / (totals.expected("v top") + 2.0 * STEADY)
         self.predicted = np.arange(totals.m)
-        self.seen = totals.by_label["confusions"][0]
-        gaps = totals.by_label["confusions"] - expected
+        self.seen = totals.by_label.confusions[0]
+        gaps = totals.by_label.confusions - expected
         super().__init__(np.einsum("bak,bak,ak->b", gaps, gaps, self.precision))
         self.expected = expected
 
@@ -204,7 +174,7 @@ class TakenCurves(Taken):
     def __init__(self, totals: PortfolioTotals, scale: Floats) -> None:
         expected = totals.expected("curves").reshape(totals.m, CELLS)
         self.edges, self.counts = totals.grid.curves, totals.whole["curves n"].reshape(-1, CELLS)
-        gaps = totals.by_label["curves"] - expected
+        gaps = totals.by_label.curves - expected
         self.gaps = gaps[0]
         super().__init__(np.abs(np.cumsum(gaps, axis=2)).max(axis=2) / scale)
         self.expected = expected
@@ -227,7 +197,7 @@ class HitCells(EventCells):
 
     def __init__(self, totals: PortfolioTotals) -> None:
         some = totals.whole["line n"] > 0
-        n, hits = totals.whole["line n"][some], totals.by_label["hits"][:, some]
+        n, hits = totals.whole["line n"][some], totals.by_label.hits[:, some]
         expected, variance = (totals.expected(name)[some] for name in ("line", "line v"))
         place, mean = np.arange(n.size), expected / n
         super().__init__(Cells(place, {}, n, hits[0], expected, variance, mean, mean))
@@ -256,9 +226,9 @@ class ChunkSums:
 
     def __init__(self, totals: PortfolioTotals, names: Sequence[str], n: int) -> None:
         self.totals, self.names, self.mass, self.n = totals, names, n, n
-        self.of, self.temperatures = totals.expected, totals.by_label["temperatures"] / UNIT
+        self.of, self.temperatures = totals.expected, totals.by_label.temperatures / UNIT
         self.hits = HitCells(totals)
-        self.confusions_of = totals.by_label["confusions"]
+        self.confusions_of = totals.by_label.confusions
         self.variances = self.of("v")
 
     def source(self, lens: str) -> Source:
@@ -290,7 +260,7 @@ class ChunkSums:
         mass = np.maximum(self.variances, 1e-12)
         centre = self.of("v log") / mass
         spread = np.maximum(self.of("v log^2") - centre * self.of("v log"), 0.0)
-        excess = self.totals.by_label["logs"] / UNIT - self.of("p log")
+        excess = self.totals.by_label.logs / UNIT - self.of("p log")
         sd = np.sqrt(spread * (1.0 + STEADY / mass))
         levels = self.frequencies().sums
         standard = np.append(np.sqrt(self.variances + self.steady), sd)
@@ -308,12 +278,12 @@ class ChunkSums:
         """Return how often the label is of each rank, what is expected, and its covariance."""
         chance = self.of("chance")
         covariance = np.diag(chance) - self.of("pairs").reshape(chance.size, -1)
-        return Taken(self.totals.by_label["places"], chance), chance, covariance
+        return Taken(self.totals.by_label.places, chance), chance, covariance
 
     def roots(self) -> tuple[Taken, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
         mean = float(self.of("root"))
-        return Taken(self.totals.by_label["roots"] / ROOT, mean), mean
+        return Taken(self.totals.by_label.roots / ROOT, mean), mean
 
     def below(self, limits: Floats) -> None:
         """Return None: outcomes less probable than limits are not counted."""
@@ -348,14 +318,15 @@ class CombinedChunks(BoundChunks):
         curves = np.stack([variance_edges(probs[:, k], v[:, k]) for k in range(m)])
         line = np.unique(variance_edges(top, np.ones(top.size), LINE))
         self.n, self.names, self.references, self.scale = survey.n, names, references, scale
-        self.make = MakePortfolio(Grid(features, line, curves), m)
+        self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
         self.notes = (NOTE,)
-        self.parameters = {**parameters_of(SEVERAL), "features": len(features.landmarks)}
+        self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
         sums = ChunkSums(totals, self.names, self.n)
-        portfolio = [kind.of(sums.source) for kind in SEVERAL]
+        portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
         scores = scores_of(scales_of(portfolio, reference), seen)
-        return combine(portfolio, scores), most_extreme_first(portfolio, scores, seen)
+        parts = component.most_extreme_first(portfolio, scores, seen)
+        return component.combine(portfolio, scores), parts

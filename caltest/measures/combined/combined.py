@@ -15,12 +15,12 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
 from caltest.measures.bound import BoundCells
 from caltest.measures.chunks import BoundChunks
+from caltest.measures.combined import component
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import Component, Finding, Function, observed_sums, plain
+from caltest.measures.combined.component import BINARY, SEVERAL, Component, Function
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.groups import CombinedGroups
-from caltest.measures.combined.one_event import BINARY, EventCells, EventRows, OneEvent
-from caltest.measures.combined.several import SEVERAL
+from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.tails import Combining, reference_keys
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
@@ -86,7 +86,7 @@ class Combined(Measure):
             return None
         order = np.argsort(p, kind="stable")
         happens, names = predictions.labels[order] == 1, [str(one) for one in predictions.classes]
-        rows = EventRows(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
+        rows = OneEvent(names[1], p[order], 1.0 - p[order], np.ones(p.size), happens, order)
         cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
         return CombinedCells(cells, rows)
 
@@ -101,12 +101,12 @@ class Combined(Measure):
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the components as statistics of the residuals."""
         some = portfolio(Context(predictions), self.components)
-        return [component.residual_statistic() for component in some]
+        return [one.residual_statistic() for one in some]
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the observed labels show of each component; its p-values are left open."""
         some = portfolio(Context(predictions), self.components)
-        return tuple(component.part(np.empty(0)) for component in some)
+        return tuple(one.part(np.empty(0)) for one in some)
 
 
 def _check(name: object) -> None:
@@ -225,9 +225,9 @@ class OfMeasure(Component):
     def residual_statistic(self) -> ResidualStatistic:
         return self.signed(self.value)
 
-    def _finding(self) -> Finding:
-        estimate = self.bound.estimate(float(observed_sums(self.source, self)))
-        return plain(self.measure.estimate_symbol, estimate)
+    def _finding(self) -> component.Finding:
+        estimate = self.bound.estimate(float(component.observed_sums(self.source, self)))
+        return component.plain(self.measure.estimate_symbol, estimate)
 
 
 def measure_of(key: str) -> Measure:

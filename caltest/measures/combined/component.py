@@ -1,11 +1,11 @@
-"""What a component of the combined test is: sums, a function of them, and a finding in words."""
+"""The components of the combined test: sums of a source, a function of them, a finding in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import Reordered, ResidualStatistic
 from caltest.numerics import joint
 from caltest.types import Codes, Floats
+
+if TYPE_CHECKING:
+    from caltest.measures.combined.one_event import OneEvent
 
 Source = Any  # rows of classes or of one event, cells, or sums over chunks
 Observed = Any  # labels (B, n), events or excesses of events (B, U), as the source reads them
@@ -22,6 +25,8 @@ AT_A_TIME = 1 << 22  # numbers in a temporary array
 LEAST = 1e-12  # smaller probabilities count as this one in logs and roots
 LIMITS = np.array([0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])  # of what is called improbable
 STEADY = 0.25  # of a row: keeps the variance of what hardly occurs away from 0
+WAVES = 8
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 @dataclass(frozen=True)
@@ -159,63 +164,6 @@ def squared_length(precision: Floats) -> Function:
     return lambda sums: np.asarray(np.einsum("bk,kl,bl->b", sums, precision, sums))
 
 
-def temperature(source: Source) -> Component:
-    """Score of the temperature: all probabilities too extreme, or all too timid."""
-    sums, sd = source.temperature()
-
-    def finding() -> Finding:
-        if sd == 0:
-            return NO_TEMPERATURE
-        found, named = source.mending_temperature()
-        word = source.too_extreme[found <= 1]
-        return Finding(f"{word}: {named} {found:.3g} fixes it", found, "temperature")
-
-    return Component(source, sums, over(sd), finding, two_sided=True)
-
-
-def belt(source: Source) -> Component:
-    """Scores of level, slope and curvature on the log odds, as in the calibration belt."""
-    sums, precision = source.scores()
-
-    def finding() -> Finding:
-        scores = observed_sums(source, sums)
-        j = int(np.argmax(np.abs(scores)))
-        name = ("level", "slope", "curvature")[j]
-        text = f"the {name} is off most (z = {scores[j]:.3g})"
-        return Finding(text, float(scores[j]), f"z of {name}", in_words=False)
-
-    return Component(source, sums, squared_length(precision), finding)
-
-
-def surprise(source: Source) -> Component:
-    r"""Log of the mean of :math:`p_y^{-1/2}`: outcomes that were as good as excluded.
-
-    :math:`p_y^{-1/2}` has the mean :math:`\sum_k \sqrt{p_k}` and a variance below m, however small
-    some of the p are; with true probabilities q a class adds :math:`q_k / \sqrt{p_k}` to its mean.
-    The log changes no p-value of its own: with it, the tail is that of a shifted gamma.
-    """
-    sums, whole = source.roots()
-
-    def value(sums: Floats) -> Floats:
-        return np.log1p(ratio(sums, whole))
-
-    def finding() -> Finding:
-        below = source.below(LIMITS)
-        if below is None:
-            return plain("improbable outcomes", float(value(observed_sums(source, sums))))
-        chances, happened, variance = below
-        sd = np.sqrt(variance + source.steady)
-        j = int(np.argmax(np.abs((happened - chances) / sd)))
-        mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
-        text = (
-            f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
-            f"average together, {percent(share)} observed"
-        )
-        return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
-
-    return Component(source, sums, value, finding)
-
-
 class Kind(NamedTuple):
     """A component of a portfolio: its name, how it is made, under which lens, and its weight."""
 
@@ -306,3 +254,273 @@ def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
             break
         beta = new
     return 1.0 / beta
+
+
+# ---- of rows of any classes or one event ---------------------------------------------------------
+
+
+def temperature(source: Source) -> Component:
+    """Score of the temperature: all probabilities too extreme, or all too timid."""
+    sums, sd = source.temperature()
+
+    def finding() -> Finding:
+        if sd == 0:
+            return NO_TEMPERATURE
+        found, named = source.mending_temperature()
+        word = source.too_extreme[found <= 1]
+        return Finding(f"{word}: {named} {found:.3g} fixes it", found, "temperature")
+
+    return Component(source, sums, over(sd), finding, two_sided=True)
+
+
+def belt(source: Source) -> Component:
+    """Scores of level, slope and curvature on the log odds, as in the calibration belt."""
+    sums, precision = source.scores()
+
+    def finding() -> Finding:
+        scores = observed_sums(source, sums)
+        j = int(np.argmax(np.abs(scores)))
+        name = ("level", "slope", "curvature")[j]
+        text = f"the {name} is off most (z = {scores[j]:.3g})"
+        return Finding(text, float(scores[j]), f"z of {name}", in_words=False)
+
+    return Component(source, sums, squared_length(precision), finding)
+
+
+def surprise(source: Source) -> Component:
+    r"""Log of the mean of :math:`p_y^{-1/2}`: outcomes that were as good as excluded.
+
+    :math:`p_y^{-1/2}` has the mean :math:`\sum_k \sqrt{p_k}` and a variance below m, however small
+    some of the p are; with true probabilities q a class adds :math:`q_k / \sqrt{p_k}` to its mean.
+    The log changes no p-value of its own: with it, the tail is that of a shifted gamma.
+    """
+    sums, whole = source.roots()
+
+    def value(sums: Floats) -> Floats:
+        return np.log1p(ratio(sums, whole))
+
+    def finding() -> Finding:
+        below = source.below(LIMITS)
+        if below is None:
+            return plain("improbable outcomes", float(value(observed_sums(source, sums))))
+        chances, happened, variance = below
+        sd = np.sqrt(variance + source.steady)
+        j = int(np.argmax(np.abs((happened - chances) / sd)))
+        mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
+        text = (
+            f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
+            f"average together, {percent(share)} observed"
+        )
+        return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
+
+    return Component(source, sums, value, finding)
+
+
+# ---- of one event --------------------------------------------------------------------------------
+
+
+def level(units: OneEvent) -> Component:
+    """Score of the intercept: calibration in the large."""
+    sums, sd = units.linear(np.ones_like(units.p)), np.sqrt(units.total)
+    return Component(units, sums, over(sd), lambda: units.level_finding, two_sided=True)
+
+
+def tenths(units: OneEvent) -> Component:
+    """Squared standardised differences of ten bins of as many rows, added up."""
+    sums, variance, limits = units.bins()
+    precision = 1.0 / (variance + units.steady)
+
+    def finding() -> Finding:
+        j = int(np.argmax(np.square(observed_sums(units, sums)) * precision))
+        return units.gap_finding(int(limits[j]), int(limits[j + 1]))
+
+    return Component(units, sums, lambda sums: np.square(sums) @ precision, finding)
+
+
+def waves(units: OneEvent) -> Component:
+    """Squared scores of a level and of cosines of the probability, up to seven half waves."""
+    place = (units.p - units.p[0]) / max(float(units.p[-1] - units.p[0]), LEAST)
+    sums, precision = units.scores(np.cos(np.pi * np.arange(WAVES)[:, None] * place))
+
+    def finding() -> Finding:
+        is_level = np.argmax(np.abs(observed_sums(units, sums))) == 0
+        return units.level_finding if is_level else units.range_finding
+
+    return Component(units, sums, squared_length(precision), finding)
+
+
+def line(units: OneEvent) -> Component:
+    """Squared scores of level and slope on the log odds, added up."""
+    sums, precision = units.scores(np.vander(units.log_odds, 2, increasing=True).T)
+
+    def finding() -> Finding:
+        level, slope = map(float, observed_sums(units, sums))
+        if abs(level) >= abs(slope):
+            return units.level_finding
+        how = "less" if slope < 0 else "more"
+        text = f"observed shares rise {how} steeply than {units.name} (z = {slope:.3g})"
+        return Finding(text, slope, "z of the slope", in_words=False)
+
+    return Component(units, sums, squared_length(precision), finding)
+
+
+def kuiper(units: OneEvent) -> Component:
+    """Kuiper's statistic, in standard deviations of the whole sum."""
+    return _of_range(units, units.extremes(), np.sqrt(units.total))
+
+
+def narrow(units: OneEvent) -> Component:
+    """The SKCE over ranks of variance with a quarter of the median bandwidth, standardised."""
+    unit = float(units.noise @ (1.0 / np.square(units.label_sd)))
+    decay = units.decay(units.ranks, 0.25)
+    return _of_range(units, units.pairs(decay, units.scale / units.label_sd), unit)
+
+
+def fine(units: OneEvent) -> Component:
+    """The SKCE over ranks of rows with a tenth of the median bandwidth."""
+    decay = units.decay(units.shares(units.rows), 0.1)
+    return _of_range(units, units.pairs(decay, units.scale), units.total)
+
+
+def _of_range(units: OneEvent, sums: Summing, unit: float) -> Component:
+    """Return sums in a unit, of which the range with the largest gaps is told."""
+    return Component(units, sums, over(unit), lambda: units.range_finding)
+
+
+# ---- of more than two classes, of rows or sums over chunks ---------------------------------------
+
+
+def class_frequencies(source: Source) -> Component:
+    """Sum over classes of the squared standardised differences of frequencies."""
+    sums, precision = source.frequencies(), 1.0 / (source.variances + source.steady)
+
+    def finding() -> Finding:
+        gap = observed_sums(source, sums)
+        k = int(np.argmax(np.square(gap) * precision))
+        mean, name = float(sums.expected[k]) / source.mass, source.names[k]
+        share = mean + float(gap[k]) / source.mass
+        return farthest(f"class {name}", mean, share, f"mean gap of {name}")
+
+    return Component(source, sums, lambda sums: np.square(sums) @ precision, finding)
+
+
+def class_slopes(source: Source) -> Component:
+    """Sum over classes of the squared scores of a level and a slope of the log probability."""
+    sums, sd = source.slopes()
+
+    def finding() -> Finding:
+        scores = ratio(observed_sums(source, sums), sd)[len(source.names) :]
+        k = int(np.argmax(np.abs(scores)))
+        name = source.names[k]
+        text = f"farthest is class {name}, z = {scores[k]:.3g}; below 0 where it is too extreme"
+        return Finding(text, float(scores[k]), f"z of {name}", in_words=False)
+
+    return Component(source, sums, lambda sums: np.square(ratio(sums, sd)).sum(axis=1), finding)
+
+
+def top_temperatures(source: Source) -> Component:
+    """Sum over predicted classes of the squared scores of the temperature of their rows."""
+    sums, variance, predicted = source.top_temperatures()
+    precision = ratio(np.ones(variance.size), variance + STEADY * variance.sum() / source.n)
+
+    def finding() -> Finding:
+        scores = observed_sums(source, sums)
+        j = int(np.argmax(np.square(scores) * precision))
+        if variance[j] <= 0.0:
+            return NO_TEMPERATURE
+        found = 1.0 / min(max(1.0 + float(scores[j] / variance[j]), 0.05), 20.0)
+        word = source.too_extreme[found <= 1]
+        where = f"where {source.names[predicted[j]]} is predicted"
+        text = f"farthest are rows {where}: {word}, a temperature of about {found:.3g}"
+        return Finding(text, found, "temperature there", in_words=False)
+
+    return Component(source, sums, lambda sums: np.square(sums) @ precision, finding)
+
+
+def class_curves(source: Source) -> Component:
+    """Largest standardised partial sum of a class, over all classes: KS of the farthest class."""
+    curves = source.curves()
+
+    def finding() -> Finding:
+        k = int(np.argmax(observed_sums(source, curves)))
+        gaps = np.append(0.0, np.cumsum(curves.gaps_of(k)))
+        low, high = sorted((int(np.argmin(gaps)), int(np.argmax(gaps))))
+        mass, ends = curves.range_of(k, low, high)
+        if mass <= 0.0:
+            return NO_GAP
+        mean, gap = float(curves.expected[k, low:high].sum()) / mass, gaps[high] - gaps[low]
+        where, name = f"P({source.names[k]}) {ends}", source.names[k]
+        return farthest(where, mean, mean + gap / mass, f"mean gap of {name}")
+
+    return Component(source, curves, lambda sums: sums.max(axis=1), finding)
+
+
+def confusions(source: Source) -> Component:
+    """Sum over pairs (predicted class, class) of the squared standardised differences."""
+    pairs = source.confusions()
+
+    def finding() -> Finding:
+        expected, observed = pairs.expected, pairs.seen
+        size = np.square(observed - expected) * pairs.precision
+        size[expected.sum(axis=1) <= 0.0] = -1.0  # the rows there weigh nothing
+        a, k = np.unravel_index(np.argmax(size), size.shape)
+        mass = max(float(expected[a].sum()), 1e-300)
+        share, mean = float(observed[a, k]) / mass, float(expected[a, k]) / mass
+        where = f"P({source.names[k]}) where {source.names[pairs.predicted[a]]} is predicted"
+        return farthest(where, mean, share, "mean gap of the pair")
+
+    return Component(source, pairs, lambda sums: sums, finding)
+
+
+def ranks(source: Source) -> Component:
+    """Chi^2 of how often the label is the most probable class, the second, ..., with covariance."""
+    sums, expected, covariance = source.ranks()
+
+    def finding() -> Finding:
+        gaps, sd = observed_sums(source, sums), np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        r = int(np.argmax(np.abs(ratio(gaps, sd))))
+        mean, share = expected[r] / source.mass, (expected[r] + gaps[r]) / source.mass
+        last = r == expected.size - 1
+        name = f"a class after the {ORDINALS[r - 1]}" if last else f"the {ORDINALS[r]}"
+        text = f"{name} most probable has {percent(mean)} on average, {percent(share)} observed"
+        return Finding(text, float(share - mean), f"mean gap at rank {r + 1}")
+
+    return Component(source, sums, squared_length(inverse(covariance)), finding)
+
+
+def kernel_error(source: Source) -> Component:
+    """The SKCE with the median bandwidth, by features."""
+    sums, unit, pairs = source.kernel()
+
+    def finding() -> Finding:
+        return plain("SKCE", float(ratio(observed_sums(source, sums), pairs)))
+
+    return Component(source, sums, over(unit), finding)
+
+
+BINARY = (
+    Kind("level", "level", level),
+    Kind("temperature", "temperature", temperature, weight=2.0),
+    Kind("belt", "level, slope and curve", belt),
+    Kind("kuiper", "Kuiper", kuiper),
+    Kind("surprise", "improbable outcomes", surprise),
+    Kind("tenths", "tenths of the rows", tenths),
+    Kind("waves", "waves over the probability", waves),
+    Kind("skce-narrow", "SKCE over ranks, narrow", narrow),
+    Kind("skce-fine", "SKCE over ranks, very narrow", fine),
+)
+SEVERAL = (
+    Kind("temperature", "temperature", temperature, weight=2.0),
+    Kind("class-frequencies", "class frequencies", class_frequencies),
+    Kind("class-slopes", "class-wise levels and slopes", class_slopes),
+    Kind("class-curves", "class-wise KS, maximum", class_curves),
+    Kind("confusions", "confusions", confusions),
+    Kind("top-temperatures", "temperatures of predicted classes", top_temperatures),
+    Kind("confidence-line", "confidence, level and slope", line, "confidence", weight=2.0),
+    Kind("confidence-tenths", "confidence, tenths of the rows", tenths, "confidence"),
+    Kind("confidence-waves", "confidence, waves", waves, "confidence"),
+    Kind("confidence-fine", "confidence, very narrow kernel over ranks", fine, "confidence"),
+    Kind("ranks", "ranks of the label", ranks),
+    Kind("surprise", "improbable outcomes", surprise),
+    Kind("skce", "SKCE", kernel_error),
+)

@@ -12,27 +12,12 @@ from caltest.checks.arrays import read_only
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import l1_distances
-from caltest.measures.combined.component import (
-    LEAST,
-    STEADY,
-    Function,
-    Source,
-    Summing,
-    mending_temperature,
-)
-from caltest.measures.combined.loops import (
-    cell_extremes,
-    chances_below,
-    class_sums,
-    confusion_sums,
-    feature_norms,
-    rank_totals,
-    top_sums,
-)
-from caltest.measures.combined.one_event import EventRows, HitRows, OneEvent
+from caltest.measures.combined import component, loops
+from caltest.measures.combined.component import LEAST, STEADY, Function, Source, Summing
+from caltest.measures.combined.one_event import HitRows, OneEvent
 from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
 from caltest.measures.residual_sums import Sums as FlippedSums
-from caltest.numerics.class_sums import label_sums
+from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
@@ -86,23 +71,20 @@ class Context:
         """The rows of two classes, whose event is the second."""
         p, q = np.ascontiguousarray(self.probs[:, 1]), np.ascontiguousarray(self.probs[:, 0])
         order = np.asarray(self.order)
-        return EventRows(f"P({self.names[1]})", p, q, self.weight, self.labels == 1, order)
+        return OneEvent(f"P({self.names[1]})", p, q, self.weight, self.labels == 1, order)
 
     @cached_property
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
-        return HitRows(self.ranked[:, 0], self.top_prob, self.weight, self.labels)
+        confidence = np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
+        return HitRows(self.ranked[:, 0], confidence, self.weight, self.labels)
 
     @property
     def observed(self) -> Labels:
-        return self.rows(self.labels)
+        return self.labels[None].astype(self.dtype)
 
     def read(self, labels: Labels) -> Labels:
         return labels
-
-    def rows(self, labels: Codes) -> Labels:
-        """Return the labels (n,) as one row of many."""
-        return labels[None].astype(self.dtype)
 
     @cached_property
     def canonical(self) -> Order:
@@ -124,11 +106,6 @@ class Context:
     def top(self) -> Codes:
         """The predicted class of each row."""
         return self.ranked[:, 0].astype(np.int64)
-
-    @cached_property
-    def top_prob(self) -> Floats:
-        """The probability of the predicted class."""
-        return np.asarray(np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0])
 
     @cached_property
     def gaps(self) -> Floats:
@@ -180,13 +157,14 @@ class Context:
         """Return that score of the rows of each predicted class, its variances, and the classes."""
         predicted, top = np.unique(self.top, return_inverse=True)
         table, size = self.centred_logs, predicted.size
+        places = np.broadcast_to(top[:, None], table.shape)
 
         def signed(function: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
             return CellSums(top, own, size, function)
 
         return (
-            Summing(lambda labels: top_sums(labels, table, top, size), signed),
+            Summing(lambda labels: placed_sums(labels, places, table, size), signed),
             np.asarray(np.bincount(top, self.spread, size), np.float64),
             predicted,
         )
@@ -195,7 +173,7 @@ class Context:
         """Return the temperature that corrects the probabilities, and how to call it."""
         # No temperature changes outcomes of probability 0.
         weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
-        return mending_temperature(self.log_probs, self.labels, weight), "temperature"
+        return component.mending_temperature(self.log_probs, self.labels, weight), "temperature"
 
     def by_label(self, table: Floats) -> Summing:
         """Return the sum over rows of what a table (n, m) has for the label, less its mean."""
@@ -210,9 +188,11 @@ class Context:
     def by_class(self, *tables: Floats) -> Summing:
         """Return the same sums over the rows of each label apart, (m,) of each table."""
         expected = np.concatenate([np.einsum("ik,ik->k", self.probs, one) for one in tables])
+        places = np.broadcast_to(np.arange(self.m), self.probs.shape)
 
         def of(labels: Labels) -> Floats:
-            return np.asarray(np.hstack([class_sums(labels, one) for one in tables]) - expected)
+            sums = [placed_sums(labels, places, one, self.m) for one in tables]
+            return np.asarray(np.hstack(sums) - expected)
 
         def signed(function: Function) -> ResidualStatistic:
             return FlippedSums(np.hstack([self.gaps * one for one in tables]), function)
@@ -254,7 +234,8 @@ class Context:
         covariance = np.diag(squares @ chance) - (chance * squares[:, None]).T @ chance
 
         def of(labels: Labels) -> Floats:
-            return np.asarray(rank_totals(labels, table, self.weight, expected.size) - expected)
+            sums = placed_sums(labels, table, self.class_weight, expected.size)
+            return np.asarray(sums - expected)
 
         sums = Summing(of, partial(self.by_cell, table, expected.size))
         return sums, expected, covariance
@@ -268,7 +249,7 @@ class Context:
 
     def below(self, limits: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the weight of outcomes less probable than limits: expected, observed, variance."""
-        chances = chances_below(self.probs, limits)
+        chances = np.column_stack([(self.probs * (self.probs < x)).sum(axis=1) for x in limits])
         happened = self.probs[np.arange(self.n), self.labels][:, None] < limits
         variance = np.square(self.weight) @ (chances * (1.0 - chances))
         return self.weight @ chances, self.weight @ happened, variance
@@ -302,7 +283,8 @@ class Context:
         diagonal = own[:, None] * (1.0 + squares[:, None] - 2.0 * self.probs)
 
         def of(labels: Labels) -> Floats:
-            norms = feature_norms(labels, features, expected)
+            excess = loops.feature_sums(labels, features, self.m) - expected
+            norms = np.einsum("bkj,bkj->b", excess, excess)
             return np.asarray(norms - label_sums(diagonal, labels))
 
         pairs = self.mass**2 - float(np.square(self.weight).sum())
@@ -318,14 +300,16 @@ class ClassCurves:
         self.expected = np.empty((rows.m, CELLS))
         for k in range(rows.m):
             p = rows.probs[:, k]
-            self.cells[:, k] = equal_variance_cells(p, np.square(rows.weight) * p * (1 - p))
+            # Ties stay together.
+            edges = variance_edges(p, np.square(rows.weight) * p * (1 - p))
+            self.cells[:, k] = np.searchsorted(edges, p)
             self.expected[k] = np.bincount(self.cells[:, k], rows.weight * p, CELLS)
         self.scale = np.sqrt(rows.variances + rows.steady)
 
     def of(self, observed: Labels) -> Floats:
         out = np.empty((len(observed), self.rows.m))
         weight = self.rows.weight
-        cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
+        loops.cell_extremes(observed, weight, self.cells, self.expected, self.scale, out)
         return out
 
     def signed(self, function: Function) -> ResidualStatistic:
@@ -373,7 +357,7 @@ class ConfusionSums:
 
     def of(self, observed: Labels) -> Floats:
         weight = self.rows.weight
-        return confusion_sums(observed, self.top, weight, self.expected, self.precision)
+        return loops.confusion_sums(observed, self.top, weight, self.expected, self.precision)
 
     def signed(self, function: Function) -> ResidualStatistic:
         cells = self.top[:, None] * self.rows.m + np.arange(self.rows.m)
@@ -391,13 +375,8 @@ class ConfusionSums:
         return np.asarray(counted.reshape(self.expected.shape), np.float64)
 
 
-def equal_variance_cells(p: Floats, variance: Floats) -> Events:
-    """Cut the values of p into at most CELLS cells of about equal variance; ties stay together."""
-    return np.searchsorted(variance_edges(p, variance), p, side="left").astype(np.uint8)
-
-
 def variance_edges(p: Floats, variance: Floats, count: int = CELLS) -> Floats:
-    """Return the largest values of these cells but the last, (count - 1,)."""
+    """Cut p into cells of about equal variance; return the largest values of all but the last."""
     order = np.argsort(p)
     carried = np.cumsum(variance[order])
     limits = carried[-1] * np.arange(1, count) / count

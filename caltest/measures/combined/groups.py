@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from caltest.measures.base import REGISTRY
-from caltest.measures.combined.component import combine
-from caltest.measures.combined.one_event import BINARY
+from caltest.measures.combined.component import BINARY, combine
 from caltest.measures.combined.tails import parameters_of
 from caltest.measures.of_units import BoundGroups
 from caltest.numerics.joint import ROUNDING, tail_scores

@@ -1,7 +1,8 @@
 """Sums over labels for the components of the combined test: arrays in, arrays out."""
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Ints, Labels
@@ -9,31 +10,6 @@ from caltest.types import Events, Floats, Ints, Labels
 ROWS = 256  # at a time
 CACHED = 1 << 15  # numbers that stay in the cache of the processor
 RESOLUTION = 1e-13  # of a distance, relative
-Parts = NDArray[np.integer]
-
-
-@njit()
-def class_sums(labels: Labels, table: Floats) -> Floats:
-    """Return the sums of what `table` (n, m) has for the labels, by class, (B, m)."""
-    size, n = labels.shape
-    out = np.zeros((size, table.shape[1]))
-    for start in range(0, n, ROWS):
-        some = table[start : start + ROWS]
-        for b in range(size):
-            own, sums = labels[b, start : start + ROWS], out[b]
-            for i in range(own.size):
-                sums[own[i]] += some[i, own[i]]
-    return out
-
-
-@njit()
-def top_sums(labels: Labels, table: Floats, top: Ints, size: int) -> Floats:
-    """Return the sums of what `table` (n, m) has for the labels, by number `top`, (B, size)."""
-    out = np.zeros((labels.shape[0], size))
-    for b in range(labels.shape[0]):
-        for i in range(labels.shape[1]):
-            out[b, top[i]] += table[i, labels[b, i]]
-    return out
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
@@ -49,31 +25,6 @@ def bin_sums(observed: Labels, shift: Floats, scale: Floats, limits: Ints) -> Fl
             for i in range(seen.size):
                 total += factor[i] * (seen[i] - less[i])
             out[b, j] = total
-    return out
-
-
-@njit()
-def rank_totals(labels: Labels, table: Parts, weight: Floats, ranks: int) -> Floats:
-    """Return the weight of each rank that `table` (n, m) gives the classes of a row, (B, ranks)."""
-    size, n = labels.shape
-    out = np.zeros((size, ranks))
-    for b in range(size):
-        for i in range(n):
-            out[b, table[i, labels[b, i]]] += weight[i]
-    return out
-
-
-@njit()
-def chances_below(probs: Floats, limits: Floats) -> Floats:
-    """Return the sums of the probabilities of a row that are below each limit, (n, limits)."""
-    n, m = probs.shape
-    out = np.zeros((n, limits.size))
-    for i in range(n):
-        for k in range(m):
-            for j in range(limits.size):
-                if probs[i, k] >= limits[j]:
-                    break
-                out[i, j] += probs[i, k]
     return out
 
 
@@ -134,14 +85,12 @@ def confusion_sums(
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
-def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
-    """Return sum_k |sum_i features_i (1[y_i = k] - p_ik)|^2, (B,).
+def feature_sums(labels: Labels, features: Floats, m: int) -> Floats:
+    """Return the sums of `features` (n, J) over the rows of each label, (B, m, J).
 
-    `features` are (n, J), and `expected` (m, J) is the sum of p_ik times them. Rows are taken some
-    at a time, so that theirs stay in the cache.
+    Rows are taken some at a time, so that theirs stay in the cache.
     """
-    size, n = labels.shape
-    m, width = expected.shape
+    (size, n), width = labels.shape, features.shape[1]
     total = np.zeros((size, m, width))
     few = max(1, CACHED // (m * width))  # resamples
     for first in range(0, size, few):
@@ -153,56 +102,82 @@ def feature_norms(labels: Labels, features: Floats, expected: Floats) -> Floats:
                     row, added = sums[own[i]], some[i]
                     for j in range(width):
                         row[j] += added[j]
-    out = np.zeros(size)
-    for b in range(size):
-        for k in range(m):
-            for j in range(width):
-                out[b] += (total[b, k, j] - expected[k, j]) ** 2
-    return out
+    return total
+
+
+class LabelRows(NamedTuple):
+    """What some rows add, by their label.
+
+    Attributes
+    ----------
+    tables : (c, m, 3) array
+        What goes to `temperatures` of the predicted class, to `roots`, and to `logs` of the class.
+    top : (c,) array
+        The predicted class.
+    line : (c,) array
+        The cell of the confidence.
+    cells, ranks : (c, m) array
+        The cell of the probability of each class, and its rank.
+    """
+
+    tables: Ints
+    top: Ints
+    line: Ints
+    cells: Events
+    ranks: Labels
+
+
+class LabelSums(NamedTuple):
+    """The sums for B vectors of labels; whole numbers.
+
+    Attributes
+    ----------
+    temperatures, logs : (B, m) array
+        By predicted class, and by class.
+    roots : (B,) array
+    confusions : (B, m, m) array
+        Labels by predicted class and class.
+    hits : (B, L) array
+        Labels that are predicted, by the cell of the confidence.
+    curves : (B, m, cells) array
+        Labels of each class by the cell of its probability.
+    places : (B, ranks) array
+        Labels by their rank.
+    """
+
+    temperatures: Ints
+    roots: Ints
+    logs: Ints
+    confusions: Ints
+    hits: Ints
+    curves: Ints
+    places: Ints
 
 
 @njit()
-def add_label_tables(
-    labels: Labels,
-    tables: Ints,
-    top: Ints,
-    line: Ints,
-    cells: Events,
-    ranks: Labels,
-    temperatures: Ints,
-    root_sums: Ints,
-    log_sums: Ints,
-    confusions: Ints,
-    hits: Ints,
-    curves: Ints,
-    places: Ints,
-) -> None:
-    """Add what the label of each row adds to sums (B, ...), for the labels (B, c).
+def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
+    """Add what the label of each row adds to sums, for the labels (B, c).
 
-    Of `tables` (c, m, 3) the first goes to the predicted class `top` (c,), in `temperatures`
-    (B, m), the second to `root_sums` (B,), the third to the class, in `log_sums` (B, m). Counted
-    are the label with the predicted class, hits by the cell of the confidence, `line` (c,), labels
-    by the cell of their probability, `cells` (c, m), and by their rank (c, m). Rows are taken some
-    at a time, so that theirs stay in the cache.
+    Rows are taken some at a time, so that theirs stay in the cache.
     """
     for start in range(0, labels.shape[1], ROWS):
         end = min(start + ROWS, labels.shape[1])
         for b in range(labels.shape[0]):
-            row, logs, pairs, place = labels[b], log_sums[b], confusions[b], places[b]
-            warm, hit, curve = temperatures[b], hits[b], curves[b]
+            row, logs, pairs, place = labels[b], sums.logs[b], sums.confusions[b], sums.places[b]
+            warm, hit, curve = sums.temperatures[b], sums.hits[b], sums.curves[b]
             total = 0
             for i in range(start, end):
-                k, a = row[i], top[i]
-                own = tables[i, k]
+                k, a = row[i], rows.top[i]
+                own = rows.tables[i, k]
                 warm[a] += own[0]
                 total += own[1]
                 logs[k] += own[2]
                 pairs[a, k] += 1
                 if k == a:
-                    hit[line[i]] += 1
-                curve[k, cells[i, k]] += 1
-                place[ranks[i, k]] += 1
-            root_sums[b] += total
+                    hit[rows.line[i]] += 1
+                curve[k, rows.cells[i, k]] += 1
+                place[rows.ranks[i, k]] += 1
+            sums.roots[b] += total
 
 
 @njit()

@@ -1,42 +1,16 @@
-"""One event: rows or cells in ascending order of its probability, and the components of these."""
+"""One event: rows or cells in ascending order of its probability, and sums over these."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property, partial
 
 import numpy as np
 
-from caltest.measures.combined.component import (
-    LEAST,
-    NO_GAP,
-    STEADY,
-    Component,
-    Finding,
-    Function,
-    Kind,
-    Observed,
-    Summing,
-    belt,
-    farthest,
-    mending_temperature,
-    observed_sums,
-    over,
-    percent,
-    points,
-    squared_length,
-    surprise,
-    temperature,
-)
+from caltest.measures import residual_sums
+from caltest.measures.combined import component
+from caltest.measures.combined.component import Function, Observed, Summing, percent, points
 from caltest.measures.combined.loops import bin_sums, median_distance
-from caltest.measures.residual_sums import (
-    CellSums,
-    LinePairs,
-    OrderedSums,
-    ResidualStatistic,
-    RobustZ,
-)
-from caltest.measures.residual_sums import Sums as FlippedSums
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import binary_residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.recursion import exponential_pair_sums
@@ -48,24 +22,33 @@ LEAST_PROB = 1e-15  # of log odds
 LEAST_VARIANCE = 1e-4  # a row's: bounds what one row contributes to a weighted kernel
 SPREAD = 600  # rows between which the median distance is taken
 NO_DECAY_BEYOND = 800.0
-BINS, WAVES = 10, 8
+BINS = 10
 
 
-class OneEvent(ABC):
-    """Units in ascending order of the probability of an event: rows, or cells of equal ones.
+class OneEvent:
+    """Units in ascending order of the probability of an event: rows, whose events are observed.
 
     The residuals are ``scale * (observed - shift)``.
 
-    Attributes
+    Parameters
     ----------
     name : str
         What is probable, for print.
     p, q : (U,) array
         Mean probabilities of the event, and that it does not happen.
+    weight : (U,) array
+        The sums of the weights of the rows.
+    happens : (U,) array
+        Whether the event was observed.
+    order : (U,) array
+        The rows of the predictions in the order of the units.
+
+    Attributes
+    ----------
     least, most : (U,) array
         Its smallest and its largest probability in a unit.
-    rows, weight : (U,) array
-        The number of rows, and the sum of their weights.
+    rows : (U,) array
+        The number of rows.
     noise : (U,) array
         The variance of the weight of events.
     ends : (U,) array
@@ -76,26 +59,35 @@ class OneEvent(ABC):
         What turns that which is observed into residuals.
     steady : float
         What keeps the variance of what hardly occurs away from 0.
-    order : (U,) array, optional
-        The rows of the predictions in the order of the units.
     """
 
     too_extreme = ("log odds too extreme", "log odds not extreme enough")
 
-    name: str
-    p: Floats
-    q: Floats
-    least: Floats
-    most: Floats
-    rows: Ints
-    weight: Floats
-    noise: Floats
-    ends: Flags
-    possible: tuple[Flags, Flags]
-    scale: Floats
-    shift: Floats
-    steady: float
-    order: Order | None
+    def __init__(
+        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Flags, order: Order
+    ) -> None:
+        self.name, self.p, self.q, self.happens = name, p, q, happens
+        self.order: Order | None = order
+        self.least = self.most = self.shift = p
+        self.weight = self.scale = weight
+        self.rows: Ints = np.broadcast_to(np.int64(1), p.size)
+        self.noise = np.square(weight) * (p * (1.0 - p))
+        self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
+        self.steady = component.STEADY * float(np.mean(np.square(weight)))
+
+    @property
+    def events(self) -> Floats:
+        """The observed weight of events of each unit."""
+        return self.weight * self.happens
+
+    @property
+    def observed(self) -> Observed:
+        """What was observed, as one row of many."""
+        return self.happens[None].astype(np.uint8)
+
+    def read(self, labels: Observed) -> Observed:
+        """Return what is observed where the labels are these."""
+        return labels
 
     def source(self, lens: str) -> OneEvent:
         """Return the units themselves, under every lens."""
@@ -110,19 +102,9 @@ class OneEvent(ABC):
         return 0.0
 
     @property
-    @abstractmethod
-    def events(self) -> Floats:
-        """The observed weight of events of each unit."""
-
-    @property
     def expected(self) -> Floats:
         """The expected weight of events of each unit."""
         return self.weight * self.p
-
-    @property
-    @abstractmethod
-    def observed(self) -> Observed:
-        """What was observed, as one row of many."""
 
     @property
     def gaps(self) -> Floats:
@@ -161,11 +143,6 @@ class OneEvent(ABC):
         number: Ints = np.cumsum(self.ends) - self.ends
         return np.asarray(0.5 * (upto[number] + upto[number + 1]))
 
-    @cached_property
-    def standard_scale(self) -> Floats:
-        """The scale over the standard deviation of the label of a row."""
-        return np.asarray(self.scale / self.label_sd)
-
     @property
     def label_sd(self) -> Floats:
         """The standard deviation of the label of a row, at least 0.01."""
@@ -182,7 +159,9 @@ class OneEvent(ABC):
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
-        return Summing(partial(self.sum_of, slope), lambda _: RobustZ(slope * self.gaps))
+        return Summing(
+            partial(self.sum_of, slope), lambda _: residual_sums.RobustZ(slope * self.gaps)
+        )
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
@@ -195,7 +174,7 @@ class OneEvent(ABC):
         labels, units = np.divmod(kept, self.p.size)
         x = self.log_odds[units]  # logs of p, but for a constant a row
         logs = np.column_stack([np.zeros_like(x), x])
-        return mending_temperature(logs, labels, count[kept]), "temperature"
+        return component.mending_temperature(logs, labels, count[kept]), "temperature"
 
     def bins(self) -> tuple[Summing, Floats, Ints]:
         """Return sums over bins of as many rows, their variances, and where bins begin and end."""
@@ -206,7 +185,7 @@ class OneEvent(ABC):
             return bin_sums(observed, self.shift, self.scale, limits)
 
         def signed(function: Function) -> ResidualStatistic:
-            return CellSums(number, self.scale * self.gaps, BINS, function)
+            return residual_sums.CellSums(number, self.scale * self.gaps, BINS, function)
 
         noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
         return Summing(of, signed), noise, limits.astype(np.int64)
@@ -224,13 +203,38 @@ class OneEvent(ABC):
             return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
 
         def signed(function: Function) -> ResidualStatistic:
-            return FlippedSums((slopes * self.gaps).T, function)
+            return residual_sums.Sums((slopes * self.gaps).T, function)
 
         return Summing(of, signed), np.eye(len(slopes))
 
+    def extremes(self) -> Summing:
+        """Return the largest less the smallest partial sum of the residuals."""
+        every = np.arange(self.p.size)
+
+        def of(observed: Observed) -> Floats:
+            given = self.scale, self.shift, self.ends, np.array([0, every.size])
+            high, low = partial_sum_extremes(observed, *given)[..., 0]
+            return np.asarray(high - low)
+
+        def signed(_: Function) -> ResidualStatistic:
+            gaps = self.scale * self.gaps
+            return residual_sums.OrderedSums(self.p, gaps, every, lambda high, low: high - low)
+
+        return Summing(of, signed)
+
+    def pairs(self, decay: Floats, scale: Floats) -> Summing:
+        """Return the sum over pairs of their residuals, times scales and a kernel."""
+
+        def of(observed: Observed) -> Floats:
+            out = np.empty(len(observed))
+            exponential_pair_sums(decay, scale, self.shift, observed, out)
+            return np.asarray(out + self.within(observed, scale))
+
+        return Summing(of, lambda _: residual_sums.LinePairs(decay, scale * self.gaps))
+
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""
-        happens, fails = (1.0 / np.sqrt(np.maximum(x, LEAST)) for x in (self.p, self.q))
+        happens, fails = (1.0 / np.sqrt(np.maximum(x, component.LEAST)) for x in (self.p, self.q))
         mean = float(self.weight @ (self.p * happens + self.q * fails))
         return self.linear(happens - fails), mean
 
@@ -242,7 +246,7 @@ class OneEvent(ABC):
         return chances, happened, self.noise @ (event | other)
 
     @cached_property
-    def range_finding(self) -> Finding:
+    def range_finding(self) -> component.Finding:
         """Describe the range of probabilities with the largest sum of gaps of observed events."""
         places = np.append(0, np.flatnonzero(self.ends) + 1)
         sums = np.append(0.0, np.cumsum(self.events - self.expected))[places]
@@ -250,7 +254,7 @@ class OneEvent(ABC):
         return self.gap_finding(int(places[low]), int(places[high]))
 
     @property
-    def level_finding(self) -> Finding:
+    def level_finding(self) -> component.Finding:
         """Describe the mean probability and the share of events."""
         mean, rate = self.rates
         word = "too high" if mean > rate else "too low"
@@ -258,62 +262,22 @@ class OneEvent(ABC):
             f"{self.name} {percent(mean)} on average, {percent(rate)} observed: "
             f"{points(mean - rate)} {word}"
         )
-        return Finding(text, rate - mean, "event rate - mean prediction")
+        return component.Finding(text, rate - mean, "event rate - mean prediction")
 
-    def gap_finding(self, first: int, stop: int) -> Finding:
+    def gap_finding(self, first: int, stop: int) -> component.Finding:
         """Describe the gap of observed events of some units, `stop` not among them."""
         if first == stop:
-            return NO_GAP
+            return component.NO_GAP
         mass = max(float(self.weight[first:stop].sum()), 1e-300)
         mean = float(self.expected[first:stop].sum()) / mass
         gap = float(self.events[first:stop].sum()) / mass - mean
         before = self.most[first - 1] if first else None
         after = self.least[stop] if stop < self.p.size else None
         where = f"{self.name} {range_words(before, self.least[first], self.most[stop - 1], after)}"
-        return farthest(where, mean, mean + gap, "mean gap there")
+        return component.farthest(where, mean, mean + gap, "mean gap there")
 
 
-class EventRows(OneEvent):
-    """Rows: each is a unit, and what is observed are their events.
-
-    Parameters
-    ----------
-    name : str
-        What is probable.
-    p, q : (n,) array
-        Probabilities of the event and of the other outcome.
-    weight : (n,) array
-        Of the rows.
-    happens : (n,) array
-        Whether the event was observed.
-    order : (n,) array
-        The rows of the predictions in the order of these.
-    """
-
-    def __init__(
-        self, name: str, p: Floats, q: Floats, weight: Floats, happens: Flags, order: Order
-    ) -> None:
-        self.name, self.p, self.q, self.happens, self.order = name, p, q, happens, order
-        self.least = self.most = self.shift = p
-        self.weight = self.scale = weight
-        self.rows = np.broadcast_to(np.int64(1), p.size)
-        self.noise = np.square(weight) * (p * (1.0 - p))
-        self.ends, self.possible = step_ends(p), (q > 0.0, p > 0.0)
-        self.steady = STEADY * float(np.mean(np.square(weight)))
-
-    @property
-    def events(self) -> Floats:
-        return self.weight * self.happens
-
-    @property
-    def observed(self) -> Observed:
-        return self.happens[None].astype(np.uint8)
-
-    def read(self, labels: Labels) -> Observed:
-        return labels
-
-
-class HitRows(EventRows):
+class HitRows(OneEvent):
     """Rows in ascending order of the confidence; the event is that the predicted class is right."""
 
     def __init__(self, top: Labels, p: Floats, weight: Floats, labels: Ints) -> None:
@@ -322,7 +286,7 @@ class HitRows(EventRows):
         happens = labels[order] == self.top
         super().__init__("the confidence", ordered, 1.0 - ordered, weight[order], happens, order)
 
-    def read(self, labels: Labels) -> Observed:
+    def read(self, labels: Observed) -> Observed:
         return (np.take(labels, self.rank, axis=1) == self.top).view(np.uint8)
 
 
@@ -345,7 +309,7 @@ class EventCells(OneEvent):
         self.noise, self.ends = cells.noise, np.ones(len(cells), np.bool_)
         self.possible = self.least < 1.0, self.most > 0.0
         self.scale, self.shift = np.ones(len(cells)), np.zeros(len(cells))
-        self.steady = STEADY * float(cells.squares.sum()) / cells.rows
+        self.steady = component.STEADY * float(cells.squares.sum()) / cells.rows
 
     @property
     def events(self) -> Floats:
@@ -365,106 +329,6 @@ class EventCells(OneEvent):
         # The sum of a cell squared, less the squares of its rows.
         rows = self.cells.square_residuals(observed)
         return np.asarray(0.5 * ((np.square(observed) - rows) @ np.square(scale)))
-
-
-def level(units: OneEvent) -> Component:
-    """Score of the intercept: calibration in the large."""
-    sums, sd = units.linear(np.ones_like(units.p)), np.sqrt(units.total)
-    return Component(units, sums, over(sd), lambda: units.level_finding, two_sided=True)
-
-
-def tenths(units: OneEvent) -> Component:
-    """Squared standardised differences of ten bins of as many rows, added up."""
-    sums, variance, limits = units.bins()
-    precision = 1.0 / (variance + units.steady)
-
-    def finding() -> Finding:
-        j = int(np.argmax(np.square(observed_sums(units, sums)) * precision))
-        return units.gap_finding(int(limits[j]), int(limits[j + 1]))
-
-    return Component(units, sums, lambda sums: np.square(sums) @ precision, finding)
-
-
-def waves(units: OneEvent) -> Component:
-    """Squared scores of a level and of cosines of the probability, up to seven half waves."""
-    place = (units.p - units.p[0]) / max(float(units.p[-1] - units.p[0]), LEAST)
-    sums, precision = units.scores(np.cos(np.pi * np.arange(WAVES)[:, None] * place))
-
-    def finding() -> Finding:
-        is_level = np.argmax(np.abs(observed_sums(units, sums))) == 0
-        return units.level_finding if is_level else units.range_finding
-
-    return Component(units, sums, squared_length(precision), finding)
-
-
-def line(units: OneEvent) -> Component:
-    """Squared scores of level and slope on the log odds, added up."""
-    sums, precision = units.scores(np.vander(units.log_odds, 2, increasing=True).T)
-
-    def finding() -> Finding:
-        level, slope = map(float, observed_sums(units, sums))
-        if abs(level) >= abs(slope):
-            return units.level_finding
-        how = "less" if slope < 0 else "more"
-        text = f"observed shares rise {how} steeply than {units.name} (z = {slope:.3g})"
-        return Finding(text, slope, "z of the slope", in_words=False)
-
-    return Component(units, sums, squared_length(precision), finding)
-
-
-def kuiper(units: OneEvent) -> Component:
-    """Kuiper's statistic, in standard deviations of the whole sum."""
-    u = units
-
-    def of(observed: Observed) -> Floats:
-        given = u.scale, u.shift, u.ends, np.array([0, u.p.size])
-        high, low = partial_sum_extremes(observed, *given)[..., 0]
-        return np.asarray(high - low)
-
-    def signed(_: Function) -> ResidualStatistic:
-        every = np.arange(u.p.size)
-        return OrderedSums(u.p, u.scale * u.gaps, every, lambda high, low: high - low)
-
-    return Component(u, Summing(of, signed), over(np.sqrt(u.total)), lambda: u.range_finding)
-
-
-def narrow(units: OneEvent) -> Component:
-    """The SKCE over ranks of variance with a quarter of the median bandwidth, standardised."""
-    unit = float(units.noise @ (1.0 / np.square(units.label_sd)))
-    return line_kernel(units, units.decay(units.ranks, 0.25), units.standard_scale, unit)
-
-
-def fine(units: OneEvent) -> Component:
-    """The SKCE over ranks of rows with a tenth of the median bandwidth."""
-    decay = units.decay(units.shares(units.rows), 0.1)
-    return line_kernel(units, decay, units.scale, units.total)
-
-
-def line_kernel(units: OneEvent, decay: Floats, scale: Floats, unit: float) -> Component:
-    """The sum over pairs of their residuals, times scales and a kernel, in a unit."""
-
-    def of(observed: Observed) -> Floats:
-        out = np.empty(len(observed))
-        exponential_pair_sums(decay, scale, units.shift, observed, out)
-        return np.asarray(out + units.within(observed, scale))
-
-    def signed(_: Function) -> ResidualStatistic:
-        return LinePairs(decay, scale * units.gaps)
-
-    return Component(units, Summing(of, signed), over(unit), lambda: units.range_finding)
-
-
-BINARY = (
-    Kind("level", "level", level),
-    Kind("temperature", "temperature", temperature, weight=2.0),
-    Kind("belt", "level, slope and curve", belt),
-    Kind("kuiper", "Kuiper", kuiper),
-    Kind("surprise", "improbable outcomes", surprise),
-    Kind("tenths", "tenths of the rows", tenths),
-    Kind("waves", "waves over the probability", waves),
-    Kind("skce-narrow", "SKCE over ranks, narrow", narrow),
-    Kind("skce-fine", "SKCE over ranks, very narrow", fine),
-)
 
 
 def log_odds(p: Floats) -> Floats:

@@ -50,17 +50,13 @@ class TailScale:
     """
 
     def __init__(self, reference: Floats, *, two_sided: bool) -> None:
-        self.two_sided = two_sided
-        self.upper = _Tail(reference)
-        self.lower = _Tail(-reference) if two_sided else None
+        sides = (1.0, -1.0) if two_sided else (1.0,)
+        self.tails = [(side, _Tail(side * reference)) for side in sides]
 
     def scores(self, values: Floats) -> Floats:
         """Return -log p of each value, at least 0."""
-        upper = self.upper.log_share(values)
-        if self.lower is None:
-            return np.asarray(-upper)
-        both = np.log(2.0) + np.minimum(upper, self.lower.log_share(-values))
-        return np.asarray(-np.minimum(0.0, both))
+        shares = [tail.log_share(side * values) for side, tail in self.tails]
+        return np.asarray(-np.minimum(0.0, np.log(len(shares)) + np.minimum.reduce(shares)))
 
 
 def scales_of(portfolio: Sequence[Component], reference: Floats) -> list[TailScale]:

@@ -24,8 +24,8 @@ from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
+from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import njit
-from caltest.numerics.resampled_sums import times_drawn
 from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -13,8 +14,10 @@ from numpy.polynomial.legendre import leggauss
 from caltest.errors import NotApplicable
 from caltest.measures.recalibration.binary_fit import (
     ENOUGH,
+    NODES,
     STEPS,
     Support,
+    chebyshev_nodes,
     deviation_sums,
     factor,
     gain,
@@ -24,13 +27,6 @@ from caltest.measures.recalibration.binary_fit import (
     support,
 )
 from caltest.measures.recalibration.fits import LogOdds
-from caltest.measures.recalibration.log_odds_basis import (
-    NODES,
-    basis_values,
-    interpolation_nodes,
-    monomials,
-    polynomial_basis,
-)
 from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Flags, Floats, Ints, Labels
@@ -44,6 +40,9 @@ MAYBE_FITTED = (
 FITTED_HERE = 1e-4  # the difference of observed and expected events that givitiR warns below
 SUPREMUM = 1e5  # where it has no maximum, the likelihood ends up to 2e-10 below its supremum
 BLOCK = 4096  # rows whose polynomials stay in the cache
+WIDTH = 0.32  # of a bin of log odds; interpolation there is exact to rounding
+ROWS_OF_BASIS = 4096  # rows enough for a basis
+NO_SPREAD = 1e-10  # of a polynomial, relative to the log odds: it is zero up to rounding
 STEEP = 2.0  # change of eta within a bin up to which interpolation has nine digits
 _POINTS, _WEIGHTS = leggauss(48)  # of Gauss-Legendre on [-1, 1]; the integrands are analytic
 GAUSS = (_POINTS + 1.0) / 2.0, _WEIGHTS / 2.0  # on [0, 1]
@@ -79,15 +78,11 @@ class Selection:
         high = low + 10.0
         while self.sf(high, degree) > 1.0 - level:
             high *= 2.0
-
-        def excess(t: float) -> float:
-            return self.sf(t, degree) - (1.0 - level)
-
-        return float(scipy.optimize.brentq(excess, low, high, xtol=1e-12, rtol=1e-14))
+        ends = {"a": low, "b": high, "xtol": 1e-12, "rtol": 1e-14}
+        return float(scipy.optimize.brentq(lambda t: self.sf(t, degree) - (1.0 - level), **ends))
 
 
-@dataclass(frozen=True)
-class BeltFit:
+class BeltFit(NamedTuple):
     """The polynomials selected for rows of labels; arrays have one entry each."""
 
     statistic: Floats
@@ -165,12 +160,13 @@ class Belt(LogOdds):
         """Select a polynomial for each row of what is observed, (B, U)."""
         if self.z.size:
             sums = self.sums(observed)
-            fit = self._select_on(self._nodes or self._rows, sums)
+            rule = self.selection.first, self.selection.last, self.selection.cut
+            fit = BeltFit(*select_degree(sums, self._nodes or self._rows, *rule))
             for b in range(len(sums)):
                 if self._is_steep(fit.gamma[b]):
-                    again = self._select_on(self._rows, sums[b : b + 1])
-                    fit.statistic[b], fit.degree[b] = again.statistic[0], again.degree[0]
-                    fit.gamma[b], fit.attained[b] = again.gamma[0], again.attained[0]
+                    again = select_degree(sums[b : b + 1], self._rows, *rule)
+                    for kept, found in zip(fit, again, strict=True):
+                        kept[b] = found[0]
         else:
             size = len(observed)
             none = np.zeros(size), np.zeros(size, np.int64), np.zeros((size, 1))
@@ -178,10 +174,6 @@ class Belt(LogOdds):
         if self.certain.size:
             fit.statistic[self.contradicted(observed)] = np.inf
         return fit
-
-    def _select_on(self, rows: Support, sums: Floats) -> BeltFit:
-        rule = self.selection
-        return BeltFit(*select_degree(sums, rows, rule.first, rule.last, rule.cut))
 
     def _is_steep(self, gamma: Floats) -> bool:
         """Return whether a polynomial is too steep for the nodes, if there are any."""
@@ -248,15 +240,12 @@ def select_degree(
         d = min(first, rank - 1)
         value, attained[b] = maximise(t[b], fit, kept[b, : d + 1], separable=True)
         while d < min(last, rank - 1):
-            gamma = np.empty(d + 2)
-            for j in range(d + 2):
-                gamma[j] = kept[b, j]
+            gamma = kept[b, : d + 2].copy()
             higher, exists = maximise(t[b], fit, gamma, separable=True)
             if 2.0 * (higher - value) < cut:
                 break
             d, value, attained[b] = d + 1, higher, exists
-            for j in range(d + 1):
-                kept[b, j] = gamma[j]
+            kept[b, : d + 1] = gamma
         statistic[b], degree[b] = 2.0 * max(value, 0.0), max(d, first)
     return statistic, degree, kept, attained
 
@@ -289,15 +278,12 @@ def likelihood_bounds(t: Floats, fit: Support, gamma: Floats, at: Floats, drop: 
     factor(L)
     level = gain(gamma, t, fit) - drop / 2.0
     bounds = np.empty((len(at), 2))
-    start = np.empty(k)
     for i in range(len(at)):
         solve(L, at[i], direction)
         s = math.sqrt(drop / inner(at[i], direction))
         for side in range(2):
             signed = s if side else -s
-            for j in range(k):
-                start[j] = gamma[j] + signed * direction[j]
-            bounds[i, side] = _edge(t, fit, start, signed, at[i], level)
+            bounds[i, side] = _edge(t, fit, gamma + signed * direction, signed, at[i], level)
     return bounds
 
 
@@ -310,21 +296,18 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
     log(1 + r), since the third derivative of the logistic loss is bounded by the second.
     """
     k = gamma.size
-    first, L = np.empty(k), np.empty((k, k))
-    rest, across, along = np.empty(k), np.empty(k), np.empty(k)
+    first, L, across, along = np.empty(k), np.empty((k, k)), np.empty(k), np.empty(k)
     for _ in range(STEPS):
         newton_sums(gamma, fit.phi, fit.weight, fit.base, first, L)
         factor(L)
         short = gain(gamma, t, fit) - level
-        for j in range(k):
-            rest[j] = t[j] - first[j] + s * f[j]
+        rest = t[:k] - first + s * f
         solve(L, rest, across)
         solve(L, f, along)
         # short - (s f - rest)'step = 0 with step = across + change * along.
         change = short - s * inner(f, across) + inner(rest, across)
         change /= s * inner(f, along) - inner(rest, along)
-        for j in range(k):
-            across[j] += change * along[j]
+        across += change * along
         reach = 0.0
         for i in range(fit.weight.size):
             moved = 0.0
@@ -332,8 +315,7 @@ def _edge(t: Floats, fit: Support, gamma: Floats, s: float, f: Floats, level: fl
                 moved += across[j] * fit.phi[j, i]
             reach = max(reach, abs(moved))
         size = math.log1p(reach) / reach if reach > 1.0 else 1.0
-        for j in range(k):
-            gamma[j] += size * across[j]
+        gamma += size * across
         s += size * change
         if reach <= ENOUGH:
             break
@@ -356,3 +338,96 @@ def _scaled_tail(t: Floats, steps: int, first: int, cut: float, q: float) -> Flo
     integral = math.sqrt(2.0 / math.pi) * np.sqrt(t) * (high - low) * terms
     beyond = (q * math.exp(cut / 2.0)) ** (steps - 1) * scipy.special.erfcx(np.sqrt(left / 2.0))
     return np.asarray(integral + beyond)
+
+
+# ---- polynomials in log odds --------------------------------------------------------------------
+
+
+def polynomial_basis(z: Floats, w: Floats, degree: int) -> tuple[Floats, Floats]:
+    """Return the recurrence of the polynomials that are orthonormal under weights w p (1 - p).
+
+    Those of a part of many rows do, since a fit does not depend on its basis; unless they are too
+    few, as other rows may have more distinct values.
+    """
+    for stride in (max(1, z.size // ROWS_OF_BASIS), 1):
+        some = z[::stride]
+        h = w[::stride] * scipy.special.expit(some) * scipy.special.expit(-some)
+        if not h.any():  # they underflow
+            h = w[::stride]
+        shift, norm = orthonormal_basis(some.copy(), h / h.max(), degree)
+        if shift.size == degree + 1:
+            break
+    return shift, norm
+
+
+@njit()
+def orthonormal_basis(z: Floats, h: Floats, degree: int) -> tuple[Floats, Floats]:
+    """Return the recurrence of the polynomials that are orthonormal under weights h.
+
+    Returns
+    -------
+    shift : (rank,) array
+        The a_j of b_{j+1} f_{j+1}(z) = (z - a_j) f_j(z) - b_j f_{j-1}(z), f_0 = 1; there are as
+        many polynomials as z has distinct values, and at most degree + 1.
+    norm : (rank,) array
+        The b_j.
+    """
+    shift, norm = np.zeros(degree + 1), np.ones(degree + 1)
+    this, last = np.ones(z.size), np.zeros(z.size)
+    total, largest = h.sum(), np.abs(z).max()
+    for j in range(degree + 1):
+        a = 0.0
+        for i in range(z.size):
+            a += h[i] * z[i] * this[i] * this[i]
+        shift[j] = a / total
+        if j == degree:
+            break
+        square = 0.0
+        for i in range(z.size):
+            new = (z[i] - shift[j]) * this[i] - (norm[j] * last[i] if j > 0 else 0.0)
+            last[i], this[i] = this[i], new
+            square += h[i] * new * new
+        norm[j + 1] = math.sqrt(square / total)
+        if not norm[j + 1] > NO_SPREAD * largest:
+            return shift[: j + 1].copy(), norm[: j + 1].copy()
+        for i in range(z.size):
+            this[i] /= norm[j + 1]
+    return shift, norm
+
+
+@njit()
+def basis_values(z: Floats, shift: Floats, norm: Floats) -> Floats:
+    """Evaluate the polynomials, (K, rank), one after the other in memory."""
+    out = np.ones((shift.size, z.size))
+    for j in range(1, shift.size):
+        new, this, last = out[j], out[j - 1], out[max(j - 2, 0)]
+        scale, before = 1.0 / norm[j], norm[j - 1] if j > 1 else 0.0
+        for i in range(z.size):
+            new[i] = scale * ((z[i] - shift[j - 1]) * this[i] - before * last[i])
+    return out.T
+
+
+def monomials(shift: Floats, norm: Floats) -> Floats:
+    """Return the coefficients of the polynomials in powers of z, (rank, rank)."""
+    rank = shift.size
+    out = np.zeros((rank, rank))
+    out[0, 0] = 1.0
+    for j in range(rank - 1):
+        out[j + 1, 1:] = out[j, :-1]
+        out[j + 1] -= shift[j] * out[j]
+        if j > 0:
+            out[j + 1] -= norm[j] * out[j - 1]
+        out[j + 1] /= norm[j + 1]
+    return out
+
+
+def interpolation_nodes(z: Floats, w: Floats) -> tuple[Floats, Floats] | None:
+    """Replace rows by nodes with weights that give the same sums of smooth functions.
+
+    Returns
+    -------
+    tuple of two (12 bins,) arrays, or None
+        Nodes and weights, twelve for each bin that holds a row; None where that is no saving.
+    """
+    bins = int((float(z.max()) - float(z.min())) / WIDTH) + 1
+    return None if 2 * NODES * bins > z.size else chebyshev_nodes(z, w, WIDTH)

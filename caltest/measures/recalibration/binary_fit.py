@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from caltest.measures.recalibration.log_odds_basis import chebyshev_nodes
-from caltest.numerics.logistic import exp_minus, newton_sums
+from caltest.numerics.logistic import newton_sums
 from caltest.numerics.loops import njit
 from caltest.types import Floats, Labels
 
@@ -36,6 +35,7 @@ NO_GAIN = 1e-10  # of log likelihood, where it has no maximum and only approache
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)  # as the calibrators take logarithms
 SAME = 1e-10  # relative standard deviation of the log odds that counts as none
 ROWS_FOR_NODES = 2048  # rows from which on nodes take their place
+NODES = 12  # a cell
 WIDTH = 0.5  # of a cell of log odds
 STEEPEST = 2.0  # slope up to which the nodes give 14 digits
 
@@ -183,13 +183,11 @@ def maximise(t: Floats, fit: Support, gamma: Floats, separable: bool) -> tuple[f
         Whether there is a maximum; not where the functions separate the labels.
     """
     k = gamma.size
-    first, H, L = np.empty(k), np.empty((k, k)), np.empty((k, k))
-    rest, step, trial = np.empty(k), np.empty(k), np.empty(k)
+    first, step, H, L = np.empty(k), np.empty(k), np.empty((k, k)), np.empty((k, k))
     radius = math.inf if separable else TRUSTED
     for _ in range(STEPS):
         newton_sums(gamma, fit.phi, fit.weight, fit.base, first, H)
-        for j in range(k):
-            rest[j] = t[j] - first[j]
+        rest = t[:k] - first
         reach = _bounded_step(H, L, rest, fit.largest, radius, fit.noise, step)
         promised = inner(step, rest)
         if separable and promised <= NO_GAIN and reach > 0.1:
@@ -199,14 +197,11 @@ def maximise(t: Floats, fit: Support, gamma: Floats, separable: bool) -> tuple[f
             before = gain(gamma, t, fit)
             radius = max(radius, 2.0 * reach)
             for _ in range(HALVINGS):
-                for j in range(k):
-                    trial[j] = gamma[j] + length * step[j]
-                if gain(trial, t, fit) > before:
+                if gain(gamma + length * step, t, fit) > before:
                     break
                 length /= 2.0
                 radius = length * reach
-        for j in range(k):
-            gamma[j] += length * step[j]
+        gamma += length * step
         if length * reach <= ENOUGH:
             return gain(gamma, t, fit), True
     return gain(gamma, t, fit), False
@@ -282,38 +277,20 @@ def log_odds(probs: Floats) -> Floats:
 
 def standard_rows(x: Floats, w: Floats, size: Floats | None = None) -> Rows:
     """Return log odds, of a size up to 700, with what is needed of them; by default of rows."""
-    weighted, events = np.empty((2, x.size)), np.empty(x.size)
-    mean, sd = _standardize(x, w, weighted[0], weighted[1], events)
     if size is None or size.strides == (0,):  # rows; old numba misreads a one that is repeated
         size = np.ones(x.size)
-    else:
-        weighted, events = weighted / size, size * events
-    return Rows(x, size, events, w, weighted, mean, sd)
-
-
-@njit(fastmath={"contract", "nsz", "reassoc"}, error_model="numpy")
-def _standardize(
-    x: Floats, w: Floats, first: Floats, second: Floats, events: Floats
-) -> tuple[float, float]:
-    """Write w, w z and the probabilities; return mean and standard deviation of x."""
-    total = mean = squares = 0.0
-    for i in range(x.size):
-        total += w[i]
-        mean += w[i] * x[i]
-    mean /= total
-    for i in range(x.size):
-        squares += w[i] * (x[i] - mean) * (x[i] - mean)
-    sd = math.sqrt(squares / total)
+    total = float(w.sum()) or 1.0
+    mean = float(w @ x) / total
+    sd = math.sqrt(float(w @ np.square(x - mean)) / total)
     if sd <= SAME * max(1.0, abs(mean)):
         sd = 0.0
-    scale = 1.0 / sd if sd > 0.0 else 0.0
-    for i in range(x.size):
-        first[i] = w[i]
-        second[i] = w[i] * (x[i] - mean) * scale
-        e = exp_minus(abs(x[i]))
-        q = 1.0 / (1.0 + e)
-        events[i] = q if x[i] >= 0.0 else e * q
-    return mean, sd
+    weighted = np.stack([w, w * standard(x, mean, sd)]) / size
+    return Rows(x, size, size * scipy.special.expit(x), w, weighted, mean, sd)
+
+
+def standard(x: Floats, mean: float, sd: float) -> Floats:
+    """Return x in standard units; 0 where they are equal."""
+    return (x - mean) / sd if sd > 0 else np.zeros(x.size)
 
 
 def few_nodes(rows: Rows) -> Support:
@@ -329,7 +306,7 @@ def all_rows(rows: Rows) -> Support:
 
 
 def _support(rows: Rows, x: Floats, weight: Floats) -> Support:
-    z = (x - rows.mean) / rows.sd if rows.sd > 0 else np.zeros(x.size)
+    z = standard(x, rows.mean, rows.sd)
     return support(x, weight, np.stack([np.ones(x.size), z]))
 
 
@@ -437,3 +414,50 @@ def supremum(row: Labels | Floats, size: Floats, x: Floats, w: Floats, threshold
         rate = events / mass
         total += events * math.log(rate) + (mass - events) * math.log1p(-rate)
     return total
+
+
+# ---- nodes that take the place of many rows ------------------------------------------------------
+
+
+def chebyshev_nodes(z: Floats, w: Floats, width: float) -> tuple[Floats, Floats]:
+    """Return the Chebyshev nodes of the cells of log odds that hold rows, and their weights.
+
+    Over a cell of log odds of radius r a function f(a + b z) is that of its interpolation in K
+    Chebyshev nodes, but for r_1^-K: r_1 = s + sqrt(s^2 + 1) and s = pi / (b r), where f, as the
+    functions of logistic regression, has no singularity nearer to the real line than pi (Trefethen
+    2013, Approximation theory and approximation practice, theorem 8.2). The weight of a node is
+    the sum over the rows of its Lagrange polynomial.
+
+    Parameters
+    ----------
+    z, w : (n,) array
+        Log odds with weights above 0.
+    width : float
+        Of a cell, 2 r.
+    """
+    low = float(z.min())
+    cells = int((float(z.max()) - low) / width) + 1
+    moments = chebyshev_moments(z, w, low, width, cells)
+    used = np.flatnonzero(moments[:, 0])
+    angle = (np.arange(NODES) + 0.5) * (math.pi / NODES)
+    lagrange = np.cos(np.outer(np.arange(NODES), angle)) * (2.0 / NODES)
+    lagrange[0] /= 2.0
+    nodes = low + width / 2.0 * (2 * used[:, None] + 1 + np.cos(angle))
+    return nodes.ravel(), (moments[used] @ lagrange).ravel()
+
+
+@njit()
+def chebyshev_moments(z: Floats, w: Floats, low: float, width: float, cells: int) -> Floats:
+    """Return the sums of w_i T_j(x_i) over the rows of each cell, (cells, NODES), x in [-1, 1]."""
+    moments = np.zeros((cells, NODES))
+    radius = width / 2.0
+    for i in range(z.size):
+        place = (z[i] - low) / radius
+        c = min(int(0.5 * place), cells - 1)
+        x = place - (2.0 * c + 1.0)
+        before, now = w[i], w[i] * x
+        moments[c, 0] += before
+        for j in range(1, NODES):
+            moments[c, j] += now
+            before, now = now, 2.0 * x * now - before
+    return moments

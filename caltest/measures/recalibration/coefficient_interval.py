@@ -9,22 +9,10 @@ import scipy
 
 from caltest.errors import NotApplicable
 from caltest.measures.outcome import Ends
+from caltest.measures.recalibration import binary_fit, fits
 from caltest.measures.recalibration.belt_fit import likelihood_bounds
-from caltest.measures.recalibration.binary_fit import (
-    Rows,
-    all_rows,
-    deviation_sums,
-    recalibrations,
-    standard_rows,
-)
-from caltest.measures.recalibration.fits import (
-    INTERCEPT,
-    INTERCEPT_ALONE,
-    OUTSIDE,
-    SLOPE,
-    Coefficient,
-    inside_rows,
-)
+from caltest.measures.recalibration.binary_fit import Rows, all_rows
+from caltest.measures.recalibration.fits import INTERCEPT, INTERCEPT_ALONE, SLOPE
 from caltest.numerics.tails import student_isf
 from caltest.types import Floats, Labels
 
@@ -44,7 +32,7 @@ OWN, CELLS = 64, 64  # rows that keep a weight of their own; cells of the others
 STEPS, LONGEST, CLOSE = 25, 1.5, 1e-4  # of Newton's method, in standard deviations of log odds
 
 
-def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
+def coefficient_bounds(fit: fits.Coefficient, symbol: str, *, level: float) -> Ends:
     r"""Bound the coefficient of rows or cells by its profile likelihood and the sandwich error.
 
     The likelihood knows how little a few events tell, and takes the regression as true; the
@@ -69,7 +57,7 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
     division by 1 - h is HC3 of MacKinnon, White (1985), J. Econometrics 29; see `profile_bounds`.
     """
     if not fit.x.size:
-        reason = f"{OUTSIDE}, and there is no other row to estimate the {symbol} from"
+        reason = f"{fits.OUTSIDE}, and there is no other row to estimate the {symbol} from"
         raise NotApplicable(reason, "use the p-value of the exact null")
     # The rows without and with the event of each unit that has log odds.
     units, column = fit.units, fit.column
@@ -97,7 +85,7 @@ def coefficient_bounds(fit: Coefficient, symbol: str, *, level: float) -> Ends:
         start = (intercept, slope) if math.isfinite(slope) else (0.0, 1.0)
         unseen = unseen_bounds(x, labels, weight, column - INTERCEPT, start, level, size)
         low, high = np.fmin(low, unseen[0]), np.fmax(high, unseen[1])
-    notes = [f"of {inside_rows(units.rows - fit.outside)}"] if fit.outside else []
+    notes = [f"of {fits.inside_rows(units.rows - fit.outside)}"] if fit.outside else []
     if not math.isfinite(estimate):
         notes.insert(0, ONE_SIDED)
     else:
@@ -154,9 +142,9 @@ def profile_bounds(x: Floats, labels: Labels, weight: Floats, column: int, reach
     Applied Statistics 37; Heinze, Schemper (2002), A solution to the problem of separation in
     logistic regression, Statistics in Medicine 21 (bounds where an estimate is infinite).
     """
-    rows = standard_rows(x, weight)
+    rows = binary_fit.standard_rows(x, weight)
     parameters = 1 if column == INTERCEPT_ALONE else 2
-    (found,), (gains,) = recalibrations(labels[None], rows, all_rows(rows), parameters)
+    (found,), (gains,) = binary_fit.recalibrations(labels[None], rows, all_rows(rows), parameters)
     if math.isfinite(found[column]):
         return _regular(labels, rows, found, column, reach)
     return _one_sided(labels, rows, found[column], gains[parameters - 1], column, reach)
@@ -164,7 +152,7 @@ def profile_bounds(x: Floats, labels: Labels, weight: Floats, column: int, reach
 
 def _regular(labels: Labels, rows: Rows, found: Floats, column: int, reach: float) -> Bounds:
     """Return the bounds around a finite maximum."""
-    sums = deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
+    sums = binary_fit.deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
     if column == INTERCEPT_ALONE:
         gamma, along = found[:1].copy(), np.ones(1)
     else:

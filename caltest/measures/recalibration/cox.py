@@ -14,21 +14,9 @@ from caltest.lenses import Lens
 from caltest.measures.base import Measure, event_terms
 from caltest.measures.bound import NO_WEIGHTS
 from caltest.measures.outcome import Ends, Outcome, RowTerms
+from caltest.measures.recalibration import fits
 from caltest.measures.recalibration.coefficient_interval import PROFILE, coefficient_bounds
-from caltest.measures.recalibration.fits import (
-    BOTH,
-    HYPOTHESES,
-    INTERCEPT,
-    INTERCEPT_ALONE,
-    SLOPE,
-    SLOPES,
-    Coefficient,
-    Excess,
-    Ratio,
-    limit_of,
-    ratio_of,
-    score_statistics,
-)
+from caltest.measures.recalibration.fits import BOTH, INTERCEPT, INTERCEPT_ALONE, SLOPE
 from caltest.measures.residual_sums import Flippable
 from caltest.numerics.event_tails import end_cells, hidden_information
 from caltest.predictions import Measured, Predictions
@@ -72,7 +60,7 @@ class OfCoefficient(Measure):
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the scores of what is tested, at the intercept 0 and the slope 1."""
-        return score_statistics(predictions, f"the {self.title}{self.dependent}", self.column)
+        return fits.score_statistics(predictions, f"the {self.title}{self.dependent}", self.column)
 
     def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         """Bound the coefficient by likelihood and sandwich error; see `coefficient_bounds`."""
@@ -86,9 +74,9 @@ class OfCoefficient(Measure):
         fit = self.coefficient(CellUnits(cells))
         return coefficient_bounds(fit, self.estimate_symbol, level=level)
 
-    def coefficient(self, units: Units) -> Coefficient:
+    def coefficient(self, units: Units) -> fits.Coefficient:
         """Return the fit of the coefficient to units."""
-        return Coefficient(units, max(self.column, INTERCEPT_ALONE))
+        return fits.Coefficient(units, max(self.column, INTERCEPT_ALONE))
 
     def statistic(self, units: Units) -> Statistic:
         return self.coefficient(units.counted(f"the {self.title}")).statistic()
@@ -115,8 +103,8 @@ class Cox(OfCoefficient):
     is_one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        checks.check_choice(self.tested, HYPOTHESES, "tested")
-        checks.check_choice(self.slopes, SLOPES, "slopes")
+        checks.check_choice(self.tested, fits.HYPOTHESES, "tested")
+        checks.check_choice(self.slopes, fits.SLOPES, "slopes")
         if self.slopes != "reference":
             checks.check_unused("without slopes='reference'", reference=self.reference)
 
@@ -126,7 +114,7 @@ class Cox(OfCoefficient):
 
     @property
     def description(self) -> str:
-        return f"{self.title}, likelihood ratio of {HYPOTHESES[self.tested]}"
+        return f"{self.title}, likelihood ratio of {fits.HYPOTHESES[self.tested]}"
 
     @property
     def nulls(self) -> tuple[str, ...]:
@@ -154,10 +142,10 @@ class Cox(OfCoefficient):
     def column(self) -> int:
         return {"both": BOTH, "intercept": INTERCEPT_ALONE, "slope": SLOPE}[self.tested]
 
-    def ratio(self, units: Units) -> Ratio:
+    def ratio(self, units: Units) -> fits.Ratio:
         """Return the likelihood ratio of units."""
-        named = f"the test of {HYPOTHESES[self.tested]}" if self.tested != "both" else ""
-        return ratio_of(units.counted(named), self.tested, self.slopes, self.reference)
+        named = f"the test of {fits.HYPOTHESES[self.tested]}" if self.tested != "both" else ""
+        return fits.ratio_of(units.counted(named), self.tested, self.slopes, self.reference)
 
     def statistic(self, units: Units) -> Statistic:
         return self.ratio(units).statistic()
@@ -165,7 +153,7 @@ class Cox(OfCoefficient):
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio."""
         ratio = self.ratio(RowUnits(predictions))
-        return limit_of(ratio, ratio.estimate(ratio.value()))
+        return fits.limit_of(ratio, ratio.estimate(ratio.value()))
 
     @property
     def interval_instead(self) -> str | None:
@@ -291,7 +279,7 @@ class CalibrationIntercept(OfCoefficient):
     def column(self) -> int:
         return INTERCEPT_ALONE if self.slope == "fixed" else INTERCEPT
 
-    def coefficient(self, units: Units) -> Coefficient:
+    def coefficient(self, units: Units) -> fits.Coefficient:
         fit = super().coefficient(units)
         fit.parameters = {"slope": self.slope}
         return fit
@@ -451,16 +439,16 @@ class Unreliability(Measure):
         return hidden_information(*cells, predictions.n, a)
 
     def statistic(self, units: Units) -> Statistic:
-        return Excess(ratio_of(units.counted(), "both", "common", None)).statistic()
+        return fits.Excess(fits.ratio_of(units.counted(), "both", "common", None)).statistic()
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the scores of intercept and slope, at 0 and 1."""
-        return score_statistics(predictions, f"the {self.title} of rows that depend", BOTH)
+        return fits.score_statistics(predictions, f"the {self.title} of rows that depend", BOTH)
 
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
-        excess = Excess(ratio_of(RowUnits(predictions).counted(), "both", "common", None))
-        return limit_of(excess.ratio, excess.value())
+        excess = fits.Excess(fits.ratio_of(RowUnits(predictions).counted(), "both", "common", None))
+        return fits.limit_of(excess.ratio, excess.value())
 
 
 def unreliability(

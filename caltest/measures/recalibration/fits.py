@@ -12,21 +12,9 @@ from caltest.checks import check_class, check_unused
 from caltest.errors import NotApplicable
 from caltest.measures.fits import Fit
 from caltest.measures.outcome import Outcome, chi2_limit
-from caltest.measures.recalibration.binary_fit import (
-    SAME,
-    SMALLEST_PROBABILITY,
-    few_nodes,
-    log_odds,
-    recalibrations,
-    standard_rows,
-)
+from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
-from caltest.measures.residual_sums import (
-    Flippable,
-    RobustQuadratic,
-    RobustZ,
-    residuals,
-)
+from caltest.measures.residual_sums import Flippable, RobustQuadratic, RobustZ, residuals
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units import CellUnits, RowUnits, Units
@@ -100,7 +88,7 @@ class LogOdds(Fit):
         if isinstance(units, RowUnits):
             data, rows = units.predictions, units.predictions.n
             probs, labels = data.probs, data.labels
-            extreme = rows_below(probs, math.nextafter(SMALLEST_PROBABILITY, 0.0))
+            extreme = rows_below(probs, math.nextafter(binary_fit.SMALLEST_PROBABILITY, 0.0))
             extreme = extreme[row_weights(data)[extreme] > 0]
             inside = (probs[extreme] > 0.0).all(axis=1) | (data.m > 2)
             if inside.any():
@@ -127,10 +115,10 @@ class Recalibration(LogOdds):
     def __init__(self, units: Units, *, with_slope: bool) -> None:
         super().__init__(units)
         self._with_slope, self.scale = with_slope, FITTED * self.scale
-        self.x = log_odds(self.inside(units.probs))
+        self.x = binary_fit.log_odds(self.inside(units.probs))
         mass, size = np.ascontiguousarray(self.inside(units.mass)), self.inside(units.size)
-        self._rows = standard_rows(self.x, mass, size)
-        self._nodes = few_nodes(self._rows)
+        self._rows = binary_fit.standard_rows(self.x, mass, size)
+        self._nodes = binary_fit.few_nodes(self._rows)
         messages = list(self.undefined)
         if units.rows > self.outside:
             if with_slope and not self.has_slope:
@@ -153,7 +141,7 @@ class Recalibration(LogOdds):
         if not self.x.size:
             return np.tile([0.0, 0.0, 1.0], (len(observed), 1)), np.zeros((len(observed), 2))
         some = self.inside(observed, 1)
-        return recalibrations(some, self._rows, self._nodes, 1 + self._with_slope)
+        return binary_fit.recalibrations(some, self._rows, self._nodes, 1 + self._with_slope)
 
     @cached_property
     def estimates(self) -> list[float]:
@@ -207,7 +195,7 @@ class MultinomialRatio(LogOdds):
         self._task = make_task(probs, self._weight, reference if slopes == "reference" else -1)
         possible = int((units.probs > 0).any(axis=0).sum())
         features = np.log(probs) - np.log(probs[:, [reference]])
-        least = SAME * np.maximum(1.0, np.abs(features.mean(axis=0)))
+        least = binary_fit.SAME * np.maximum(1.0, np.abs(features.mean(axis=0)))
         slope_of = features.std(axis=0) > least
         free = int(slope_of.sum()) if slopes == "reference" else int(slope_of.any())
         self.df = possible - 1 + free
@@ -267,7 +255,7 @@ def rows_below(probs: Floats, limit: float) -> Order:
 
 def raised(probs: Floats) -> Floats:
     """Return probabilities of at least about 2.2e-16 that sum to 1."""
-    higher = np.maximum(probs, SMALLEST_PROBABILITY)
+    higher = np.maximum(probs, binary_fit.SMALLEST_PROBABILITY)
     higher /= higher.sum(axis=1, keepdims=True)
     return higher
 

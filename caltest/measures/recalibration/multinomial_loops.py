@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 from caltest.checks import check_memory
+from caltest.numerics.class_sums import placed_sums
 from caltest.numerics.logistic import exp_minus
 from caltest.numerics.loops import njit
 from caltest.numerics.newton import climb
@@ -90,17 +91,11 @@ def make_task(probs: Floats, weight: Floats, reference: int) -> Task:
     return Task(probs, features, weight, reference, expected, start, largest)
 
 
-@njit()
 def class_sums(labels: Labels, features: Floats, weight: Floats) -> Floats:
     """Return the sums of w and of w f over the rows of each class, (B, 2m)."""
-    m = features.shape[1]
-    out = np.zeros((labels.shape[0], 2 * m))
-    for b in range(labels.shape[0]):
-        for i in range(labels.shape[1]):
-            k = labels[b, i]
-            out[b, k] += weight[i]
-            out[b, m + k] += weight[i] * features[i, k]
-    return out
+    m, w = features.shape[1], np.broadcast_to(weight[:, None], features.shape)
+    classes = np.broadcast_to(np.arange(m), features.shape)
+    return np.hstack([placed_sums(labels, classes, one, m) for one in (w, w * features)])
 
 
 def fit(task: Task, sums: Floats) -> MultinomialFit:

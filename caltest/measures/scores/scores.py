@@ -88,9 +88,7 @@ def squared_distances(probs: Floats) -> Floats:
     """Return the squared distance of probabilities (n, m) to each label, halved for two classes."""
     if probs.shape[1] == 2:
         return np.square(np.column_stack([probs[:, 1], 1.0 - probs[:, 1]]))
-    table = np.empty_like(probs)
-    brier_table(probs, table)
-    return table
+    return brier_table(probs)
 
 
 def _error(units: Units) -> float:

@@ -14,12 +14,8 @@ from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import LabelScore, Measure, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
-from caltest.numerics.class_sums import (
-    binary_brier_sums,
-    binary_deviation_sums,
-    binary_deviation_variance,
-    deviation_table,
-)
+from caltest.numerics.class_sums import binary_brier_sums, binary_residual_sums, deviation_table
+from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
@@ -52,8 +48,8 @@ class SpiegelhalterZ(LabelScore):
         if isinstance(units, CellUnits):
             sd = np.sqrt(units.sums(units.cells.noise * np.square(1.0 - 2.0 * units.mean)))
             unit = units.positive(sd, CONSTANT, "use test='brier'")
-        elif units.mean.ndim == 1:
-            sd = unit = np.sqrt([binary_deviation_variance(units.mean, units.scale)])
+        elif (p := units.mean).ndim == 1:
+            sd = unit = np.sqrt([sum_variance(p, units.scale * (1.0 - 2.0 * p))])
         else:
             rows = np.einsum("ik,ik->i", units.probs, np.square(sums.table))
             sd = unit = np.sqrt([np.square(units.scale) @ rows])
@@ -82,7 +78,12 @@ class SpiegelhalterZ(LabelScore):
 
 def deviation_sums(units: Units) -> ScoreSums:
     """Return the sums of what `deviations` gives."""
-    return ScoreSums(units, deviations, terms=lambda u: 0.0 * u.mean, fused=binary_deviation_sums)
+    return ScoreSums(
+        units,
+        deviations,
+        terms=lambda u: 0.0 * u.mean,
+        fused=lambda y, p, w: binary_residual_sums(y, p, w * (1.0 - 2.0 * p)),
+    )
 
 
 def standardised(
@@ -112,9 +113,7 @@ def deviations(probs: Floats) -> Floats:
     if probs.shape[1] == 2:
         p = probs[:, 1]
         return np.column_stack([-p * (1.0 - 2.0 * p), (1.0 - p) * (1.0 - 2.0 * p)])
-    table = np.empty_like(probs)
-    deviation_table(probs, table)
-    return table
+    return deviation_table(probs)
 
 
 def _error(sums: ScoreSums, sd: Floats) -> float:

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest.numerics.crossings import _crossing, crossing_tails, group_extremes
-from caltest.numerics.group_totals import Totals, dispersions
+from caltest.numerics.crossings import (
+    Totals,
+    _crossing,
+    crossing_tails,
+    dispersions,
+    group_extremes,
+)
 from caltest.numerics.labels import resample_keys, row_hashes
 
 

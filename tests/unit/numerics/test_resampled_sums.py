@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.numerics.resampled_sums import cell_sums, total_of
+from caltest.numerics.class_sums import cell_sums, times_drawn
 
 pytestmark = pytest.mark.loops
 
@@ -28,6 +28,6 @@ def test_cell_sums_are_those_of_the_drawn_rows(classes, weight):
             np.testing.assert_allclose(sums[BINS * t + b], gap[drawn, t].sum(axis=0), atol=1e-12)
 
 
-def test_total_is_the_sum_of_the_drawn_values():
-    """Repeated rows count as often as they are drawn."""
-    assert total_of(ROWS, GAP[:, 0].copy()) == pytest.approx(GAP[ROWS, 0].sum())
+def test_rows_count_as_often_as_they_are_drawn():
+    """Those that are not drawn count 0 times."""
+    assert times_drawn(ROWS, N).tolist() == np.bincount(ROWS, minlength=N).tolist()

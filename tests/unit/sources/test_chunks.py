@@ -18,7 +18,7 @@ from caltest import InvalidInput, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.kernels.features import Features
 from caltest.measures.chunks import FeatureTotals
-from caltest.numerics.contents import content_hashes
+from caltest.numerics.labels import content_hashes
 from caltest.sources import chunks, readings
 
 P = ["p.0", 'p "1"', "p 2"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest.numerics import temperature as temperature_loops
-from caltest.numerics.temperature import derivatives, inverse_temperature
+from caltest.numerics import softmax as temperature_loops
+from caltest.numerics.softmax import derivatives, inverse_temperature
 
 pytestmark = pytest.mark.loops
 

@@ -10,10 +10,16 @@ from numpy.testing import assert_allclose
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.measures import REGISTRY
-from caltest.measures.combined.component import mending_temperature, surprise
+from caltest.measures.combined.component import (
+    BINARY,
+    SEVERAL,
+    confusions,
+    kernel_error,
+    mending_temperature,
+    surprise,
+)
 from caltest.measures.combined.context import Context
-from caltest.measures.combined.one_event import BINARY, log_odds, orthonormal
-from caltest.measures.combined.several import SEVERAL, confusions, kernel_error
+from caltest.measures.combined.one_event import log_odds, orthonormal
 from caltest.measures.combined.tails import TailScale
 from caltest.numerics.joint import log_mean_exp
 from caltest.numerics.labels import resample_keys

@@ -6,18 +6,16 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from caltest.measures.recalibration.belt_fit import (
+    basis_values,
+    interpolation_nodes,
     largest_rise,
     likelihood_bounds,
+    monomials,
+    orthonormal_basis,
     polynomial_sums,
     select_degree,
 )
 from caltest.measures.recalibration.binary_fit import maximise, support
-from caltest.measures.recalibration.log_odds_basis import (
-    basis_values,
-    interpolation_nodes,
-    monomials,
-    orthonormal_basis,
-)
 
 pytestmark = pytest.mark.loops
 

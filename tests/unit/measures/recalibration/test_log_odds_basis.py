@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from caltest.measures.recalibration.log_odds_basis import (
+from caltest.measures.recalibration.belt_fit import (
     basis_values,
     interpolation_nodes,
     monomials,
