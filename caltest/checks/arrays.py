@@ -11,7 +11,6 @@ from numbers import Real
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.numerics.softmax import softmax
 from caltest.types import AnyArray, Codes, Floats
 
 MISSING_WORDS = ("na", "nan", "n/a", "null", "none", "missing", "#n/a", "?", ".")
@@ -366,6 +365,8 @@ def check_probs(
         _check_values_of_logits(values, classes, name)
         if values.ndim == 1:
             return read_only(_sigmoid(values))
+        from caltest.numerics.softmax import softmax  # loads SciPy
+
         return read_only(softmax(np.ascontiguousarray(values, np.float64), 1.0))
     matrix = _owned(values, classes, name)
     if values.ndim == 1:

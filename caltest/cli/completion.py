@@ -20,8 +20,9 @@ import typer
 PACKAGE = Path(__file__).parents[1]
 FOLDERS = {"tests": "measures", "nulls": "nulls", "calibrators": "calibrators"}
 NULL = re.compile(r'^[A-Z_]+ = (?:base\.)?(?:Null|formula_null)\(\s*"([^"]+)"', re.MULTILINE)
-KEY = re.compile(r'^    key: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
-TESTS = re.compile(r"^    tests: .* = \{(\}$|.*?^    \})", re.MULTILINE | re.DOTALL)
+KEY = re.compile(r'^    key(?:, title|: ClassVar\[str\])? = "([^"]+)"', re.MULTILINE)
+CLASS = re.compile(r"(\w+)\((\w+)")
+TESTS = re.compile(r"^    tests: [^\n]* = (?:None|\{(\}$|.*?^    \}))", re.MULTILINE | re.DOTALL)
 TEST = re.compile(r'^        "([^"]+)": \{', re.MULTILINE)
 # Of the keys with a blank to be filled in, one that is valid.
 LENSES = ("strong", "confidence", "classwise", "top-label", "top-2", "within-top-2", "largest-5")
@@ -40,10 +41,16 @@ def keys(kind: str) -> list[str]:
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
         return sorted(key for text in texts for key in pattern.findall(text))
+    parts = [part for text in texts for part in text.split("\nclass ")[1:]]
+    classes = {head[1]: (head[2], part) for part in parts if (head := CLASS.match(part))}
     found: list[str] = []
-    for measure in (part for text in texts for part in text.split("\nclass ")[1:]):
-        declared = TESTS.search(measure)  # by default a measure is one test itself
-        found += KEY.findall(measure) if declared is None else TEST.findall(declared[1])
+    for above, part in classes.values():
+        parent, declared = above, TESTS.search(part)
+        while declared is None and parent in classes:
+            parent, inherited = classes[parent]
+            declared = TESTS.search(inherited)
+        tests = None if declared is None else declared[1]  # without, it is one test itself
+        found += KEY.findall(part) if tests is None else TEST.findall(tests)
     return sorted(found)
 
 

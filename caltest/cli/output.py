@@ -74,11 +74,15 @@ class VerdictOutput(Output):
     formats = OF_VERDICTS
     beside = True
 
-    def told(self, result: Any, whole: Any = None, **asked: Any) -> Verdict:
+    def told(
+        self, result: Any, whole: Any = None, n_jobs: int | None = None, **asked: Any
+    ) -> Verdict:
+        from caltest.numerics.loops import threads
         from caltest.verdicts import verdict_of
 
         results = [("whole", result)] if whole is None else [("whole", whole), ("groups", result)]
-        return verdict_of(*results, command=True, **asked)
+        with threads(n_jobs):
+            return verdict_of(*results, command=True, **asked)
 
 
 class OutputClosed(Exception):  # noqa: N818, no error: `| head` has read enough

@@ -99,7 +99,8 @@ def bca_interval(measure: Measure, predictions: Predictions, level: float, draws
     base.check_rows(predictions)
     function = row_function(measure, predictions)
     estimate = function(np.arange(predictions.n, dtype=np.int32))
-    values = base.resample(function, predictions.n, draws)
+    # Scores that are infinite are not resampled: they would be taken 0 times.
+    values = base.resample(function, predictions.n, draws) if np.isfinite(estimate) else np.empty(0)
     if not (np.isfinite(estimate) and np.isfinite(values).all()):
         reason = f"the {measure.symbol} is infinite for these rows or for some of them"
         raise NotApplicable(reason, "clip the probabilities, as the log loss does with eps=")

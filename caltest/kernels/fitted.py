@@ -39,6 +39,7 @@ Tile = tuple[int, int, int, int]
 Weights = Floats | None
 Counts = NDArray[np.unsignedinteger] | Floats  # or signs
 ROWS, COLUMNS = 64, 1024  # a tile of float64 fits the L2 cache
+FEW = 3  # columns that NumPy goes through as fast
 CLASSES_A_GROUP = 200  # tiles of a thread's task, times the number of classes
 CALLABLE_UP_TO = 10_000  # a callable metric keeps its n x n distances: 0.8 GB here
 LOGIT_CLIP = 2.0**-52
@@ -435,10 +436,12 @@ def kernel_between(kernel: ScalarKernel, bandwidth: float, left: Floats, right: 
 
 def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
     """Return the distances between coordinates, but for the unit."""
-    if not callable(kernel.metric):
+    if kernel.metric == "euclidean":
         out = np.empty((len(left), len(right)))
-        (l2_tile if kernel.metric == "euclidean" else l1_tile)(left, right, out)
+        l2_tile(left, right, out)
         return out
+    if not callable(kernel.metric):
+        return l1_distances(left, right)
     from scipy.spatial.distance import cdist
 
     found = np.asarray(cdist(left, right, metric=kernel.metric), dtype=float)
@@ -449,9 +452,14 @@ def _distances(kernel: ScalarKernel, left: Floats, right: Floats) -> Floats:
 
 def l1_distances(left: Floats, right: Floats) -> Floats:
     """Return the city-block distance of every row of `left` to every row of `right`."""
-    out = np.empty((len(left), len(right)))
-    l1_tile(left, right, out)
-    return out
+    if left.shape[1] > FEW:
+        out = np.empty((len(left), len(right)))
+        l1_tile(left, right, out)
+        return out
+    out = np.abs(left[:, :1] - right[:, 0])
+    for k in range(1, left.shape[1]):
+        out += np.abs(left[:, k : k + 1] - right[:, k])
+    return np.asarray(out)
 
 
 @njit()

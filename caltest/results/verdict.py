@@ -12,7 +12,6 @@ import numpy as np
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
-from caltest.numerics.softmax import softmax
 from caltest.render import Sheet
 from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
@@ -367,6 +366,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
         If the result has no predictions, or its null no redrawn labels.
     """
     from caltest.measures.gap import event_rows
+    from caltest.numerics.softmax import softmax
 
     evidence = required(test.evidence, "what the rows could have shown")
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:

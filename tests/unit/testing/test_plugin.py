@@ -532,9 +532,7 @@ def test_sessions_at_once_forget_nothing(pytester):
 
     def end(k):
         session = plugin.Decisions(config)
-        session.records = {
-            f"test_{k}": [SimpleNamespace(failed=True, within=False, question="q", seed=k)]
-        }
+        session.records = {f"test_{k}": [SimpleNamespace(rejected=True, question="q", seed=k)]}
         session._remember()
 
     with ThreadPoolExecutor(4) as pool:
