@@ -77,8 +77,14 @@ class Sums(UnitSums):
         count : int
             The number of clusters.
         """
-        zero = np.zeros(clusters.size)
-        return lambda signs: self.of(np.ascontiguousarray(signs[:, clusters]), residuals, zero)
+        zero, step = np.zeros(clusters.size), max(8, AT_A_TIME // clusters.size)
+
+        def sums(signs: Floats) -> Any:
+            parts = (signs[b : b + step, clusters] for b in range(0, len(signs), step))
+            found = [self.of(np.ascontiguousarray(part), residuals, zero) for part in parts]
+            return np.concatenate(found, axis=-2)
+
+        return sums
 
 
 class PartialSums(Sums):
