@@ -124,7 +124,7 @@ def verdict(
     ('strong evidence', ['answer', 'size', 'where', 'helps'])
     """
     tell = progress or (lambda _what: None)
-    seed = checks.check_seed(rng)
+    seed, jobs = checks.check_seed(rng), checks.check_jobs(n_jobs)
     draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed}
     settings = {**draws, "level": level}
     check_names(data_and_test_options, VerdictOptions, verdict)
@@ -142,7 +142,7 @@ def verdict(
     asked: dict[str, Any] = {"test": test, "lens": lens, **options}
     within: dict[str, Any] = {"tolerance": tolerance, "equivalence": equivalence}
     run = partial(test_calibration, None, predictions, **asked, **within, **settings)
-    with threads(checks.check_jobs(n_jobs)):
+    with threads(jobs):
         tell("all rows")
         results: list[tuple[str, Any]] = [("whole", run())]
         if by is not None:

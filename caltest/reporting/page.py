@@ -329,6 +329,7 @@ def report(
     read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
+    jobs = checks.check_jobs(n_jobs)
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
@@ -380,7 +381,7 @@ def report(
         scale = None if grades is None else limits.read_grades(grades, given, pd)
     own = field(source.m)
     name = source.name.partition(", event: ")[0]  # the line below the title has it
-    with threads(checks.check_jobs(n_jobs)):
+    with threads(jobs):
         content, outcomes = _content(
             source,
             settings,

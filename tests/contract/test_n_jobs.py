@@ -4,6 +4,7 @@ import joblib
 import numpy as np
 import pytest
 
+import caltest as ct
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
 from caltest.errors import NotApplicable
@@ -95,3 +96,10 @@ def test_seed_gives_the_pvalue(test, null, predictions):
         assert (other.null_distribution != first.null_distribution).any()
     else:
         assert other.pvalue == first.pvalue
+
+
+@pytest.mark.parametrize("function", [ct.verdict, ct.report, calibration_test])
+def test_a_number_of_threads_that_is_none_is_told_before_rows_are_read(function):
+    """Not after an hour of reading them."""
+    with pytest.raises(ct.InvalidInput, match="n_jobs must be None or an integer"):
+        function("no file of this name.parquet", label="y", n_jobs=0)
