@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
@@ -169,6 +168,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _estimator(self) -> Any:
         if self.estimator is not None:
             return self.estimator
+        from sklearn.linear_model import LogisticRegression
+
         estimator = LogisticRegression()
         return estimator.set_fit_request(sample_weight=True) if routing_enabled() else estimator
 

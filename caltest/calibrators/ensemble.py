@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -111,6 +110,8 @@ def folds(
 
 def _split(codes: Ints, k: int, random_state: int | None) -> list[Fold]:
     """Split by class; classes with fewer members than folds are dealt with the largest one."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
     k = min(k, len(codes))
     if k == 1:
         return [(np.arange(1), np.arange(1))]
@@ -276,6 +277,8 @@ class EnsembleCalibrator(Calibrator):
     n_jobs: int | None = None
 
     def _fit(self, data: CalibrationSet) -> None:
+        from sklearn.model_selection import ParameterGrid
+
         calibrator = self._passed_on(self.calibrator)
         grid = check_param_grid(self.param_grid, calibrator.get_params())
         settings = list(ParameterGrid(grid))

@@ -23,16 +23,6 @@ CRITERIA = ("leave-one-out", "training")
 LEAST_ALPHA, LARGEST_ALPHA = 1e-100, 1e6  # alpha; beyond them noises of 0 or without end
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """What one value of alpha gives; the loss is that of the criterion."""
-
-    alpha: float
-    targets: Targets
-    found: Maximum
-    loss: float
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class DirichletGPClassifier(RegressionsClassifier):
     r"""Gaussian-process classification by regression on Dirichlet pseudo-observations.
@@ -142,7 +132,8 @@ class DirichletGPClassifier(RegressionsClassifier):
         counts = np.bincount(codes)
 
         @cache
-        def fit(alpha: float) -> _Fit:
+        def fit(alpha: float) -> tuple[float, Targets, Maximum]:
+            """Return the loss of the criterion, the targets, and the best parameters."""
             targets = pseudo_targets(alpha, counts, zero=self.prior_mean == "zero")
 
             def objective(theta: Floats) -> tuple[float, Floats]:
@@ -152,21 +143,23 @@ class DirichletGPClassifier(RegressionsClassifier):
             start = self._start(X, _variance_of(targets, counts))
             found = self._maximise(objective, start, len(X))
             if len(alphas) == 1:
-                return _Fit(alpha, targets, found, np.nan)
+                return np.nan, targets, found
             latent = bound_to.posterior(targets, kernel_of(found.theta))
             loss = self._loss(latent, targets, X, codes)
             self._print_progress(f"alpha {alpha:g}, log loss by {self.criterion} {loss:.6g}")
-            return _Fit(alpha, targets, found, loss)
+            return loss, targets, found
 
-        best = fit(_best(alphas, lambda alpha: fit(alpha).loss, walk=isinstance(self.alpha, str)))
-        self.alpha_, self.bound_ = best.alpha, best.found.value
-        self.criterion_loss_ = best.loss
-        self.variance_, self.length_scale_ = kernel_of(best.found.theta)
-        self._end(best.found)
-        self._centre = best.targets.centre
-        self._posterior = bound_to.posterior(best.targets, kernel_of(best.found.theta))
+        self.alpha_ = _best(alphas, lambda alpha: fit(alpha)[0], walk=isinstance(self.alpha, str))
+        self.criterion_loss_, targets, found = fit(self.alpha_)
+        self.bound_, kernel = found.value, kernel_of(found.theta)
+        self.variance_, self.length_scale_ = kernel
+        self._end(found)
+        self._centre = targets.centre
+        self._posterior = bound_to.posterior(targets, kernel)
+        # None is the best where the shares of the classes, whose log loss is their entropy, are.
         shares = counts / len(X)
-        _warn_at_end(best, alphas, float(-shares @ np.log(shares)), self.criterion)
+        if self.criterion_loss_ < float(-shares @ np.log(shares)):
+            _warn_at_end(self.alpha_, alphas, self.criterion)
 
     def _loss(self, latent: Latent, targets: Targets, X: Floats, codes: Codes) -> float:
         """Return the log loss of the labels, each given the other rows or all of them."""
@@ -208,13 +201,9 @@ def _best(alphas: list[float], loss: Callable[[float], float], *, walk: bool) ->
     return alphas[at]
 
 
-def _warn_at_end(best: _Fit, alphas: list[float], entropy: float, criterion: str) -> None:
-    """Warn where the best of three values or more is the least or the largest of them.
-
-    Where it is no better than the shares of the classes, whose log loss is their entropy, none is.
-    """
-    alpha = best.alpha
-    if len(alphas) < 3 or alpha not in (min(alphas), max(alphas)) or best.loss >= entropy:
+def _warn_at_end(alpha: float, alphas: list[float], criterion: str) -> None:
+    """Warn where the best of three values or more is the least or the largest of them."""
+    if len(alphas) < 3 or alpha not in (min(alphas), max(alphas)):
         return
     where = "largest" if alpha == max(alphas) else "least"
     text = f"alpha={alpha:g}, the best by {criterion}, is the {where} of the values that were tried"

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
 
 from caltest import checks
 from caltest.calibrators import Calibrator
@@ -284,9 +283,14 @@ def facts_of(
     predictions = setup.predictions
     parts = (tests for outcome in found.values() for tests in outcome.tests.values())
     notes = []
-    if isinstance(cv, StratifiedKFold | StratifiedGroupKFold | StratifiedShuffleSplit):
+    if hasattr(cv, "split"):
+        from sklearn import model_selection as cvs
+
         # The labels decide which rows are held out, which the null does not know.
-        notes.append("folds by label make the p-values of fitted maps too large; take KFold")
+        if isinstance(
+            cv, cvs.StratifiedKFold | cvs.StratifiedGroupKFold | cvs.StratifiedShuffleSplit
+        ):
+            notes.append("folds by label make the p-values of fitted maps too large; take KFold")
     for name, outcome in found.items():
         for text, count in Counter(outcome.notes).items():
             notes.append(f"{name}: {count} of {len(setup.pairs)} folds: {text}")

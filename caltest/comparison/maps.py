@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 
 from caltest import checks
 from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
@@ -225,8 +224,9 @@ def _random_folds(predictions: Predictions, k: int, seed: int) -> list[Fold]:
     if not units.any():
         units = np.arange(kept.size)  # one cluster is no two folds
     count = int(units.max()) + 1
-    splitter = KFold(min(k, count), shuffle=True, random_state=seed)
-    held = (np.isin(units, test) for _, test in splitter.split(np.arange(count)))
+    # As the folds of scikit-learn's KFold, which takes long to load.
+    order = np.random.RandomState(seed).permutation(count)
+    held = (np.isin(units, part) for part in np.array_split(order, min(k, count)))
     return [(kept[~test], kept[test]) for test in held]
 
 

@@ -7,6 +7,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -18,11 +19,11 @@ from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
 from caltest.measures.of_units import (
     BoundGroups,
     CellStatistic,
-    FlippedStatistic,
     RowStatistic,
+    flipped_statistic,
 )
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
-from caltest.measures.residual_sums import Flippable, of_row_terms
+from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import threads
 from caltest.predictions import Measured, ModelData, Predictions
@@ -249,7 +250,8 @@ class Measure(ABC):
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the statistics of the residuals that test this measure where rows depend."""
         if self.takes("clusters"):
-            return [FlippedStatistic(self.statistic(RowUnits(predictions)))]
+            own = self.statistic(RowUnits(predictions))
+            return [ResidualStatistic(partial(flipped_statistic, own))]
         raise declines(self, "residual_statistics")
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:

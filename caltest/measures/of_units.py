@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
+from caltest.measures.residual_sums import in_parts, residuals
 from caltest.numerics.cell_counts import CellLaw, draw_counts
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys, row_hashes
@@ -189,16 +189,11 @@ class BoundGroups:
         return np.concatenate(list(map_threads(in_rounds, tasks)))
 
 
-class FlippedStatistic(ResidualStatistic):
-    """A statistic of rows as a function of the signs of their clusters."""
-
-    def __init__(self, statistic: Statistic) -> None:
-        self.statistic = statistic
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        units, value = cast("RowUnits", self.statistic.units), self.statistic.value
-        # Those of the sorted units are in another order among equals.
-        gaps = units.in_order(residuals(units.predictions))
-        own = np.ascontiguousarray(gaps[:, 1]) if units.predictions.m == 2 else gaps
-        sums = cast("Sums", self.statistic.sums).flipped(own, units.in_order(clusters), count)
-        return in_parts(lambda signs: value(sums(signs))[:, 0], clusters.size)
+def flipped_statistic(statistic: Statistic, clusters: Ints, count: int) -> Flipped:
+    """Return a statistic of rows as a function of the signs of their clusters."""
+    units, value = cast("RowUnits", statistic.units), statistic.value
+    # Those of the sorted units are in another order among equals.
+    gaps = units.in_order(residuals(units.predictions))
+    own = np.ascontiguousarray(gaps[:, 1]) if units.predictions.m == 2 else gaps
+    sums = cast("Sums", statistic.sums).flipped(own, units.in_order(clusters), count)
+    return in_parts(lambda signs: value(sums(signs))[:, 0], clusters.size)

@@ -7,7 +7,6 @@ residuals whose signs are flipped by cluster: that is all the null "cluster" nee
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
-from caltest.measures.bound import UStatistic
 from caltest.measures.outcome import RowTerms
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
@@ -36,122 +34,92 @@ def residuals(predictions: Predictions) -> Floats:
     return out if weight is None else out * weight[:, None]
 
 
-class ResidualStatistic(ABC):
+@dataclass(eq=False)
+class ResidualStatistic:
     """A statistic of the residuals.
 
     Attributes
     ----------
+    flipped : callable
+        Gives, for the cluster of each row (n,), 0 to `count` - 1, and the number `count`, the
+        statistic as a function of the signs of the clusters.
+    scale : float
+        Size of the terms: ties are measured by it.
     key, title : str
         Its name among those that a test combines, else empty.
     symbol : str
         Its name where it is not the value of the measure.
     two_sided : bool
         Whether small values speak against calibration too.
-    scale : float
-        Size of the terms: ties are measured by it.
     weight : float
         How much it counts among those that a test combines.
     table : (n, m) array, optional
-        What each label of a row adds, where the statistic is one sum.
+        What each label of a row adds, up to a constant of the row, where the statistic is one sum.
     quadratic : ResidualStatistic, optional
         One that is quadratic in the same sums, where this one is not. Flipped signs keep the mean
         and the variance of what is quadratic; the mean length of a sum of two skewed residuals is
         another where one of them is flipped.
     """
 
+    flipped: Callable[[Ints, int], Flipped]
+    scale: float = 1.0
     key: str = ""
     title: str = ""
     symbol: str = ""
     two_sided: bool = False
-    scale: float = 1.0
     weight: float = 1.0
     table: Floats | None = None
     quadratic: ResidualStatistic | None = None
-
-    @abstractmethod
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        """Return the statistic as a function of the signs of the clusters.
-
-        Parameters
-        ----------
-        clusters : (n,) array
-            The cluster of each row, 0 to `count` - 1.
-        count : int
-            The number of clusters.
-        """
 
 
 Flippable = Sequence[ResidualStatistic]
 
 
-class Reordered(ResidualStatistic):
-    """A statistic of rows in another order.
+def reordered(statistic: ResidualStatistic, order: Ints) -> ResidualStatistic:
+    """Return a statistic of the rows in the order `order`, (n,), as one of the rows."""
+    of_rows = statistic.flipped
+    return ResidualStatistic(lambda clusters, n: of_rows(clusters[order], n), statistic.scale)
 
-    Parameters
-    ----------
-    statistic : ResidualStatistic
-        Of the rows in the order `order`, (n,).
+
+def product_length(features: Floats, gaps: Floats) -> ResidualStatistic:
+    """Return the squared length of the sum over rows of the products of two vectors.
+
+    Of `features` (n, J) of the predictions, and `gaps` (n, m), the residuals.
     """
 
-    def __init__(self, statistic: ResidualStatistic, order: Ints) -> None:
-        self.statistic, self.order, self.scale = statistic, order, statistic.scale
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        return self.statistic.flipped(clusters[self.order], count)
-
-
-@dataclass(eq=False)
-class Products(ResidualStatistic):
-    """The squared length of the sum over rows of the products of two vectors.
-
-    Attributes
-    ----------
-    features : (n, J) array
-        Of the predictions.
-    gaps : (n, m) array
-        The residuals.
-    """
-
-    features: Floats
-    gaps: Floats
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        width = self.features.shape[1] * self.gaps.shape[1]
+    def flipped(clusters: Ints, count: int) -> Flipped:
+        width = features.shape[1] * gaps.shape[1]
         if count * width > MOST:
-            phi, gaps = self.features.T, self.gaps
+            phi = features.T
             return row_by_row(clusters, lambda s: np.square(phi @ (s[:, None] * gaps)).sum())
         order = np.argsort(clusters, kind="stable")
         rows = np.split(order, np.cumsum(np.bincount(clusters, minlength=count))[:-1])
-        sums = np.stack([(self.features[c].T @ self.gaps[c]).ravel() for c in rows])
+        sums = np.stack([(features[c].T @ gaps[c]).ravel() for c in rows])
         if count <= width:
             gram = sums @ sums.T
             return lambda signs: np.einsum("bc,bc->b", signs, signs @ gram)
         return lambda signs: np.square(signs @ sums).sum(axis=1)
 
+    return ResidualStatistic(flipped)
 
-@dataclass(eq=False)
-class LinePairs(ResidualStatistic):
-    """The sum over pairs of rows on a line of an exponential kernel times their residuals.
 
-    Attributes
-    ----------
-    decay : (n,) array
-        What the kernel loses from the row before, in ascending order.
-    gaps : (n,) array
-        The residuals in that order.
+def pairs_on_line(decay: Floats, gaps: Floats) -> ResidualStatistic:
+    """Return the sum over pairs of rows on a line of an exponential kernel times their residuals.
+
+    `decay` (n,) is what the kernel loses from the row before, in ascending order, in which `gaps`
+    (n,) are the residuals.
     """
 
-    decay: Floats
-    gaps: Floats
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
+    def flipped(clusters: Ints, _: int) -> Flipped:
         def sums(signs: Floats) -> Floats:
             out = np.empty(len(signs))
             rows = np.ascontiguousarray(signs[:, clusters])
-            exponential_pair_sums(self.decay, self.gaps, np.zeros(1), rows, out)
+            exponential_pair_sums(decay, gaps, np.zeros(1), rows, out)
             return out
 
         return in_parts(sums, clusters.size)
+
+    return ResidualStatistic(flipped)
 
 
 def row_by_row(clusters: Ints, function: Callable[[Floats], Any]) -> Flipped:
@@ -188,51 +156,33 @@ def check_size(size: int) -> None:
         )
 
 
-@dataclass(eq=False)
-class RobustZ(ResidualStatistic):
-    r"""A sum over its cluster-robust standard error, :math:`\sum_c U_c / (\sum_c U_c^2)^{1/2}`.
+def robust_z(terms: Floats, table: Floats | None = None) -> ResidualStatistic:
+    r"""Return a sum over its cluster-robust error, :math:`\sum_c U_c / (\sum_c U_c^2)^{1/2}`.
 
-    Attributes
-    ----------
-    terms : (n,) array
-        What each row adds to the sum.
-    table : (n, m) array
-        What each label of a row adds, up to a constant of the row.
+    `terms` (n,) are what each row adds to the sum, and `table` (n, m) what each label would.
     """
 
-    terms: Floats
-    table: Floats | None = None
-    symbol: str = "cluster-robust z"
-    two_sided: bool = True
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        check_finite(self.terms)
-        sums = np.bincount(clusters, self.terms, count)
+    def flipped(clusters: Ints, count: int) -> Flipped:
+        check_finite(terms)
+        sums = np.bincount(clusters, terms, count)
         standard = sums / (float(np.sqrt(np.square(sums).sum())) or 1.0)
         return lambda signs: np.asarray(signs @ standard)
 
+    return ResidualStatistic(flipped, symbol="cluster-robust z", two_sided=True, table=table)
 
-@dataclass(eq=False)
-class RobustQuadratic(ResidualStatistic):
-    r"""The squared length of sums in units of their cluster-robust covariance.
 
-    With :math:`U_c` the sums of cluster c, :math:`S' (\sum_c U_c U_c')^+ S`; its covariance matrix
-    does not depend on the signs.
+def robust_quadratic(terms: Floats) -> ResidualStatistic:
+    r"""Return the squared length of sums in units of their cluster-robust covariance.
 
-    Attributes
-    ----------
-    terms : (n, D) array
-        What each row adds to each sum.
+    With :math:`U_c` the sums of cluster c of the terms of the rows, (n, D), :math:`S' (\sum_c U_c
+    U_c')^+ S`; its covariance matrix does not depend on the signs.
     """
 
-    terms: Floats
-    symbol: str = "cluster-robust chi^2"
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        check_finite(self.terms)
-        width = self.terms.shape[1]
+    def flipped(clusters: Ints, count: int) -> Flipped:
+        check_finite(terms)
+        width = terms.shape[1]
         check_size(count * width)
-        sums = cluster_sums(self.terms, clusters, count, np.arange(width)[np.newaxis], width)
+        sums = cluster_sums(terms, clusters, count, np.arange(width)[np.newaxis], width)
         size = np.sqrt(np.square(sums).sum(axis=0))
         sums = sums / np.where(size > 0, size, 1.0)
         values, vectors = np.linalg.eigh(sums.T @ sums)
@@ -240,97 +190,55 @@ class RobustQuadratic(ResidualStatistic):
         standard = sums @ (vectors[:, kept] / np.sqrt(values[kept]))
         return lambda signs: np.asarray(np.square(signs @ standard).sum(axis=1))
 
+    return ResidualStatistic(flipped, symbol="cluster-robust chi^2")
 
-@dataclass(eq=False)
-class CellSums(ResidualStatistic):
-    """A function of the sums of residuals in cells, such as bins.
 
-    Attributes
-    ----------
-    cells : (n,) or (n, k) array
-        The cell of each residual, 0 to `cell_count` - 1.
-    gaps : (n,) or (n, k) array
-        The residuals, times the weights.
-    cell_count : int
-        The number of cells.
-    function : callable
-        The statistics (B,) of the sums (B, cell_count).
+def of_cells(
+    cells: NDArray[np.integer], gaps: Floats, size: int, function: Callable[[Floats], Floats]
+) -> ResidualStatistic:
+    """Return a function (B,) of the sums (B, size) of residuals in cells, such as bins.
+
+    `cells`, (n,) or (n, k), are the cells of the residuals `gaps`, times the weights.
     """
 
-    cells: NDArray[np.integer]
-    gaps: Floats
-    cell_count: int
-    function: Callable[[Floats], Floats]
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        gaps, where = self.gaps.reshape(len(clusters), -1), (self.cells, self.cell_count)
-        if count * self.cell_count > MOST:
+    def flipped(clusters: Ints, count: int) -> Flipped:
+        own = gaps.reshape(len(clusters), -1)
+        if count * size > MOST:
             one = np.zeros_like(clusters)
             sums_of = row_by_row(
-                clusters, lambda s: cluster_sums(s[:, None] * gaps, one, 1, *where)[0]
+                clusters, lambda s: cluster_sums(s[:, None] * own, one, 1, cells, size)[0]
             )
-            return lambda signs: self.function(sums_of(signs))
-        sums = cluster_sums(gaps, clusters, count, *where)
-        return lambda signs: self.function(signs @ sums)
+            return lambda signs: function(sums_of(signs))
+        sums = cluster_sums(own, clusters, count, cells, size)
+        return lambda signs: function(signs @ sums)
+
+    return ResidualStatistic(flipped)
 
 
-class Sums(CellSums):
-    """A function (B,) of sums (B, D) of terms of the rows, (n, D)."""
-
-    def __init__(self, terms: Floats, function: Callable[[Floats], Floats]) -> None:
-        width = terms.shape[1]
-        super().__init__(np.arange(width)[np.newaxis], terms, width, function)
+def of_terms(terms: Floats, function: Callable[[Floats], Floats]) -> ResidualStatistic:
+    """Return a function (B,) of sums (B, D) of terms of the rows, (n, D)."""
+    width = terms.shape[1]
+    return of_cells(np.arange(width)[np.newaxis], terms, width, function)
 
 
-@dataclass(eq=False)
-class OrderedSums(ResidualStatistic):
-    """A function of the largest and the smallest partial sum over sorted scores, 0 among them.
+def range_of_sums(event: Floats, gaps: Floats) -> ResidualStatistic:
+    """Return the largest less the smallest partial sum over sorted scores, 0 among them.
 
-    Attributes
-    ----------
-    event, gaps : (n,) array
-        The scores in ascending order, and their residuals times the weights.
-    order : (n,) array
-        The rows in that order.
-    function : callable
-        The statistics (B,) of the largest and the smallest sum, (B,) each.
+    `event` (n,) are the scores in ascending order, and `gaps` their residuals times the weights.
     """
 
-    event: Floats
-    gaps: Floats
-    order: Ints
-    function: Callable[[Floats, Floats], Floats]
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        at, ends = clusters[self.order], step_ends(self.event)
-        given = (self.gaps, np.zeros(at.size), ends, np.array([0, at.size]))
+    def flipped(clusters: Ints, _: int) -> Flipped:
+        given = (gaps, np.zeros(gaps.size), step_ends(event), np.array([0, gaps.size]))
 
         def extremes(signs: Floats) -> Floats:
-            found = partial_sum_extremes(np.ascontiguousarray(signs[:, at]), *given)
-            return self.function(*found[..., 0])
+            high, low = partial_sum_extremes(np.ascontiguousarray(signs[:, clusters]), *given)[
+                ..., 0
+            ]
+            return np.asarray(high - low)
 
-        return in_parts(extremes, at.size)
+        return in_parts(extremes, gaps.size)
 
-
-@dataclass(eq=False)
-class Pairs(ResidualStatistic):
-    """A function of the sum over pairs of rows of a kernel statistic.
-
-    Attributes
-    ----------
-    pairs : UStatistic
-        Its sums over pairs.
-    function : callable
-        The statistics (B,) of the sums over pairs i < j, (B,).
-    """
-
-    pairs: UStatistic
-    function: Callable[[Floats], Floats]
-    scale: float = 1.0
-
-    def flipped(self, clusters: Ints, count: int) -> Flipped:
-        sums = self.pairs.signed_sums(clusters, count)
-        return lambda signs: self.function(sums(signs))
+    return ResidualStatistic(flipped)
 
 
 def check_finite(terms: Floats) -> None:
@@ -359,4 +267,4 @@ def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Flo
 
 def of_row_terms(rows: RowTerms, predictions: Predictions) -> Flippable:
     """Return the statistic of a sum of terms of rows, each less its mean under calibration."""
-    return [RobustZ(row_deviations(rows.table, predictions)[2], rows.table)]
+    return [robust_z(row_deviations(rows.table, predictions)[2], rows.table)]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import checks
-from caltest.checks.rounding import rounding_in_words
 from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
+from caltest.monitoring.waiting import rounding_in_words
 from caltest.predictions import Predictions
 from caltest.results.base import Result, Summary, plain
 from caltest.results.verdict import Verdict

@@ -291,12 +291,7 @@ def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
 # ---- where a rate is reached: probit regression -------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A probit line: P(event at x) = Phi(a + b x), with the covariance of (a, b)."""
-
-    a: float
-    b: float
-    covariance: Floats
+Line = tuple[float, float, Floats]  # a, b and their covariance: P(event at x) = Phi(a + b x)
 
 
 def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
@@ -327,7 +322,7 @@ def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
             break
     back = np.array([[1.0, -centre / spread], [0.0, 1.0 / spread]])
     a, b = back @ beta
-    return Line(float(a), float(b), back @ np.linalg.inv(information) @ back.T)
+    return float(a), float(b), back @ np.linalg.inv(information) @ back.T
 
 
 def crossing(line: Line, z: float, quantile: float) -> tuple[float, float, float]:
@@ -336,7 +331,8 @@ def crossing(line: Line, z: float, quantile: float) -> tuple[float, float, float
     The interval holds the x with (a + b x - z)^2 <= quantile^2 var(a + b x); an end is infinite
     where the slope is not clearly positive. Fieller (1954), JRSS B 16(2).
     """
-    a, b, V = line.a - z, line.b, line.covariance
+    level, b, V = line
+    a = level - z
     if b <= 0:
         return math.inf, -math.inf, math.inf
     c2 = quantile**2

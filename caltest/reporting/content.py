@@ -159,36 +159,18 @@ class Within:
         In the unit of probabilities.
     sentences : tuple of str
         What was found.
-    rows : tuple of WithinRow
+    rows : tuple of (str, float, float, float)
+        The error in words, the estimate in the unit of probabilities, the p-value against an error
+        of at most the tolerance, small where it is larger, and that against an error of at least
+        the tolerance, small where it is smaller.
     left_out : tuple of str
         What could not be tested, and why.
     """
 
     tolerance: float
     sentences: tuple[str, ...]
-    rows: tuple[WithinRow, ...]
+    rows: tuple[tuple[str, float, float, float], ...]
     left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WithinRow:
-    """An error, and the p-values of both hypotheses on it.
-
-    Attributes
-    ----------
-    name : str
-        The error in words.
-    estimate : float
-        In the unit of probabilities.
-    exceeds, within : float
-        The p-value against an error of at most the tolerance, small where it is larger; and that
-        against an error of at least the tolerance, small where it is smaller.
-    """
-
-    name: str
-    estimate: float
-    exceeds: float
-    within: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,21 +185,12 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a score under a lens."""
-
-    score: str
-    lens: str
-    parts: ScoreDecomposition
-
-
-@dataclass(frozen=True, slots=True)
 class Scores:
     """How well outcomes are told apart, scores, and their decomposition."""
 
     discrimination: tuple[Estimate, ...]
     scores: tuple[Score, ...]
-    parts: tuple[Parts, ...]
+    parts: tuple[tuple[str, str, ScoreDecomposition], ...]  # score and lens
     notes: tuple[str, ...] = ()
 
 

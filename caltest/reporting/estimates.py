@@ -18,7 +18,7 @@ from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
+from caltest.reporting.content import Block, Estimate, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.source import Source
 from caltest.reporting.tested import frequent_classes
@@ -179,17 +179,17 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
     with warnings.catch_warnings():  # an infinite log loss is told as such
         warnings.simplefilter("ignore", DegenerateDataWarning)
         scored = {"Brier score": event.parts("brier"), "log loss": event.parts("log-loss")}
-        parts = [Parts(name, source.lens, found) for name, found in scored.items()]
+        parts = [(name, source.lens, found) for name, found in scored.items()]
     if predictions is not None and source.m > 2:
         codes = frequent_classes(predictions)
         names = predictions.classes[codes].tolist()
         each = {str(lens): lens(predictions) for lens in map(Classwise, names)}
-        parts += [Parts("Brier score", name, RowsEvent(one).parts()) for name, one in each.items()]
+        parts += [("Brier score", name, RowsEvent(one).parts()) for name, one in each.items()]
         if len(codes) < source.m:
             chosen = f"{len(codes)} classes with the largest expected number of rows"
             remarks = (f"Decomposed for the {chosen}.",)
     scores = tuple(_scores(source, tests))
-    discrimination = tuple(_discrimination(source, profile, scores, parts[0].parts))
+    discrimination = tuple(_discrimination(source, profile, scores, parts[0][2]))
     return Scores(discrimination, scores, tuple(parts), remarks)
 
 
@@ -279,10 +279,9 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         "model either",
     )
     rows = []
-    for part in scores.parts:
-        of = part.parts
+    for score, lens, of in scores.parts:
         numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
-        rows.append((part.score, part.lens, *numbers))
+        rows.append((score, lens, *numbers))
     yield table(
         "Score = miscalibration \u2212 discrimination + uncertainty",
         ("score", "lens", "value", "MCB", "DSC", "UNC"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree as ET
 
 from caltest import __version__
@@ -156,12 +156,22 @@ def inline_svg(canvas: Canvas, *, key: str, title: str, description: str) -> str
     str
         One `<svg>` element without namespaces, comments and metadata, as HTML has it.
     """
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     texts: dict[str, tuple[str, ...]] = {}
     for number, (artist, own) in enumerate(tips_of(canvas)):
         artist.set_gid(f"tips-{number}")
         texts[f"tips-{number}"] = own
     buffer = io.StringIO()
-    canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    # `savefig` would draw twice, first for the layout alone, which each drawing makes by itself.
+    grounds = canvas.patch, *(ax.patch for ax in canvas.axes)
+    colours = [(one, one.get_facecolor(), one.get_edgecolor()) for one in grounds]
+    for ground, *_ in colours:
+        ground.set(facecolor="none", edgecolor="none")
+    drawing: Any = FigureCanvasSVG(canvas)
+    drawing.print_svg(buffer, metadata={"Date": None, "Creator": None})
+    for ground, face, edge in colours:
+        ground.set(facecolor=face, edgecolor=edge)
     text = _OF_PAGE.sub("", re.sub(r' xmlns(:\w+)?="[^"]*"', "", buffer.getvalue()))
     text = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), text.replace(" xlink:", " "))
     root = ET.fromstring(text)  # noqa: S314 - matplotlib wrote it

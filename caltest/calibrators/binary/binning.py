@@ -23,7 +23,7 @@ from caltest.checks import (
 )
 from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
 from caltest.numerics.loops import njit
-from caltest.numerics.ordered import distinct_scores, moderate_weight
+from caltest.numerics.sorted_scores import distinct_scores, moderate_weight
 from caltest.types import Flags, Floats, Ints
 
 BINNINGS = ("uniform", "quantile")

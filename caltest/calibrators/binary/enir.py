@@ -11,7 +11,7 @@ from caltest.calibrators.base import BinaryCalibrator
 from caltest.calibrators.inputs import Inputs
 from caltest.checks import check_flag
 from caltest.numerics.loops import njit
-from caltest.numerics.ordered import distinct_scores, interpolate
+from caltest.numerics.sorted_scores import distinct_scores, interpolate
 from caltest.types import Flags, Floats, Ints
 
 NEGLIGIBLE = 2.0**-60  # share of a model that no double notices

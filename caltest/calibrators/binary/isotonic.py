@@ -14,8 +14,7 @@ from caltest.checks import check_choice, check_finite
 from caltest.errors import invalid, shown
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.loops import njit
-from caltest.numerics.ordered import distinct_scores, in_order, interpolate
-from caltest.numerics.sorted_scores import step_ends
+from caltest.numerics.sorted_scores import distinct_scores, in_order, interpolate, step_ends
 from caltest.types import Flags, Floats, Ints
 
 INTERPOLATIONS = ("linear", "step")

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from caltest.calibrators.inputs import LOG_SMALLEST_PROBABILITY
 from caltest.numerics.logistic import fit_logistic, penalised_loss
-from caltest.numerics.ordered import shares
+from caltest.numerics.sorted_scores import shares
 from caltest.types import AnyArray, Flags, Floats
 
 RIDGE = 1e-8  # on slopes per standard deviation, where the likelihood has no maximum

@@ -19,8 +19,8 @@ from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks.arrays import as_numbers, read_only
 from caltest.drawing import draw
 from caltest.errors import invalid
-from caltest.numerics.ordered import shares
 from caltest.numerics.softmax import inverse_temperature, smoothed_logs
+from caltest.numerics.sorted_scores import shares
 from caltest.types import Floats
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
 from caltest.numerics.loops import one_blas_thread
 from caltest.numerics.newton import backtrack, damped_factor
-from caltest.numerics.ordered import shares
+from caltest.numerics.sorted_scores import shares
 from caltest.types import Codes, Flags, Floats, Ints
 
 BLOCK = 2**16  # entries of a block of rows: it stays in the cache

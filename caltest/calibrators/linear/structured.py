@@ -14,8 +14,8 @@ from caltest.calibrators.linear import scaling
 from caltest.calibrators.linear.linear_maps import SMALLEST_TOTAL
 from caltest.calibrators.linear.softmax_regression import LogitRows, Problem, logit_rows, minimise
 from caltest.checks import check_positive
-from caltest.numerics.ordered import shares
 from caltest.numerics.softmax import smoothed_logs, softmax
+from caltest.numerics.sorted_scores import shares
 from caltest.types import Floats
 
 

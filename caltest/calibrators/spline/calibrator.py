@@ -18,7 +18,7 @@ from caltest.checks.arrays import as_numbers, check_class
 from caltest.errors import invalid, shown
 from caltest.lenses.classes import check_rank
 from caltest.numerics.loops import njit
-from caltest.numerics.ordered import interpolate
+from caltest.numerics.sorted_scores import interpolate
 from caltest.types import AnyArray, Codes, Flags, Floats, Ints
 
 HALVINGS = 60

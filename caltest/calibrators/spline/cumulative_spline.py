@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from caltest.numerics.loops import njit
-from caltest.numerics.ordered import distinct_scores
+from caltest.numerics.sorted_scores import distinct_scores
 from caltest.types import Flags, Floats, Order
 
 Cuts = list[tuple[Floats, Floats]]  # rows A and bounds b of constraints A y >= b

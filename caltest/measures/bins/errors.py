@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import invalid
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import CellSums, residuals
+from caltest.measures.residual_sums import ResidualStatistic, of_cells, residuals
 from caltest.numerics.bins import (
     class_lengths,
     event_counts,
@@ -182,7 +182,7 @@ def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
     return own.reshape(-1, tables, classes)
 
 
-def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> CellSums:
+def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> ResidualStatistic:
     """Return the error as a function of the sums of residuals of its bins.
 
     The debiased error is compared without its bias, which is the same for flipped signs. `codes`
@@ -190,10 +190,10 @@ def flipped_bins(predictions: Predictions, codes: Codes, mean: BinMean) -> CellS
     """
     classes = mean.mean.shape[1]
     cells = (codes.astype(np.int64) + mean.first)[..., None] * classes + np.arange(classes)
-    gaps = bin_residuals(predictions, mean)
-    found = CellSums(cells, gaps, mean.mean.size, mean.of_residuals)
+    given = cells, bin_residuals(predictions, mean), mean.mean.size
+    found = of_cells(*given, mean.of_residuals)
     if mean.power < np.inf:
-        found.quadratic = replace(found, function=mean.square_lengths)
+        found.quadratic = of_cells(*given, mean.square_lengths)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import Reordered, ResidualStatistic
+from caltest.measures.residual_sums import ResidualStatistic, reordered
 from caltest.numerics import joint
 from caltest.types import Codes, Floats
 
@@ -126,7 +126,7 @@ class Component:
         """Return the statistic of residuals whose signs are flipped, with its name."""
         found = self.sums.signed(self.value)
         if self.source.order is not None:
-            found = Reordered(found, self.source.order)
+            found = reordered(found, self.source.order)
         found.key, found.title, found.two_sided = self.key, self.title, self.two_sided
         found.weight = self.weight
         return found

@@ -15,8 +15,13 @@ from caltest.kernels.fitted import l1_distances
 from caltest.measures.combined import component, loops
 from caltest.measures.combined.component import LEAST, STEADY, Function, Source, Summing
 from caltest.measures.combined.one_event import HitRows, OneEvent
-from caltest.measures.residual_sums import CellSums, Products, ResidualStatistic, RobustZ
-from caltest.measures.residual_sums import Sums as FlippedSums
+from caltest.measures.residual_sums import (
+    ResidualStatistic,
+    of_cells,
+    of_terms,
+    product_length,
+    robust_z,
+)
 from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
@@ -161,7 +166,7 @@ class Context:
 
         def signed(function: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
-            return CellSums(top, own, size, function)
+            return of_cells(top, own, size, function)
 
         return (
             Summing(lambda labels: placed_sums(labels, places, table, size), signed),
@@ -181,7 +186,7 @@ class Context:
 
         def signed(_: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
-            return RobustZ(own - np.einsum("ik,ik->i", self.probs, table))
+            return robust_z(own - np.einsum("ik,ik->i", self.probs, table))
 
         return Summing(lambda labels: label_sums(table, labels) - expected, signed, expected)
 
@@ -195,15 +200,15 @@ class Context:
             return np.asarray(np.hstack(sums) - expected)
 
         def signed(function: Function) -> ResidualStatistic:
-            return FlippedSums(np.hstack([self.gaps * one for one in tables]), function)
+            return of_terms(np.hstack([self.gaps * one for one in tables]), function)
 
         return Summing(of, signed, expected)
 
     def by_cell(
         self, cells: NDArray[np.integer], size: int, function: Callable[[Floats], Floats]
-    ) -> CellSums:
+    ) -> ResidualStatistic:
         """Return a function of the residuals in cells that are numbered for each row and class."""
-        return CellSums(cells, self.residuals, size, function)
+        return of_cells(cells, self.residuals, size, function)
 
     def frequencies(self) -> Summing:
         """Return the weights of the labels of each class."""
@@ -288,7 +293,7 @@ class Context:
             return np.asarray(norms - label_sums(diagonal, labels))
 
         pairs = self.mass**2 - float(np.square(self.weight).sum())
-        return Summing(of, lambda _: Products(self.features, self.residuals)), pairs, pairs
+        return Summing(of, lambda _: product_length(self.features, self.residuals)), pairs, pairs
 
 
 class ClassCurves:

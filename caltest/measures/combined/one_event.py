@@ -8,9 +8,8 @@ import numpy as np
 
 from caltest.measures import residual_sums
 from caltest.measures.combined import component
-from caltest.measures.combined.component import Function, Observed, Summing, percent, points
+from caltest.measures.combined.component import Observed, Summing, percent, points
 from caltest.measures.combined.loops import bin_sums, median_distance
-from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import binary_residual_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.recursion import exponential_pair_sums
@@ -159,9 +158,8 @@ class OneEvent:
     def linear(self, slope: Floats) -> Summing:
         """Return the sum of a slope (U,) times the residuals."""
         slope = slope * self.scale
-        return Summing(
-            partial(self.sum_of, slope), lambda _: residual_sums.RobustZ(slope * self.gaps)
-        )
+        of = partial(self.sum_of, slope)
+        return Summing(of, lambda _: residual_sums.robust_z(slope * self.gaps))
 
     def temperature(self) -> tuple[Summing, float]:
         """Return the score of a factor of the log odds, and its standard deviation."""
@@ -184,10 +182,8 @@ class OneEvent:
         def of(observed: Observed) -> Floats:
             return bin_sums(observed, self.shift, self.scale, limits)
 
-        def signed(function: Function) -> ResidualStatistic:
-            return residual_sums.CellSums(number, self.scale * self.gaps, BINS, function)
-
         noise = np.asarray(np.bincount(number, self.noise, BINS), np.float64)
+        signed = partial(residual_sums.of_cells, number, self.scale * self.gaps, BINS)
         return Summing(of, signed), noise, limits.astype(np.int64)
 
     def scores(self, functions: Floats | None = None) -> tuple[Summing, Floats]:
@@ -202,25 +198,18 @@ class OneEvent:
         def of(observed: Observed) -> Floats:
             return np.column_stack([self.sum_of(slope, observed) for slope in slopes])
 
-        def signed(function: Function) -> ResidualStatistic:
-            return residual_sums.Sums((slopes * self.gaps).T, function)
-
+        signed = partial(residual_sums.of_terms, (slopes * self.gaps).T)
         return Summing(of, signed), np.eye(len(slopes))
 
     def extremes(self) -> Summing:
         """Return the largest less the smallest partial sum of the residuals."""
-        every = np.arange(self.p.size)
 
         def of(observed: Observed) -> Floats:
-            given = self.scale, self.shift, self.ends, np.array([0, every.size])
+            given = self.scale, self.shift, self.ends, np.array([0, self.p.size])
             high, low = partial_sum_extremes(observed, *given)[..., 0]
             return np.asarray(high - low)
 
-        def signed(_: Function) -> ResidualStatistic:
-            gaps = self.scale * self.gaps
-            return residual_sums.OrderedSums(self.p, gaps, every, lambda high, low: high - low)
-
-        return Summing(of, signed)
+        return Summing(of, lambda _: residual_sums.range_of_sums(self.p, self.scale * self.gaps))
 
     def pairs(self, decay: Floats, scale: Floats) -> Summing:
         """Return the sum over pairs of their residuals, times scales and a kernel."""
@@ -230,7 +219,7 @@ class OneEvent:
             exponential_pair_sums(decay, scale, self.shift, observed, out)
             return np.asarray(out + self.within(observed, scale))
 
-        return Summing(of, lambda _: residual_sums.LinePairs(decay, scale * self.gaps))
+        return Summing(of, lambda _: residual_sums.pairs_on_line(decay, scale * self.gaps))
 
     def roots(self) -> tuple[Summing, float]:
         """Return the sum of 1 / sqrt(p) of what happens, less its mean, and the mean."""

@@ -23,7 +23,7 @@ from caltest.measures.bound import BoundCells, BoundMeasure, Counts
 from caltest.measures.kernel.pairs import at_mean, fitted_to_cells
 from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome, chi2_limit
-from caltest.measures.residual_sums import ResidualStatistic, RobustQuadratic, Sums
+from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_quadratic
 from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import njit
 from caltest.predictions import Measured, Predictions
@@ -258,7 +258,7 @@ class CME(EmbeddingMeasure):
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the squared length of the deviations in units of their robust covariance."""
-        return [RobustQuadratic(self.bind(predictions).deviations())]
+        return [robust_quadratic(self.bind(predictions).deviations())]
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the biased SKCE, which tests the same embedding without its covariance matrix."""
@@ -389,7 +389,7 @@ class UCME(EmbeddingMeasure):
         """Return the mean square of the mean deviations at the locations."""
         terms, weight = self.bind(predictions).deviations(), row_weights(predictions)
         total = float(weight.sum())
-        return [Sums(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
+        return [of_terms(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         return (FIXED,) if method == "convex" else ()

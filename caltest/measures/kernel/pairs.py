@@ -32,7 +32,7 @@ from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import Pairs, in_parts, residuals
+from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
 from caltest.numerics.class_sums import (
     add_class_sums,
     add_pair_sums,
@@ -138,11 +138,16 @@ class AllPairs(PairMean, UStatistic):
         return triples / max(n * (n - 1) * (n - 2), 1), pairs / (n * (n - 1))
 
     @property
-    def statistic(self) -> Pairs:
+    def statistic(self) -> ResidualStatistic:
         """The mean over pairs as a statistic of the residuals."""
         own = float(self.diagonal().sum()) if self.biased else 0.0
         scale = 1.0 if self.rooted else self.scale
-        return Pairs(self, lambda sums: self.finished(2.0 * sums + own), scale)
+
+        def flipped(clusters: Ints, count: int) -> Flipped:
+            sums = self.signed_sums(clusters, count)
+            return lambda signs: self.finished(2.0 * sums(signs) + own)
+
+        return ResidualStatistic(flipped, scale)
 
 
 def check_two(n: int, found: str = "there is one", *, biased: bool) -> None:

@@ -14,7 +14,7 @@ from caltest.measures.fits import Fit
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
-from caltest.measures.residual_sums import Flippable, RobustQuadratic, RobustZ, residuals
+from caltest.measures.residual_sums import Flippable, residuals, robust_quadratic, robust_z
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units import CellUnits, RowUnits, Units
@@ -298,11 +298,11 @@ def score_statistics(predictions: Predictions, measure: str, column: int) -> Fli
     x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(residuals(predictions)[:, 1])
     basis = np.column_stack([np.ones_like(x), x])
     if column == BOTH:
-        return [RobustQuadratic(basis * gap[:, None])]
+        return [robust_quadratic(basis * gap[:, None])]
     function, other = basis.T[::-1] if column == SLOPE else basis.T
     if column != INTERCEPT_ALONE:
         v = weight * p * (1.0 - p)
         size = float(v @ np.square(other))
         function = function - float(v @ (function * other)) / max(size, TINY) * other
     weighted = weight * function
-    return [RobustZ(function * gap, np.column_stack([np.zeros_like(weighted), weighted]))]
+    return [robust_z(function * gap, np.column_stack([np.zeros_like(weighted), weighted]))]

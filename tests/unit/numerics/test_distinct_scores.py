@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.numerics.ordered import distinct_scores, moderate_weight
+from caltest.numerics.sorted_scores import distinct_scores, moderate_weight
 
 pytestmark = pytest.mark.loops
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.numerics.ordered import interpolate
+from caltest.numerics.sorted_scores import interpolate
 
 pytestmark = pytest.mark.loops
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.numerics.ordered import shares
+from caltest.numerics.sorted_scores import shares
 
 pytestmark = pytest.mark.loops
 
