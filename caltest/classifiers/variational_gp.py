@@ -1,19 +1,320 @@
-"""Sparse variational Gaussian-process classification."""
+"""Sparse variational Gaussian-process classification, and the bound that it maximises."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_solve
+from scipy.linalg.blas import dtrmm
 
 from caltest.checks import check_integer
-from caltest.classifiers import label_bound
-from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_of
-from caltest.classifiers.label_bound import CHUNK
-from caltest.classifiers.rbf import Kernel, inducing_points, rbf
-from caltest.numerics.variational import whiten
+from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_of, normal_samples
+from caltest.classifiers.collapsed_bound import root_of_kernel
+from caltest.classifiers.rbf import Kernel, KernelGradient, inducing_points, no_gradient, rbf
+from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats
+
+Expected = tuple[float, Floats, Floats]  # sum over rows, derivatives by means and by variances
+Expectation = Callable[[Floats, Floats, Codes], Expected]
+CHUNK = 2**20  # entries of k(Z, X) in a block
+KEPT = 2**26  # entries of k(Z, X) up to which it is kept between steps
+GAIN = 1e-6  # nats per row; the steps end where one gains less
+MOST_STEPS = 50
+MOST_PRODUCTS = 50  # of conjugate gradients
+RESIDUE = 1e-2  # of the slope, where conjugate gradients end
+SMALLEST_SHARE = 1e-3  # of a step
+SMALLEST = 1e-12  # variance; below it differences of log-likelihoods are rounding errors
+
+
+@dataclass(frozen=True)
+class Inducing:
+    """The variational distribution: m, (L, M), and lower triangles C, (L, M, M)."""
+
+    m: Floats
+    C: Floats
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows, their classes, inducing inputs, and the expected log-likelihood of a label."""
+
+    X: Floats
+    codes: Codes
+    Z: Floats
+    expectation: Expectation
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The kernel on the inducing inputs and, where they are kept, the whitened k(Z, X)."""
+
+    data: Labelled
+    kernel: Kernel
+    L: Floats
+    projections: list[Floats] | None = None
+
+    def over_blocks(self, function: Callable[[slice, Floats], Any]) -> Iterator[tuple[slice, Any]]:
+        """Yield blocks of rows, and function(rows, A) with A = L^-1 k(Z, X) of each."""
+        data, size = self.data, max(1, CHUNK // len(self.data.Z))
+
+        def part(b: int, start: int) -> tuple[slice, Any]:
+            rows = slice(start, start + size)
+            if self.projections is not None:
+                return rows, function(rows, self.projections[b])
+            A = whiten(self.L, rbf(data.Z, data.X[rows], *self.kernel))
+            return rows, function(rows, np.ascontiguousarray(A))
+
+        return map_threads(part, enumerate(range(0, len(data.X), size)), data.n_jobs)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The bound at q, and the step from there: precisions, less I, roots, changes of the means."""
+
+    q: Inducing
+    value: float
+    precision: Floats
+    roots: Floats
+    change: Floats
+
+
+def start(latents: int, M: int) -> Inducing:
+    """Return the prior as q."""
+    return Inducing(np.zeros((latents, M)), np.tile(np.eye(M), (latents, 1, 1)))
+
+
+def prior(data: Labelled, kernel: Kernel) -> Prior:
+    """Return what depends on the kernel alone."""
+    known = Prior(data, kernel, root_of_kernel(data.Z, kernel))
+    if len(data.X) * len(data.Z) > KEPT:
+        return known
+    return replace(known, projections=[A for _, A in known.over_blocks(lambda _, A: A)])
+
+
+def carried(q: Inducing, old: Prior, new: Prior) -> Inducing:
+    """Return q of the same inducing variables under another kernel."""
+    back = whiten(new.L, old.L)
+    return Inducing(q.m @ back.T, np.tril(back @ q.C))
+
+
+def ascend(known: Prior, q: Inducing) -> tuple[float, Inducing]:
+    """Return the bound at its best q for a kernel, and that q."""
+    step, enough, eye = step_at(known, q), GAIN * len(known.data.X), np.eye(q.m.shape[1])
+    for _ in range(MOST_STEPS):
+        new = step_at(known, Inducing(step.q.m + step.change, step.roots))
+        share = 1.0
+        while new.value < step.value - enough / 2 and share > SMALLEST_SHARE:
+            share /= 2  # to a point on the way there
+            here = np.array([cho_solve((C, True), eye) - eye for C in step.q.C])  # precisions - I
+            between = here + share * (step.precision - here)
+            C = np.array([inverse_root(H) for H in between])
+            new = step_at(known, Inducing(step.q.m + share * step.change, C))
+        gain = new.value - step.value
+        if gain > 0:
+            step = new
+        if gain < enough:
+            break
+    return step.value, step.q
+
+
+def gradient(known: Prior, q: Inducing) -> KernelGradient:
+    """Return the partial derivatives of the bound by the kernel, for fixed whitened m and C."""
+    data, (variance, scales) = known.data, known.kernel
+
+    def block(rows: slice, A: Floats) -> tuple[KernelGradient, Floats]:
+        X = data.X[rows]
+        _, by_mean, by_variance = data.expectation(*moments(A, variance, q), data.codes[rows])
+        by_A = q.m.T @ by_mean
+        by_A -= 2 * by_variance.sum(axis=0) * A
+        for C, slope in zip(q.C, by_variance, strict=True):
+            by_A += 2 * slope * _triangular(C, _triangular(C, A, back=True), back=False)
+        by_L, by_B = whiten_back(known.L, A, by_A)
+        found = no_gradient(*data.Z.shape)
+        found.add(by_B.T * rbf(X, data.Z, variance, scales), X, data.Z, scales)
+        found.log_variance += variance * float(by_variance.sum())
+        return found, by_L
+
+    total, by_L = no_gradient(*data.Z.shape), np.zeros_like(known.L)
+    for _, (part, by_root) in known.over_blocks(block):
+        total.merge(part)
+        by_L += by_root
+    by_inner = cholesky_back(known.L, by_L)
+    kernel = rbf(data.Z, data.Z, variance, scales)
+    # The jitter, whatever it is, is a share of the variance.
+    kernel[np.diag_indices_from(kernel)] = np.einsum("ij,ij->i", known.L, known.L)
+    total.add_inner(by_inner * kernel, data.Z, scales)
+    return total
+
+
+def moments(A: Floats, variance: float, q: Inducing) -> tuple[Floats, Floats]:
+    """Return means and variances of the latent functions in rows, (L, n), from A, (M, n)."""
+    unexplained = variance - np.einsum("in,in->n", A, A)
+    spreads = (_triangular(C, A, back=True) for C in q.C)
+    variances = np.array([unexplained + np.einsum("in,in->n", S, S) for S in spreads])
+    # Rounding may leave less than nothing where the inducing variables say all.
+    return q.m @ A, np.maximum(variances, 0)
+
+
+def _triangular(C: Floats, A: Floats, *, back: bool) -> Floats:
+    """Return C A or, back, C' A in half the time of a full product; both are in order of rows."""
+    return np.asarray(dtrmm(1.0, C.T, A.T, side=1, trans_a=back).T)
+
+
+def step_at(known: Prior, q: Inducing) -> _Step:
+    """Return the bound at q, and the step from there."""
+    data = known.data
+
+    def block(rows: slice, A: Floats) -> tuple[float, Floats, Floats, Floats]:
+        """Return sums over rows, E log p, A g, A D A', and W of the rows."""
+        latent, codes = moments(A, known.kernel.variance, q), data.codes[rows]
+        value, by_mean, by_variance = data.expectation(*latent, codes)
+        grams, half = np.empty_like(q.C), np.empty_like(A)
+        # Of points, D may be less than 0 by rounding or chance.
+        for gram, weight in zip(grams, np.maximum(-2 * by_variance, 0), strict=True):
+            np.multiply(A, np.sqrt(weight), out=half)
+            np.matmul(half, half.T, out=gram)
+        shares = (codes == np.arange(len(q.m))[:, None]) - by_mean
+        return value, by_mean @ A.T, grams, np.maximum(shares, 0)
+
+    logs = np.log(np.diagonal(q.C, axis1=1, axis2=2)).sum()
+    # KL(q || p), summed over latent functions.
+    value = -float(0.5 * (np.vdot(q.C, q.C) + np.vdot(q.m, q.m) - q.m.size) - logs)
+    slope = -q.m
+    precision, weights = np.zeros_like(q.C), np.empty((len(q.m), len(data.X)))
+    for rows, (part, by_m, by_precision, W) in known.over_blocks(block):
+        value += part
+        slope += by_m
+        precision += by_precision
+        weights[:, rows] = W
+    roots = np.array(list(map_threads(inverse_root, [(H,) for H in precision], data.n_jobs)))
+    if len(slope) == 1:
+        return _Step(q, value, precision, roots, _solved(roots, slope))
+    change = _newton_step(known, weights, roots, slope)
+    # What is common to all latent functions changes no probability, and is 0 at the best q.
+    return _Step(q, value, precision, roots, change - (q.m + change).mean(axis=0))
+
+
+def _newton_step(known: Prior, weights: Floats, roots: Floats, slope: Floats) -> Floats:
+    """Solve (I + A (diag(W) - W W') A') change = slope by conjugate gradients."""
+
+    def block(rows: slice, A: Floats) -> Floats:
+        own = weights[:, rows]
+        pulls = own * (direction @ A)
+        pulls -= own * pulls.sum(axis=0)
+        return np.asarray(pulls @ A.T)
+
+    change, residue = np.zeros_like(slope), slope
+    ahead = direction = _solved(roots, slope)
+    size = first = np.vdot(residue, ahead)
+    for _ in range(MOST_PRODUCTS):
+        if size <= RESIDUE**2 * first:
+            break
+        product = direction + sum(part for _, part in known.over_blocks(block))
+        share = size / np.vdot(direction, product)
+        change = change + share * direction
+        residue = residue - share * product
+        ahead = _solved(roots, residue)
+        size, last = np.vdot(residue, ahead), size
+        direction = ahead + size / last * direction
+    return change
+
+
+def _solved(roots: Floats, slope: Floats) -> Floats:
+    """Return C C' slope for each latent function."""
+    return np.array([root @ (root.T @ s) for root, s in zip(roots, slope, strict=True)])
+
+
+def hermite(size: int) -> tuple[Floats, Floats]:
+    """Return nodes and weights of the mean over a standard normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(size)
+    return nodes, weights / weights.sum()
+
+
+def antithetic(size: int, K: int) -> Floats:
+    """Return at least `size` points of K standard normal variables, with their negatives."""
+    half = normal_samples((size + 1) // 2, K, np.random.default_rng(0))
+    return np.concatenate([half, -half])
+
+
+@njit()
+def bernoulli(
+    mean: Floats, variance: Floats, codes: Codes, nodes: Floats, weights: Floats
+) -> Expected:
+    """Return the sum over rows of E log expit(+-f), and its derivatives by mean and variance.
+
+    Parameters
+    ----------
+    mean, variance : (1, n) array
+        Of the latent variable.
+    codes : (n,) array
+        0 or 1; f speaks for 1.
+    nodes, weights : (S,) array
+        From `hermite`.
+    """
+    n = mean.shape[1]
+    by_mean, by_variance = np.zeros((1, n)), np.zeros((1, n))
+    value = 0.0
+    for i in range(n):
+        sign = 2.0 * codes[i] - 1.0
+        deviation = np.sqrt(max(variance[0, i], SMALLEST))
+        for s in range(nodes.size):
+            f = sign * (mean[0, i] + deviation * nodes[s])
+            small = np.exp(-abs(f))
+            value += weights[s] * (min(f, 0.0) - np.log1p(small))
+            rest = weights[s] * sign * (small if f > 0 else 1.0) / (1.0 + small)
+            by_mean[0, i] += rest
+            by_variance[0, i] += rest * nodes[s]
+        by_variance[0, i] /= 2.0 * deviation
+    return value, by_mean, by_variance
+
+
+@njit()
+def softmax(mean: Floats, variance: Floats, codes: Codes, points: Floats) -> Expected:
+    """Return the sum over rows of E log softmax_y(f), and its derivatives by mean and variance.
+
+    Parameters
+    ----------
+    mean, variance : (K, n) array
+        Of the latent variables.
+    codes : (n,) array
+        y, 0 to K - 1.
+    points : (S, K) array
+        From `antithetic`.
+    """
+    (K, n), S = mean.shape, points.shape[0]
+    by_mean, by_variance = np.zeros((K, n)), np.zeros((K, n))
+    f, value = np.empty(K), 0.0
+    for i in range(n):
+        y, deviation = codes[i], np.sqrt(np.maximum(variance[:, i], SMALLEST))
+        first, second = np.zeros(K), np.zeros(K)
+        for s in range(S):
+            top = -np.inf
+            for k in range(K):
+                f[k] = mean[k, i] + deviation[k] * points[s, k]
+                top = max(top, f[k])
+            value += (f[y] - top) / S
+            total = 0.0
+            for k in range(K):
+                f[k] = np.exp(f[k] - top)
+                total += f[k]
+            value -= np.log(total) / S
+            for k in range(K):
+                share = f[k] / total
+                first[k] -= share
+                second[k] -= share * points[s, k]
+        # The mean of the points of class y is 0: they are antithetic.
+        first[y] += S
+        for k in range(K):
+            by_mean[k, i] = first[k] / S
+            by_variance[k, i] = second[k] / (2.0 * deviation[k] * S)
+    return value, by_mean, by_variance
+
 
 INDUCING = 200
 SHARES = (64, 8)  # of the rows whose kernel is where the fit to all starts: a 64th, an 8th
@@ -112,14 +413,14 @@ class VariationalGPClassifier(GPClassifier):
         self.inducing_points_ = Z
         K = len(self.classes_)
         middle = theta = self._start(X, 1.0)
-        q = label_bound.start(1 if K == 2 else K, len(Z))
-        precision = PRECISION if K == 2 else label_bound.GAIN  # to which the best q is found
+        q = start(1 if K == 2 else K, len(Z))
+        precision = PRECISION if K == 2 else GAIN  # to which the best q is found
         # Samples where there are many rows, whose kernels are close; all.
         order, sizes = rng.permutation(len(X)), [len(X) // share for share in SHARES]
         samples: list[slice | Codes] = [np.sort(order[:s]) for s in sizes if s >= ROWS_FOR_SHARE]
         for rows in [*samples, slice(None)]:
-            data = label_bound.Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
-            ridge = _Ridge(label_bound.prior(data, kernel_of(theta)), q)
+            data = Labelled(X[rows], codes[rows], Z, self._expectation(), self.n_jobs)
+            ridge = _Ridge(prior(data, kernel_of(theta)), q)
             climb = partial(self._climb, ridge)
             found = self._maximise(climb, theta, len(data.X), middle=middle, precision=precision)
             # The last kernel that L-BFGS tried need not be the best.
@@ -131,20 +432,20 @@ class VariationalGPClassifier(GPClassifier):
 
     def _climb(self, ridge: _Ridge, theta: Floats) -> tuple[float, Floats]:
         value = ridge.climb(kernel_of(theta))
-        return value, self._slope(label_bound.gradient(ridge.known, ridge.q))
+        return value, self._slope(gradient(ridge.known, ridge.q))
 
-    def _expectation(self) -> label_bound.Expectation:
+    def _expectation(self) -> Expectation:
         K = len(self.classes_)
         if K == 2:
-            nodes, weights = label_bound.hermite(NODES)
-            return partial(label_bound.bernoulli, nodes=nodes, weights=weights)
-        return partial(label_bound.softmax, points=label_bound.antithetic(self.n_points, K))
+            nodes, weights = hermite(NODES)
+            return partial(bernoulli, nodes=nodes, weights=weights)
+        return partial(softmax, points=antithetic(self.n_points, K))
 
     def _latent(self, X: Floats) -> tuple[Floats, Floats]:
         def part(X: Floats) -> tuple[Floats, Floats]:
             kernel = rbf(self.inducing_points_, X, self.variance_, self.length_scale_)
             A = whiten(self._root, kernel)
-            mean, variance = label_bound.moments(A, self.variance_, self._inducing)
+            mean, variance = moments(A, self.variance_, self._inducing)
             return mean.T, variance.T
 
         size = CHUNK // len(self.inducing_points_)
@@ -160,13 +461,13 @@ class VariationalGPClassifier(GPClassifier):
 class _Ridge:
     """The bound as a function of the kernel, at the best q for it."""
 
-    known: label_bound.Prior
-    q: label_bound.Inducing
+    known: Prior
+    q: Inducing
 
     def climb(self, kernel: Kernel) -> float:
         """Move to another kernel and return the bound there."""
         self.known = replace(self.known, projections=None)  # before those of the new kernel
-        new = label_bound.prior(self.known.data, kernel)
-        value, self.q = label_bound.ascend(new, label_bound.carried(self.q, self.known, new))
+        new = prior(self.known.data, kernel)
+        value, self.q = ascend(new, carried(self.q, self.known, new))
         self.known = new
         return value

@@ -1,6 +1,6 @@
 """Nulls: how the value of a measure becomes a p-value."""
 
-from caltest.nulls import cluster, exact, formula, resampled, row_sums
+from caltest.nulls import base, cluster, exact, resampled, row_sums
 from caltest.nulls.base import Null
 
 REGISTRY: dict[str, Null] = {
@@ -9,11 +9,11 @@ REGISTRY: dict[str, Null] = {
         exact.NULL,
         resampled.CONSISTENCY,
         resampled.BOOTSTRAP,
-        formula.ASYMPTOTIC,
+        base.ASYMPTOTIC,
         row_sums.CONVOLUTION,
         row_sums.SADDLEPOINT,
-        formula.CLOSED_FORM,
-        formula.DISTRIBUTION_FREE,
+        base.CLOSED_FORM,
+        base.DISTRIBUTION_FREE,
         cluster.NULL,
     )
 }

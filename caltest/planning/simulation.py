@@ -150,11 +150,12 @@ def simulate(
 def _tested(study: Study, test: StudyTest, data: Predictions, seed: int) -> Tally:
     plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
     try:
-        rejected, estimate = decide(plan, level=study.level, n_resamples=study.n_resamples)
+        decision = decide(plan, level=study.level, n_resamples=study.n_resamples)
     except NotApplicable as error:
         return Tally(0, 0.0, 0, 1, str(error))
-    finite = math.isfinite(estimate)
-    return Tally(int(rejected), estimate if finite else 0.0, int(not finite), 0, "")
+    finite = math.isfinite(decision.estimate)
+    total = decision.estimate if finite else 0.0
+    return Tally(int(decision.rejected), total, int(not finite), 0, "")
 
 
 def _sum(tallies: Sequence[Tally]) -> Tally:
@@ -183,7 +184,11 @@ def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Tally]) -> 
 # ---- the decision of one test on one data set ----------------------------------------------------
 
 
-Decision = tuple[bool, float]  # whether it was rejected, and the calibration error that was seen
+class Decision(NamedTuple):
+    """Whether a data set was rejected, and the calibration error that was seen."""
+
+    rejected: bool
+    estimate: float
 
 
 def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
@@ -193,10 +198,10 @@ def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
         bound = plan.measure.bind(seen)
         listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1)
         if listed is not None:
-            return listed.pvalue <= level, bound.estimate(bound.value())
+            return Decision(listed.pvalue <= level, bound.estimate(bound.value()))
         return _curtailed(plan, bound, level=level, n_resamples=n_resamples)
     _, outcome = run_plan(plan, n_resamples=n_resamples)
-    return outcome.pvalue <= level, outcome.estimate
+    return Decision(outcome.pvalue <= level, outcome.estimate)
 
 
 def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: int) -> Decision:
@@ -222,7 +227,7 @@ def _curtailed(plan: Plan, bound: BoundMeasure, *, level: float, n_resamples: in
         hits = min(upper, lower) if two_sided else upper
         if hits > most or hits + n_resamples - done <= most:
             break
-    return hits <= most, bound.estimate(value)
+    return Decision(hits <= most, bound.estimate(value))
 
 
 def _values(bound: BoundMeasure, seed: int, n_resamples: int) -> Iterator[Floats]:

@@ -20,8 +20,7 @@ from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
-from caltest.reporting.source import Source
-from caltest.reporting.tested import frequent_classes
+from caltest.reporting.source import Source, frequent_classes
 from caltest.results import HTestTable
 from caltest.results.wording import rows_of_slope
 

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from caltest.cli.app import app
-from caltest.cli.wording import EXAMPLES
+from caltest.cli.app import EXAMPLES
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 import typer
 
-from caltest.cli.app import app, run
-from caltest.cli.wording import EXAMPLES
+from caltest.cli.app import EXAMPLES, app, run
 
 
 def commands(group=None, before=()):

@@ -12,9 +12,9 @@ from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 
 import caltest as ct
-from caltest.planning import search as searching
+from caltest.planning import curve as searching
+from caltest.planning.curve import Search
 from caltest.planning.results import PowerRow
-from caltest.planning.search import Search
 from caltest.planning.truths import StatedTruth, as_distribution
 from caltest.predictions import ModelData
 

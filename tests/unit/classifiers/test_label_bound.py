@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest.classifiers import label_bound
+from caltest.classifiers import variational_gp as label_bound
 from caltest.classifiers.collapsed_bound import JITTER
-from caltest.classifiers.label_bound import (
+from caltest.classifiers.rbf import Kernel, rbf
+from caltest.classifiers.variational_gp import (
     Inducing,
     Labelled,
     _newton_step,
@@ -24,7 +25,6 @@ from caltest.classifiers.label_bound import (
     start,
     step_at,
 )
-from caltest.classifiers.rbf import Kernel, rbf
 
 pytestmark = pytest.mark.loops
 

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import expit, log_softmax
 from scipy.stats import norm
 
-from caltest.classifiers.label_bound import antithetic, bernoulli, hermite, softmax
+from caltest.classifiers.variational_gp import antithetic, bernoulli, hermite, softmax
 
 pytestmark = pytest.mark.loops
 

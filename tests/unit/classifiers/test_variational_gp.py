@@ -29,9 +29,8 @@ def test_kernel_is_the_best_nearby(m):
     """No other variance or length scale has a higher bound."""
     rows = m > Y
     model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
-    from caltest.classifiers.label_bound import Labelled, prior, start
     from caltest.classifiers.rbf import Kernel
-    from caltest.classifiers.variational_gp import _Ridge
+    from caltest.classifiers.variational_gp import Labelled, _Ridge, prior, start
 
     Z = model.inducing_points_
     data = Labelled(X[rows], Y[rows].astype(np.int64), Z, model._expectation(), None)

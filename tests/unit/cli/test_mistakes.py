@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.cli.wording import in_words_of_the_command_line
+from caltest.cli.app import in_words_of_the_command_line
 
 GOOD = "y,p_a,p_b,w\n" + "a,0.7,0.3,1\nb,0.2,0.8,2\na,0.6,0.4,1\nb,0.4,0.6,2\n" * 3
 

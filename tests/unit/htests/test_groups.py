@@ -137,7 +137,7 @@ def test_default_test_in_stages(monkeypatch):
     assert "B = 6,000 and the exact law of KS" in bound.null_text
     ks = REGISTRY["ks"]().bind_groups(bound.many).pvalues(n_resamples=1, seed=1)
     assert pvalues[1] == pytest.approx(2 * ks[1])
-    monkeypatch.setattr(sys.modules["caltest.measures.combined.groups"], "WORK", 10)
+    monkeypatch.setattr(sys.modules["caltest.measures.combined.combined"], "WORK", 10)
     with threads(2):
         assert bound.pvalues(n_resamples=6000, seed=1)[1] == pvalues[1]
     assert "B = 4,999 and the exact law of KS" in bound.null_text

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import norm
 
 from caltest import NotApplicable
-from caltest.planning import search as searching
+from caltest.planning import curve as searching
+from caltest.planning.curve import Crossing, Search
 from caltest.planning.results import PowerRow
-from caltest.planning.search import Crossing, Search
 
 BLANK = PowerRow(
     test="skce", null="", n=0, n_datasets=0, rejections=0, estimate_name="", estimate=math.nan

@@ -7,8 +7,8 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.families.links import Probit
 from statsmodels.genmod.generalized_linear_model import GLM
 
+from caltest.planning.curve import crossing, probit_line
 from caltest.planning.results import clopper_pearson
-from caltest.planning.search import crossing, probit_line
 
 pytestmark = pytest.mark.loops
 

@@ -5,8 +5,7 @@ import pytest
 
 import caltest as ct
 from caltest.reporting.about import data_hash
-from caltest.reporting.source import Rows
-from caltest.reporting.tested import data_blocks, describe_data
+from caltest.reporting.source import Rows, data_blocks, describe_data
 
 
 def test_counts_are_observed_expected_and_predicted():

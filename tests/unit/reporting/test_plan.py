@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.reporting import tested as planned
+from caltest.reporting import source as planned
 
 
 def keys(plan):
