@@ -589,7 +589,7 @@ def probit_line(x: Floats, events: Floats, trials: Floats) -> Line:
             break
     back = np.array([[1.0, -centre / spread], [0.0, 1.0 / spread]])
     a, b = back @ beta
-    return Line(float(a), float(b), back @ np.linalg.inv(information) @ back.T
+    return Line(float(a), float(b), back @ np.linalg.inv(information) @ back.T)
 
 
 def crossing(line: Line, z: float, quantile: float) -> tuple[float, float, float]:

@@ -8,8 +8,7 @@ from typing import Any
 
 import typer
 
-from caltest.cli.app import app
-from caltest.cli.app import EXAMPLES
+from caltest.cli.app import EXAMPLES, app
 
 
 def commands() -> Iterator[tuple[str, Any]]:
