@@ -171,10 +171,10 @@ class AutoCalibrator(Calibrator):
         \sum_i \log \sum_j w_j \hat\mu_j^{-f(i)}(p_i)_{y_i} + 0.3 \sum_j \log w_j,
 
     where :math:`\hat\mu_j^{-f}` is map j fitted without fold f, and :math:`\hat\mu_j` that of all
-    rows, which alone chooses the bandwidth of a kernel. The last sum is 0.3 of a row for each map that only this one predicts: few rows leave each
-    map a weight, many those that predict best. A mixture of maps that are right in
-    different places predicts better than each; over the models of the study "Calibration maps" it
-    has the least mean rank.
+    rows, which alone chooses the bandwidth of a kernel. The last sum is 0.3 of a row for each map
+    that only this one predicts: few rows leave each map a weight, many those that predict best. A
+    mixture of maps that are right in different places predicts better than each; over the models of
+    the study "Calibration maps" it has the least mean rank.
 
     Parameters
     ----------
