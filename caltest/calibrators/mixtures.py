@@ -214,7 +214,7 @@ class AutoCalibrator(Calibrator):
     >>> len(calibrator.calibrators_)
     6
     >>> calibrator.predict_proba([[0.2, 0.3, 0.5]]).round(2)
-    array([[0.62, 0.11, 0.28]])
+    array([[0.61, 0.11, 0.28]])
     """
 
     key, title = "auto", "Automatic calibration"
