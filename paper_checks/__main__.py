@@ -18,7 +18,7 @@ examples:
   python -m paper_checks                        quick, what needs no data
   python -m paper_checks --data ../shared/data --reference ../shared/reference
   python -m paper_checks skce_tests --full --jobs 4
-  python -m paper_checks splines --full --stored    compare the numbers of the last full run again
+  python -m paper_checks splines --stored           compare the numbers of the last full run again
 """
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         _print_list()
         return 0
-    mode = "full" if options.full else "smoke" if options.smoke else "quick"
+    mode = "smoke" if options.smoke else "full" if options.full or options.stored else "quick"
     folders = [_folder(parser, name, getattr(options, name)) for name in ("data", "reference")]
     setting = Setting(mode, *folders)
     if options.jobs < 0:
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--smoke", action="store_true", help="less than a minute; writes nothing")
     add("--jobs", type=int, default=0, help="processes; by default one per core")
     add("--fresh", action="store_true", help="compute again what is kept")
-    add("--stored", action="store_true", help="take rows from results/, run only what is not there")
+    add("--stored", action="store_true", help="take rows of full runs, run only what is not there")
     add("--quiet", action="store_true", help="no progress")
     add("--list", action="store_true", help="print the checks and the files they read")
     return parser

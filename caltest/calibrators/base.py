@@ -187,7 +187,15 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         """
         return ()
 
+    def composition(self) -> str:
+        """Return in words what the fitted map consists of, where that differs from fit to fit."""
+        return ""
+
     # ---- for other calibrators, which have checked inputs ---------------------------------------
+
+    def settled(self) -> Calibrator:
+        """Return a clone that takes over what the fit searched for at great cost."""
+        return clone(self)
 
     def fit_set(self, data: CalibrationSet, classes: AnyArray) -> Self:
         """Fit to what was checked before.

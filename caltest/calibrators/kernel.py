@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.base import clone
 
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
@@ -102,6 +103,9 @@ class KernelCalibrator(Calibrator):
 
         given = None if self.bandwidth is None else check_positive(self.bandwidth, "bandwidth")
         self.bandwidth_ = given or min(BANDWIDTHS, key=loss)
+
+    def settled(self) -> Calibrator:
+        return clone(self).set_params(bandwidth=self.bandwidth_)
 
     def _regression(self, inputs: Inputs, b: float, own: Order | None = None) -> Floats:
         """Return the regression at predictions, less a unit of weight of their own rows."""

@@ -87,15 +87,12 @@ def compare_calibrators(
         Keys of `caltest.calibrators.REGISTRY`, calibrators that are not fitted, or a dict of names
         and either. They choose their own options where they have several, as
         `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
-        put into `OneVsRest` where there are more. By default temperature, isotonic, spline and GP
-        with, for two classes, Platt and beta; else structured vector and matrix scaling and
-        Dirichlet, from 50 classes of these and isotonic the structured vector alone, as a note
-        says. By its key, isotonic is
-        `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
+        put into `OneVsRest` where there are more. By default `AutoCalibrator` and the maps that it
+        mixes. By its key, isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
     time_limit : float or None, default 60
-        Seconds that the fits of the GP may take where `calibrators` is not given, by an estimate
-        from rows, classes and folds, so that results do not depend on the machine. Beyond, it is
-        left out and a note says so; None for any time.
+        Seconds that the fits of `AutoCalibrator` may take where `calibrators` is not given, by an
+        estimate from rows, classes and folds, so that results do not depend on the machine. Beyond,
+        it and the kernel map are left out and a note says so; None for any time.
     score : {"log-loss", "brier", "spherical"}
         The proper score that is optimised; "spherical" is 1 - spherical score.
     cv : int, splitter or iterable, default 5
@@ -200,6 +197,9 @@ def compare_calibrators(
     selected = min(losses or fitted, key=lambda name: losses.get(name, math.inf))
     best, notes_of_best = fit_to_all(compared[selected], predictions, calibration_set)
     facts = facts_of(found, setup, cv)
+    if parts := best.composition():
+        how = "each held-out part is predicted by maps and weights of its training rows alone"
+        left_out = [f"best: {parts}; {how}", *left_out]
     facts["notes"] = (*left_out, *facts["notes"], *(f"best: {text}" for text in notes_of_best))
     facts["library"] = predictions.library
     return CalibratorComparison(rows=rows, selected=selected, best=best, **facts)

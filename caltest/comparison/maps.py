@@ -16,6 +16,7 @@ from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.inputs import Inputs
+from caltest.calibrators.mixtures import mixed_maps, nested_maps
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
@@ -25,18 +26,12 @@ from caltest.types import Floats, Order
 BY_KEY: Mapping[str, Mapping[str, Any]] = {
     "isotonic": {"bound": "auto"}  # a 0 in one row would decide a comparison by the log loss
 }
-OF_TWO = ("temperature", "platt", "beta", "isotonic")
-OF_SEVERAL = ("temperature", "structured-vector", "structured-matrix", "dirichlet", "isotonic")
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
-SMALL_MAPS = ("temperature", "structured-vector")
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
-# Per row and class, on one core: about a fit of `GPCalibrator`; one of saturated probabilities,
-# which fits logarithms too, takes up to five times as long.
-GP_SECONDS = 5e-5
+# Of `AutoCalibrator` per row and class, on one core, within a factor of two; a kernel costs as six.
+AUTO_SECONDS, CLASSES_OF_KERNEL = 3e-5, 6
 PROBES = 256  # rows on which the maps of two folds are compared
 AGREEMENT = 1e-10  # of probabilities: rounding is less, other training labels are more
-# Classes from which the m (m + 1) parameters of a full map are too many by default.
-CLASSES_FOR_SMALL_MAPS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ def resolve_calibrators(
     calibrators: object, m: int, *, from_logits: bool = False
 ) -> dict[str, Calibrator]:
     """Return the calibrators by name, the uncalibrated model first."""
-    given = _default(m) if calibrators is None else calibrators
+    given = nested_maps(m) if calibrators is None else calibrators
     if isinstance(given, Mapping):
         pairs = [(str(name), value) for name, value in given.items()]
     else:  # one without a name has that of its key
@@ -107,24 +102,14 @@ def compared_by_default(
         Seconds that the fits of one calibrator may take, by an estimate that depends on nothing
         else; None for any time.
     """
-    names, notes = (*_default(m), "spline"), []
-    if m >= CLASSES_FOR_SMALL_MAPS:
-        left = [name for name in OF_SEVERAL if name not in SMALL_MAPS]
-        why = f"which have many parameters from {CLASSES_FOR_SMALL_MAPS} classes on"
-        names_left = f"{', '.join(left[:-1])} and {left[-1]}"
-        notes.append(f"left out: {names_left}, {why}; to have one, name it")
-    seconds = GP_SECONDS * n * m * n_fits
+    names = mixed_maps(n, m)
+    seconds = AUTO_SECONDS * n * (m + CLASSES_OF_KERNEL) * n_fits
     if time_limit is None or seconds <= time_limit:
-        return (*names, "gp"), notes
+        return (*names, "auto"), []
+    kept = tuple(name for name in names if name != "kernel")
+    which = "auto" if kept == names else "kernel and auto"
     size = f"{n_fits} fits to {n} rows of {m} classes take about {seconds:.0f} s"
-    notes.append(f"left out: gp, whose {size}, the limit is {time_limit:g} s; to have it, name it")
-    return names, notes
-
-
-def _default(m: int) -> tuple[str, ...]:
-    if m == 2:
-        return OF_TWO
-    return OF_SEVERAL if m < CLASSES_FOR_SMALL_MAPS else SMALL_MAPS
+    return kept, [f"left out: {which}; {size}, the limit is {time_limit:g} s; to have it, name it"]
 
 
 def simple_maps(m: int) -> dict[str, object]:
@@ -132,8 +117,8 @@ def simple_maps(m: int) -> dict[str, object]:
 
     Of two classes a shift of the log odds stands before the temperature, which does not hold it.
     """
-    nested = {key: key for key in _default(m) if key != "isotonic"}
-    return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else {**nested}
+    nested: dict[str, object] = {key: key for key in nested_maps(m)}
+    return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else nested
 
 
 def set_of(predictions: Predictions, logits: Floats | None = None) -> CalibrationSet:

@@ -438,10 +438,11 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are maps of two
     classes with one number, a shift of the log odds and a temperature, the one with the better
     score first, then Platt and beta maps; else temperature, structured vector and matrix, and
-    Dirichlet maps, from 50 classes on the first two. Where a class has no label, it is temperature
-    alone, since the others could give that class no chance. Where there are more than 400,000 rows
-    times classes, a sample of so many is compared, drawn by the seed. A map that the rows of a fold
-    leave undefined is not taken.
+    Dirichlet maps, from 50 classes on the first two: those that `AutoCalibrator` mixes of which
+    each holds those before it. Where a class has no label, it is temperature alone, since the
+    others could give that class no chance. Where there are more than 400,000 rows times classes, a
+    sample of so many is compared, drawn by the seed. A map that the rows of a fold leave undefined
+    is not taken.
 
     Parameters
     ----------

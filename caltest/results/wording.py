@@ -457,7 +457,9 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     """The map that the held-out score prefers, and what is left of the error after it."""
     if best.name == "identity":
         return f"no map has a clearly better held-out {best.score} than the model as it is."
-    after = f"{best.name}: {_gain_in_words(best)}."
+    parts = best.calibrator.composition()
+    told = f" ({parts}; in each fold, of the training rows alone)" if parts else ""
+    after = f"{best.name}{told}: {_gain_in_words(best)}."
     if best.pvalue_after is None:
         return after
     left = answer_in_words(best.pvalue_after, level, CALIBRATION)

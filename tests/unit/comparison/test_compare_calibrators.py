@@ -199,35 +199,34 @@ def test_map_of_two_classes_is_put_into_one_vs_rest():
 @pytest.mark.parametrize(
     ("m", "names"),
     [
-        (2, ["temperature", "platt", "beta", "isotonic", "spline", "gp"]),
-        (3, ["temperature", *STRUCTURED, "dirichlet", "isotonic", "spline", "gp"]),
-        (60, ["temperature", "structured-vector", "spline", "gp"]),
+        (2, ["temperature", "platt", "beta", "quadratic", "venn-abers", "kernel", "auto"]),
+        (3, ["temperature", *STRUCTURED, "dirichlet", "quadratic", "kernel", "auto"]),
+        (60, ["temperature", "structured-vector", "quadratic", "structured-matrix", "auto"]),
     ],
 )
-def test_default_calibrators_depend_on_the_number_of_classes(m, names):
-    """Full maps of many classes have too many parameters for a default."""
-    result = ct.compare_calibrators(sharp(150, m=m), cv=2, inner_cv=2, **QUICK)
+def test_what_auto_mixes_is_compared_by_default(m, names):
+    """And auto itself."""
+    result = ct.compare_calibrators(sharp(60, m=m), cv=2, inner_cv=2, **QUICK)
     assert [row.name for row in result.rows] == ["identity", *names, "selected"]
-    said = [
-        note
-        for note in result.notes
-        if "left out: structured-matrix, dirichlet and isotonic" in note
-    ]
-    assert len(said) == (m >= 50)
 
 
-def test_gp_is_left_out_beyond_the_limit_on_time_which_is_said():
-    """By an estimate from rows, classes and folds."""
+def test_auto_is_left_out_beyond_the_limit_on_time_which_is_said():
+    """By an estimate from rows, classes and folds; as the best it says what it is made of."""
+    result = compare(calibrators=["auto"], cv=2, inner_cv=2)
+    assert result.selected == "auto"
+    told = result.best.composition()
+    assert result.best.weights_.max() == pytest.approx(float(told.split()[3]), abs=0.005)
+    mixed = sorted(vars(one).get("calibrator", one).key for one in result.best.calibrators_)
+    assert sorted(told.replace(",", "").split()[4::2]) == mixed
+    assert any(f"best: {told}; each held-out part is predicted" in note for note in result.notes)
     result = ct.compare_calibrators(sharp(150, m=3), cv=2, inner_cv=2, time_limit=0.01, **QUICK)
-    assert "gp" not in [row.name for row in result.rows]
-    (note,) = (note for note in result.notes if note.startswith("left out"))
-    text = "gp, whose 7 fits to 75 rows of 3 classes take about 0 s, the limit is 0.01 s"
-    assert text in note
-    names, notes = compared_by_default(4000, 100, 31, 60.0)
-    assert names == ("temperature", "structured-vector", "spline")
-    assert "dirichlet and isotonic" in notes[0]
-    assert "take about 620 s, the limit is 60 s" in notes[1]
-    assert compared_by_default(4000, 100, 31, None)[0][-1] == "gp"
+    assert not {"kernel", "auto"} & {row.name for row in result.rows}
+    text = "kernel and auto; 7 fits to 75 rows of 3 classes take about 0 s, the limit is 0.01 s"
+    assert any(f"left out: {text}" in note for note in result.notes)
+    names, (note,) = compared_by_default(4000, 100, 31, 60.0)
+    assert names == ("temperature", "structured-vector", "quadratic", "structured-matrix")
+    assert "take about 394 s, the limit is 60 s" in note
+    assert compared_by_default(4000, 100, 31, None)[0][-1] == "auto"
     with pytest.raises(InvalidInput, match="time_limit must be a positive number"):
         ct.compare_calibrators(sharp(150, m=3), time_limit=0)
 
