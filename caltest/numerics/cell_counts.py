@@ -20,14 +20,16 @@ import scipy
 
 from caltest.numerics.labels import BITS, hashed
 from caltest.numerics.loops import njit
-from caltest.types import Flags, Floats, Hashes, Ints
+from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 LARGE = 100.0  # variance from which on a number is drawn as a normal one
 AT_A_TIME = 8  # cells whose numbers are written next to each other
 TABULATED_FROM = 8  # numbers of a cell
 WIDEST = 512  # entries of a table
+MANY = 24  # from which on they are compared by their first bits
 RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
 STEP = 2.0**-BITS
+FIRST = 2.0**16  # of a uniform number, to compare many at a time
 ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
 
 
@@ -162,7 +164,7 @@ def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
 @njit()
 def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
-    drawn = np.empty((keys.size, AT_A_TIME))
+    drawn, bits = np.empty((keys.size, AT_A_TIME)), np.empty((2, keys.size), np.uint16)
     for first in range(0, cells.size, AT_A_TIME):
         width = min(AT_A_TIME, cells.size - first)
         for i in range(width):
@@ -172,7 +174,7 @@ def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
             if law.large[c]:
                 _normal(uniform, law, c, count)
             else:
-                _binomial(uniform, law, c, table, count)
+                _binomial(uniform, law, c, table, bits, count)
             if law.flipped[c]:
                 for b in range(keys.size):
                     count[b] = law.size[c] - count[b]
@@ -205,16 +207,33 @@ def corrected(z: float, skew: float, peak: float, square: float) -> float:
 
 
 @njit()
-def _binomial(uniform: Floats, law: CellLaw, c: int, table: Floats, count: Floats) -> None:
+def _binomial(
+    uniform: Floats, law: CellLaw, c: int, table: Floats, bits: AnyArray, count: Floats
+) -> None:
     n, start, below, at, odds = law.size[c], law.start[c], law.below[c], law.at[c], law.odds[c]
     lowest, highest = -1.0, -1.0
     if uniform.size >= TABULATED_FROM:
         entries, least = _tabulate(n, start, below, at, odds, table)
-        count[:] = least
-        for j in range(entries):
-            entry = table[j]
+        if entries < MANY:
+            count[:] = least
+            for j in range(entries):
+                entry = table[j]
+                for b in range(uniform.size):
+                    count[b] += np.float64(uniform[b] > entry)
+        else:  # by the first bits, of which a vector of the processor holds many; then exactly
+            first, found = bits[0], bits[1]
             for b in range(uniform.size):
-                count[b] += np.float64(uniform[b] > entry)
+                first[b] = np.uint16(np.int32(uniform[b] * FIRST))
+                found[b] = 0
+            for j in range(entries):
+                bound = np.uint16(min(max(table[j], 0.0) * FIRST, FIRST - 1.0))
+                for b in range(uniform.size):
+                    found[b] += np.uint16(first[b] > bound)
+            for b in range(uniform.size):
+                k = np.int64(found[b])
+                while k < entries and uniform[b] > table[k]:
+                    k += 1
+                count[b] = least + k
         # Beyond an end of the table that is not 0 or n, the sums go on.
         lowest = least if least > 0.0 else -1.0
         highest = least + entries if least + entries < n else n + 1.0

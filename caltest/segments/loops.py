@@ -150,10 +150,12 @@ def add_in_order(
 @njit()
 def end_step(cell: int, walk: Singles, side: int) -> None:
     """Take the intervals that end here among the largest, and let new ones begin."""
+    zero = np.float32(0.0)
     for lane in range(walk.shape[2]):
+        # `max` asks for NaN, which keeps it from being one instruction for many.
         so_far, most = walk[side, cell, lane], walk[2 + side, cell, lane]
-        walk[2 + side, cell, lane] = so_far if so_far > most else most
-        walk[side, cell, lane] = so_far if so_far > np.float32(0.0) else np.float32(0.0)
+        walk[2 + side, cell, lane] = so_far if so_far > most else most  # noqa: FURB136
+        walk[side, cell, lane] = so_far if so_far > zero else zero  # noqa: FURB136
 
 
 @njit()
