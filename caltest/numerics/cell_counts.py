@@ -206,7 +206,7 @@ def corrected(z: float, skew: float, peak: float, square: float) -> float:
     return x + z * (peak * (z * z - 3.0) - square * (2.0 * z * z - 5.0))
 
 
-@njit()
+@njit(forceinline=True)
 def _binomial(
     uniform: Floats, law: CellLaw, c: int, table: Floats, bits: AnyArray, count: Floats
 ) -> None:
@@ -214,26 +214,14 @@ def _binomial(
     lowest, highest = -1.0, -1.0
     if uniform.size >= TABULATED_FROM:
         entries, least = _tabulate(n, start, below, at, odds, table)
+        count[:] = least
         if entries < MANY:
-            count[:] = least
             for j in range(entries):
                 entry = table[j]
                 for b in range(uniform.size):
                     count[b] += np.float64(uniform[b] > entry)
-        else:  # by the first bits, of which a vector of the processor holds many; then exactly
-            first, found = bits[0], bits[1]
-            for b in range(uniform.size):
-                first[b] = np.uint16(np.int32(uniform[b] * FIRST))
-                found[b] = 0
-            for j in range(entries):
-                bound = np.uint16(min(max(table[j], 0.0) * FIRST, FIRST - 1.0))
-                for b in range(uniform.size):
-                    found[b] += np.uint16(first[b] > bound)
-            for b in range(uniform.size):
-                k = np.int64(found[b])
-                while k < entries and uniform[b] > table[k]:
-                    k += 1
-                count[b] = least + k
+        else:
+            _add_below(uniform, table[:entries], bits, count)
         # Beyond an end of the table that is not 0 or n, the sums go on.
         lowest = least if least > 0.0 else -1.0
         highest = least + entries if least + entries < n else n + 1.0
@@ -242,6 +230,26 @@ def _binomial(
     for b in range(uniform.size):
         if count[b] == lowest or count[b] == highest:
             count[b] = _inverted(uniform[b], n, start, below, at, odds)
+
+
+@njit()
+def _add_below(uniform: Floats, table: Floats, bits: AnyArray, count: Floats) -> None:
+    """Add how many entries of a table are below each number.
+
+    First by their first bits, of which a vector of the processor holds many, then exactly.
+    """
+    for b in range(uniform.size):
+        bits[0, b] = np.uint16(np.int32(uniform[b] * FIRST))
+        bits[1, b] = 0
+    for entry in table:
+        bound = np.uint16(np.int32(min(max(entry, 0.0) * FIRST, FIRST - 1.0)))
+        for b in range(uniform.size):
+            bits[1, b] += np.uint16(bits[0, b] > bound)
+    for b in range(uniform.size):
+        k = np.int64(bits[1, b])
+        while k < table.size and uniform[b] > table[k]:
+            k += 1
+        count[b] += k
 
 
 @njit()
