@@ -23,7 +23,8 @@ CHUNK = 1 << 15  # uniform numbers that NumPy computes at a time
 COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
 AT_A_TIME = 2048  # rows whose limits stay in the cache of the processor
 SEARCHED = 128  # the same, of many classes
-LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by bisection
+LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by a guide
+GUIDED = 6  # bits of it that the guide knows
 
 
 def label_dtype(m: int) -> type[np.unsignedinteger]:
@@ -199,18 +200,25 @@ def _count(columns: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
 
 @njit()
 def _search(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
+    """Look from where a guide says for the first bits of a uniform number (Chen, Asau 1974)."""
     n, count = limits.shape
+    rest = np.int64(BITS - GUIDED)
+    guide = np.empty((SEARCHED, 1 << GUIDED), np.int32)
     for start in range(0, n, SEARCHED):
+        end = min(start + SEARCHED, n)
+        for i in range(start, end):
+            label = 0
+            for first in range(1 << GUIDED):
+                while label < count and limits[i, label] <= np.int64(first) << rest:
+                    label += 1
+                guide[i - start, first] = label
         for b in range(keys.size):
-            for i in range(start, min(start + SEARCHED, n)):
-                uniform, limit = np.int64(hashed(keys[b] + rows[i])), limits[i]
-                # Bisection without a branch: the processor cannot guess one.
-                label, size = 0, count
-                while size > 1:
-                    half = size // 2
-                    label += half * (limit[label + half - 1] <= uniform)
-                    size -= half
-                out[b, i] = label + (limit[label] <= uniform)
+            for i in range(start, end):
+                uniform = np.int64(hashed(keys[b] + rows[i]))
+                label = np.int64(guide[i - start, uniform >> rest])
+                while label < count and limits[i, label] <= uniform:
+                    label += 1
+                out[b, i] = label
 
 
 # ---- rows that are known by what they hold ------------------------------------------------------
