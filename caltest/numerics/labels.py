@@ -24,6 +24,7 @@ COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
 AT_A_TIME = 2048  # rows whose limits stay in the cache of the processor
 SEARCHED = 128  # the same, of many classes
 LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by a guide
+GUIDED_UP_TO = 1024  # with more by bisection
 GUIDED = 6  # bits of it that the guide knows
 
 
@@ -64,7 +65,7 @@ def draw_labels(limits: Ints, rows: Hashes, keys: Hashes) -> Labels:
     n, m = limits.shape[0], limits.shape[1] + 1
     out = np.zeros((keys.size, n), dtype=label_dtype(m))
     if m > LINEAR_UP_TO:
-        _search(limits, rows, keys, out)
+        (_look_up if m <= GUIDED_UP_TO else _search)(limits, rows, keys, out)
         return out
     columns = np.ascontiguousarray(limits.T)
     if compiles(n):
@@ -200,6 +201,22 @@ def _count(columns: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
 
 @njit()
 def _search(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
+    n, count = limits.shape
+    for start in range(0, n, SEARCHED):
+        for b in range(keys.size):
+            for i in range(start, min(start + SEARCHED, n)):
+                uniform, limit = np.int64(hashed(keys[b] + rows[i])), limits[i]
+                # Bisection without a branch: the processor cannot guess one.
+                label, size = 0, count
+                while size > 1:
+                    half = size // 2
+                    label += half * (limit[label + half - 1] <= uniform)
+                    size -= half
+                out[b, i] = label + (limit[label] <= uniform)
+
+
+@njit()
+def _look_up(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
     """Look from where a guide says for the first bits of a uniform number (Chen, Asau 1974)."""
     n, count = limits.shape
     rest = np.int64(BITS - GUIDED)
