@@ -232,7 +232,7 @@ def _look_up(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
         for b in range(keys.size):
             for i in range(start, end):
                 uniform = np.int64(hashed(keys[b] + rows[i]))
-                label = np.int64(guide[i - start, uniform >> rest])
+                label = int(guide[i - start, uniform >> rest])
                 while label < count and limits[i, label] <= uniform:
                     label += 1
                 out[b, i] = label
