@@ -20,14 +20,16 @@ import scipy
 
 from caltest.numerics.labels import BITS, hashed
 from caltest.numerics.loops import njit
-from caltest.types import Flags, Floats, Hashes, Ints
+from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
 LARGE = 100.0  # variance from which on a number is drawn as a normal one
 AT_A_TIME = 8  # cells whose numbers are written next to each other
 TABULATED_FROM = 8  # numbers of a cell
 WIDEST = 512  # entries of a table
+MANY = 24  # from which on they are compared by their first bits
 RARE = 2.0**-12  # probabilities below which a table ends: what is beyond is inverted
 STEP = 2.0**-BITS
+FIRST = 2.0**16  # of a uniform number, to compare many at a time
 ROUNDING = 1.0 / 12.0  # variance that rounding to whole numbers adds, Sheppard
 
 
@@ -162,7 +164,7 @@ def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
 @njit()
 def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
-    drawn = np.empty((keys.size, AT_A_TIME))
+    drawn, bits = np.empty((keys.size, AT_A_TIME)), np.empty((2, keys.size), np.uint16)
     for first in range(0, cells.size, AT_A_TIME):
         width = min(AT_A_TIME, cells.size - first)
         for i in range(width):
@@ -172,7 +174,7 @@ def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
             if law.large[c]:
                 _normal(uniform, law, c, count)
             else:
-                _binomial(uniform, law, c, table, count)
+                _binomial(uniform, law, c, table, bits, count)
             if law.flipped[c]:
                 for b in range(keys.size):
                     count[b] = law.size[c] - count[b]
@@ -204,17 +206,22 @@ def corrected(z: float, skew: float, peak: float, square: float) -> float:
     return x + z * (peak * (z * z - 3.0) - square * (2.0 * z * z - 5.0))
 
 
-@njit()
-def _binomial(uniform: Floats, law: CellLaw, c: int, table: Floats, count: Floats) -> None:
+@njit(forceinline=True)
+def _binomial(
+    uniform: Floats, law: CellLaw, c: int, table: Floats, bits: AnyArray, count: Floats
+) -> None:
     n, start, below, at, odds = law.size[c], law.start[c], law.below[c], law.at[c], law.odds[c]
     lowest, highest = -1.0, -1.0
     if uniform.size >= TABULATED_FROM:
         entries, least = _tabulate(n, start, below, at, odds, table)
         count[:] = least
-        for j in range(entries):
-            entry = table[j]
-            for b in range(uniform.size):
-                count[b] += np.float64(uniform[b] > entry)
+        if entries < MANY:
+            for j in range(entries):
+                entry = table[j]
+                for b in range(uniform.size):
+                    count[b] += np.float64(uniform[b] > entry)
+        else:
+            _add_below(uniform, table[:entries], bits, count)
         # Beyond an end of the table that is not 0 or n, the sums go on.
         lowest = least if least > 0.0 else -1.0
         highest = least + entries if least + entries < n else n + 1.0
@@ -223,6 +230,26 @@ def _binomial(uniform: Floats, law: CellLaw, c: int, table: Floats, count: Float
     for b in range(uniform.size):
         if count[b] == lowest or count[b] == highest:
             count[b] = _inverted(uniform[b], n, start, below, at, odds)
+
+
+@njit()
+def _add_below(uniform: Floats, table: Floats, bits: AnyArray, count: Floats) -> None:
+    """Add how many entries of a table are below each number.
+
+    First by their first bits, of which a vector of the processor holds many, then exactly.
+    """
+    for b in range(uniform.size):
+        bits[0, b] = np.uint16(np.int32(uniform[b] * FIRST))
+        bits[1, b] = 0
+    for entry in table:
+        bound = np.uint16(np.int32(min(max(entry, 0.0) * FIRST, FIRST - 1.0)))
+        for b in range(uniform.size):
+            bits[1, b] += np.uint16(bits[0, b] > bound)
+    for b in range(uniform.size):
+        k = np.int64(bits[1, b])
+        while k < table.size and uniform[b] > table[k]:
+            k += 1
+        count[b] += k
 
 
 @njit()

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from caltest.numerics.loops import njit
-from caltest.types import AnyArray, Events, Floats, Ints, Labels, Singles, SmallInts
+from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Labels, Singles, SmallInts
 
+FULL = 255  # rows whose events a byte holds
 SERIES_BELOW = 1e-3  # where the deviance would be a difference of nearly equal numbers
 
 
@@ -74,14 +75,35 @@ def add_rows(rows: SmallInts, cells: SmallInts, values: Floats, sums: Floats) ->
 
 
 @njit()
-def add_events(rows: SmallInts, cells: SmallInts, events: Events, counts: SmallInts) -> None:
-    """Add the events (n, L) of L resamples to those of each cell, (S, L), for n below 2^16."""
-    found = np.zeros(counts.shape, np.uint16)  # twice as many to a vector of the processor
+def add_events(
+    rows: SmallInts,
+    cells: SmallInts,
+    events: Hashes,
+    found: Hashes,
+    held: Events,
+    counts: SmallInts,
+) -> None:
+    """Add the events (n, L / 8) of L resamples to those of each cell, `found` and `counts` (S, L).
+
+    Eight resamples are a number, a byte for each: sums of up to 255 rows wait in `found`, and
+    `held` (S,) says how many rows they are of.
+    """
     for at in range(rows.size):
-        own, event = found[cells[at]], events[rows[at]]
-        for lane in range(event.size):
-            own[lane] += event[lane]
-    counts += found
+        i, cell = rows[at], cells[at]
+        if held[cell] == FULL:
+            held[cell] = 0
+            move_events(found[cell], counts[cell])
+        held[cell] += np.uint8(1)
+        for eight in range(events.shape[1]):
+            found[cell, eight] += events[i, eight]
+
+
+@njit()
+def move_events(found: Hashes, counts: SmallInts) -> None:
+    """Move the sums that wait to `counts` (L,)."""
+    for lane in range(counts.size):
+        counts[lane] += (found[lane // 8] >> np.uint64(8 * (lane % 8))) & np.uint64(FULL)
+    found[:] = 0
 
 
 @njit()
@@ -112,28 +134,28 @@ def add_in_order(
     `walk` (4, S, L) has the largest and the negative of the smallest sum over intervals that end
     there, the empty one among them until the step ends, and those over all intervals so far.
     """
-    rise, fall = walk[0], walk[1]
     for at in range(rows.size):
         i, cell = rows[at], cells[at]
-        if step[i] != last[cell]:
-            last[cell] = step[i]
-            end_step(cell, walk)
-        w, wp = weight[i], expected[i]
-        for lane in range(events.shape[1]):
-            gap = w * np.float32(events[i, lane]) - wp
-            rise[cell, lane] += gap
-            fall[cell, lane] -= gap
+        ends = step[i] != last[cell]
+        last[cell] = step[i]
+        for side in range(2):  # of one sign after the other: no more than a vector loop can follow
+            sign = np.float32(1 - 2 * side)
+            w, wp = sign * weight[i], sign * expected[i]
+            if ends:
+                end_step(cell, walk, side)
+            for lane in range(events.shape[1]):
+                walk[side, cell, lane] += w * np.float32(events[i, lane]) - wp
 
 
 @njit()
-def end_step(cell: int, walk: Singles) -> None:
+def end_step(cell: int, walk: Singles, side: int) -> None:
     """Take the intervals that end here among the largest, and let new ones begin."""
-    rise, fall, up, down = walk[0], walk[1], walk[2], walk[3]
-    for lane in range(rise.shape[1]):
-        up[cell, lane] = max(up[cell, lane], rise[cell, lane])
-        down[cell, lane] = max(down[cell, lane], fall[cell, lane])
-        rise[cell, lane] = max(rise[cell, lane], np.float32(0.0))
-        fall[cell, lane] = max(fall[cell, lane], np.float32(0.0))
+    zero = np.float32(0.0)
+    for lane in range(walk.shape[2]):
+        # `max` asks for NaN, which keeps it from being one instruction for many.
+        so_far, most = walk[side, cell, lane], walk[2 + side, cell, lane]
+        walk[2 + side, cell, lane] = so_far if so_far > most else most  # noqa: FURB136
+        walk[side, cell, lane] = so_far if so_far > zero else zero  # noqa: FURB136
 
 
 @njit()

@@ -28,6 +28,7 @@ EventsOf = Callable[[int, int], Events]
 STATISTICS = ("mean", "cumulative")
 
 LANES = 128  # resamples side by side
+MANY_LANES = 4  # times as many, where partial sums are not followed
 FEW_LANES = 32  # where segments are many: whole vectors of the processor
 SUMS = 1 << 24  # of segments and resamples that a thread holds at a time
 SCORES = 1 << 25  # of segments and resamples that are kept for the step-down
@@ -204,16 +205,20 @@ def score(
     total = np.zeros((chunk.cells, lanes), np.int32 if weight is None else np.float64)
     walk = np.zeros((4, chunk.cells, lanes) if family.cumulative else (4, 0, 0), np.float32)
     last = np.zeros(chunk.cells, dtype=np.int32)
+    found = np.zeros((chunk.cells, -(-lanes // 8)), np.uint64)
+    held = np.zeros(chunk.cells, np.uint8)
     for first, stop in chunk.blocks():
         block, pairs, events = slice(first, stop), chunk.pairs(first, stop), events_of(first, stop)
         if weight is None:
-            loops.add_events(*pairs, events, total)
+            loops.add_events(*pairs, by_eights(events), found, held, total)
         else:
             loops.add_weighted(*pairs, events, weight[block], total)
         if family.cumulative:
             w, wp, steps = rows.columns
             loops.add_in_order(*pairs, events, w[block], wp[block], steps[block], last, walk)
         tick()
+    if weight is None:
+        total += found.view(np.uint8)[:, :lanes]
     total = chunk.combine(total)
     scores = np.full((chunk.size, lanes), -np.inf, dtype=np.float32)
     standard = (family.deviation, family.skewness, family.share, scores)
@@ -223,6 +228,12 @@ def score(
     if family.cumulative:
         loops.raise_by_intervals(walk[2:], *standard)
     return scores, total, walk[2:]
+
+
+def by_eights(events: Events) -> Hashes:
+    """Return events (n, L) of eight resamples as a number, (n, L / 8)."""
+    lanes = events.shape[1]
+    return np.pad(events, ((0, 0), (0, -lanes % 8))).view(np.uint64)
 
 
 @dataclass(frozen=True)
@@ -306,7 +317,8 @@ def _tasks(families: Sequence[Family], n_resamples: int) -> list[tuple[int, int,
     tasks = []
     for number, family in enumerate(families):
         fits = max(FEW_LANES, SUMS // max(family.chunk.size, family.chunk.cells))
-        lanes = int(max(1, min(LANES, fits, each)))
+        most = LANES if family.cumulative else MANY_LANES * LANES
+        lanes = int(max(1, min(most, fits, each)))
         starts = range(0, n_resamples, lanes)
         tasks += [(number, first, min(first + lanes, n_resamples)) for first in starts]
     return tasks

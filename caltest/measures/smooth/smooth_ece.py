@@ -35,7 +35,7 @@ from caltest.units.units import Observed, row_weights
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
-Levels = Iterator[tuple[float, Floats]]
+Levels = Iterator[tuple[float, Callable[[Ints], Floats]]]
 
 METHODS = ("grid", "exact")
 PEAK = 1.0 / math.sqrt(2.0 * math.pi)  # of the normal density
@@ -46,6 +46,7 @@ CELLS = 10.0  # cells of the grid in a bandwidth, for five digits
 FEWEST_CELLS = 4.0  # and in the smallest bandwidth, for about three
 DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
 TOLERANCE = 1e-10
+TOGETHER = 16  # resamples whose transforms share the vectors of the processor
 BLOCK = 512  # points whose rotations stay in the L1 cache
 
 
@@ -95,12 +96,15 @@ class Smoothed(Fit):
         self.parameters = {"bandwidth": "fixed point" if bandwidth is None else bandwidth}
 
     @abstractmethod
-    def integral(self, coefficients: Floats, bandwidth: float) -> float:
-        """Return the integral of the absolute smoothed residuals."""
+    def integral(self, coefficients: Floats, bandwidths: Floats) -> Floats:
+        """Return the integrals (R,) of the absolute smoothed residuals."""
 
     @abstractmethod
     def levels(self, observed: Observed) -> Levels:
-        """Yield, from coarse to fine, the smallest bandwidth resolved and the coefficients."""
+        """Yield, from coarse to fine, the smallest bandwidth resolved and what coefficients are.
+
+        The latter is a function of the numbers of some of the resamples, and returns (R, K).
+        """
 
     @cached_property
     def share(self) -> Floats:
@@ -109,36 +113,48 @@ class Smoothed(Fit):
 
     def values(self, observed: Observed) -> Floats:
         found = []
-        for y in observed:
+        for some in (observed[b : b + TOGETHER] for b in range(0, len(observed), TOGETHER)):
             # The sums of the residuals of the rows and of their moduli.
-            signed, absolute = residual_sums(y, self.share, self.units.shift)
+            sums = np.array([residual_sums(y, self.share, self.units.shift) for y in some])
             if isinstance(self.units, CellUnits):
                 # 1 - p of rows with the event, and p of those without.
                 per_event = self.share * (1.0 - 2.0 * self.units.mean)
-                absolute = float(y @ per_event + self.share @ self.units.shift)
-            found.append(self.solve((signed, absolute), self.levels(y)))
-        return np.array(found)
+                sums[:, 1] = [y @ per_event + self.share @ self.units.shift for y in some]
+            found.append(self.solve(sums, self.levels(some)))
+        return np.concatenate(found)
 
-    def solve(self, sums: tuple[float, float], levels: Levels) -> float:
-        """Return the integral at the bandwidth, or s with smECE_s = s.
+    def solve(self, sums: Floats, levels: Levels) -> Floats:
+        """Return the integrals at the bandwidth, or s with smECE_s = s, of R resamples.
 
-        The sums of the residuals and of their moduli bound it, |mean r| <= smECE_s <= mean |r|.
+        The sums (R, 2) of the residuals and of their moduli bound it, |mean r| <= smECE_s <=
+        mean |r|.
         """
-        least, most = abs(sums[0]), sums[1]
+        least, most = np.abs(sums[:, 0]), sums[:, 1]
         noise = 1e-13 * most  # what rounding leaves where the residuals cancel at every score
         if self.bandwidth is not None:
-            coefficients = next(c for floor, c in levels if floor <= self.bandwidth)
-            cancelled = np.abs(coefficients).max() <= noise
-            return 0.0 if cancelled else self.integral(coefficients, self.bandwidth)
-        if least >= most * (1.0 - 1e-12):
-            return most
-        for floor, coefficients in levels:
-            if np.abs(coefficients).max() <= noise:
-                return least
-            solution = fixed_point(partial(self.integral, coefficients), self._guess, floor)
-            if solution is not None:
-                return min(max(solution, least), most)
-        return min(max(self.integral(coefficients, floor), least), most)
+            of = next(of for floor, of in levels if floor <= self.bandwidth)
+            coefficients = of(np.arange(least.size))
+            cancelled = np.abs(coefficients).max(axis=1) <= noise
+            fixed = np.full(least.size, self.bandwidth)
+            return np.where(cancelled, 0.0, self.integral(coefficients, fixed))
+        out = np.where(least >= most * (1.0 - 1e-12), most, np.nan)
+        for floor, of in levels:
+            left = np.flatnonzero(np.isnan(out))
+            if not left.size:
+                return out
+            coefficients = of(left)
+            cancelled = np.abs(coefficients).max(axis=1) <= noise[left]
+            out[left[cancelled]] = least[left[cancelled]]
+            left, coefficients = left[~cancelled], coefficients[~cancelled]
+            found = fixed_point(partial(self._at, coefficients), self._guess, floor, left.size)
+            out[left] = np.clip(found, least[left], most[left])
+        below = np.isnan(out[left])
+        left, found = left[below], self.integral(coefficients[below], np.full(below.sum(), floor))
+        out[left] = np.clip(found, least[left], most[left])
+        return out
+
+    def _at(self, coefficients: Floats, bandwidths: Floats, some: Ints) -> Floats:
+        return self.integral(coefficients[some], bandwidths)
 
     @cached_property
     def _guess(self) -> float:
@@ -180,23 +196,28 @@ class OnGrid(Smoothed):
         p = cast("RowUnits", self.units).predictions
         event, share = np.ascontiguousarray(p.probs[:, 1]), over_sum(row_weights(p), self.total)
         rows = p.labels.astype(np.uint8), share, event
-        levels = self.refined(partial(spread_residuals, *rows))
-        return np.array([[self.solve(residual_sums(*rows), levels)]])
+        levels = self.refined(lambda _, nodes: spread_residuals(*rows, nodes))
+        return self.solve(np.array([residual_sums(*rows)]), levels)[np.newaxis]
 
     def levels(self, observed: Observed) -> Levels:
-        return self.refined(partial(self._spread, observed))
+        return self.refined(lambda b, nodes: self._spread(observed[b], nodes))
 
-    def refined(self, spread_over: Callable[[Floats], None]) -> Levels:
+    def refined(self, spread_over: Callable[[int, Floats], None]) -> Levels:
         """Yield the levels of residuals that `spread_over` spreads over the nodes it is given."""
         wanted = 1.5 * CELLS / self._guess if self.bandwidth is None else CELLS / self.bandwidth
-        for size in (s for s in SIZES if s >= wanted or s == SIZES[-1]):
-            nodes = np.empty(size + 1)
-            spread_over(nodes)
-            floor = (FEWEST_CELLS if size == SIZES[-1] else CELLS) / size
-            yield floor, grid_coefficients(nodes)
 
-    def integral(self, coefficients: Floats, bandwidth: float) -> float:
-        return float(integral_on_grid(coefficients, bandwidth))
+        def coefficients(size: int, some: Ints) -> Floats:
+            nodes = np.empty((some.size, size + 1))
+            for b, own in zip(some.tolist(), nodes, strict=True):
+                spread_over(b, own)
+            return grid_coefficients(nodes)
+
+        for size in (s for s in SIZES if s >= wanted or s == SIZES[-1]):
+            floor = (FEWEST_CELLS if size == SIZES[-1] else CELLS) / size
+            yield floor, partial(coefficients, size)
+
+    def integral(self, coefficients: Floats, bandwidths: Floats) -> Floats:
+        return integral_on_grid(coefficients, bandwidths)
 
     def _spread(self, labels: Labels, nodes: Floats) -> None:
         size = nodes.size - 1
@@ -214,19 +235,22 @@ class ByCosines(Smoothed):
     """The cosine series of the residuals summed point by point."""
 
     def levels(self, observed: Observed) -> Levels:
-        event = self.units.mean
-        residuals = self.share * (observed - event)
+        residuals = self.share * (observed - self.units.mean)
         bandwidth = self._guess / 1.5 if self.bandwidth is None else self.bandwidth
         while True:
             bandwidth = max(bandwidth, SMALLEST_BANDWIDTH)
             size = math.ceil(DAMPED / (math.pi * bandwidth))
-            yield bandwidth, cosine_sums(event, residuals, size)
+            yield bandwidth, partial(self._coefficients, residuals, size)
             if bandwidth == SMALLEST_BANDWIDTH:
                 return
             bandwidth /= 4.0
 
-    def integral(self, coefficients: Floats, bandwidth: float) -> float:
-        return float(integral_between_roots(coefficients, bandwidth))
+    def _coefficients(self, residuals: Floats, size: int, some: Ints) -> Floats:
+        return np.array([cosine_sums(self.units.mean, residuals[b], size) for b in some])
+
+    def integral(self, coefficients: Floats, bandwidths: Floats) -> Floats:
+        pairs = zip(coefficients, bandwidths.tolist(), strict=True)
+        return np.array([integral_between_roots(own, s) for own, s in pairs])
 
 
 def smooth_ece(
@@ -389,26 +413,28 @@ def cosine_sums(points: Floats, residuals: Floats, size: int) -> Floats:
 
 
 def grid_coefficients(nodes: Floats) -> Floats:
-    """Return a_k for k = 0 to the number of cells, for masses on the nodes of a grid."""
+    """Return a_k for k = 0 to the number of cells, for masses on the nodes of a grid, (..., K)."""
     masses = nodes / 2.0
-    masses[[0, -1]] *= 2.0
+    masses[..., [0, -1]] *= 2.0
     return np.asarray(scipy.fft.dct(masses, type=1))
 
 
-def damped(coefficients: Floats, bandwidth: float, size: int) -> Floats:
+def damped(coefficients: Floats, bandwidth: float | Floats, size: int) -> Floats:
     """Return the coefficients of the smoothed residuals, cut or padded to k = 0 to `size`."""
-    last = min(size, coefficients.size - 1, math.ceil(DAMPED / (math.pi * bandwidth)))
-    out = np.zeros(size + 1)
-    k = np.arange(last + 1)
-    out[: last + 1] = coefficients[: last + 1]
-    out[: last + 1] *= np.exp(-0.5 * np.square((math.pi * bandwidth) * k))
+    scale = math.pi * np.asarray(bandwidth)[..., np.newaxis]
+    last = np.minimum(min(size, coefficients.shape[-1] - 1), np.ceil(DAMPED / scale))
+    out = np.zeros((*coefficients.shape[:-1], size + 1))
+    k = np.arange(int(last.max(initial=0)) + 1)
+    factors = np.exp(-0.5 * np.square(scale * k)) * (k <= last)
+    out[..., : k.size] = coefficients[..., : k.size] * factors
     return out
 
 
-def integral_on_grid(coefficients: Floats, bandwidth: float) -> float:
-    """Return the integral of the absolute smoothed residuals from their values on a grid."""
-    size = coefficients.size - 1
-    return float(corrected_trapezoid(scipy.fft.dct(damped(coefficients, bandwidth, size), type=1)))
+def integral_on_grid(coefficients: Floats, bandwidths: Floats) -> Floats:
+    """Return the integrals (R,) of absolute smoothed residuals from their values on a grid."""
+    size = coefficients.shape[-1] - 1
+    values = scipy.fft.dct(damped(coefficients, bandwidths, size), type=1)
+    return np.array([corrected_trapezoid(own) for own in values])
 
 
 @njit()
@@ -495,26 +521,37 @@ def _root(b: Floats, low: float, high: float, at_low: float) -> float:
     return t
 
 
-def fixed_point(function: Callable[[float], float], start: float, floor: float) -> float | None:
-    """Solve f(x) = x for a positive, non-increasing f; None where the solution is below `floor`.
+def fixed_point(
+    function: Callable[[Floats, Ints], Floats], start: float, floor: float, size: int
+) -> Floats:
+    """Solve f(x) = x for `size` positive, non-increasing f; NaN for a solution below `floor`.
 
     Secant steps for log f(x) - log x against log x, whose slope lies in [-2, -1] as a rule, inside
-    the bracket that monotony gives: the solution lies between x and f(x).
+    the bracket that monotony gives: the solution lies between x and f(x). `function` takes values
+    and the numbers of the f that they are for.
     """
-    x = max(start, floor)
-    low, high, slope = 0.0, math.inf, -1.3
-    before: tuple[float, float] | None = None
+    x, low, high = np.full(size, max(start, floor)), np.zeros(size), np.full(size, math.inf)
+    slope, before, out = np.full(size, -1.3), np.full((2, size), np.nan), np.full(size, np.nan)
+    on = np.arange(size)
     for _ in range(200):
-        value = function(x)
-        if x <= floor and value < x:
-            return None
-        low, high = max(low, min(x, value)), min(high, max(x, value))
-        if high - low <= TOLERANCE * high:
+        value = function(x[on], on)
+        below = (x[on] <= floor) & (value < x[on])
+        out[on[below]] = np.nan
+        on, value = on[~below], value[~below]
+        low[on] = np.maximum(low[on], np.minimum(x[on], value))
+        high[on] = np.minimum(high[on], np.maximum(x[on], value))
+        out[on] = 0.5 * (low[on] + high[on])
+        wide = high[on] - low[on] > TOLERANCE * high[on]
+        on, value = on[wide], value[wide]
+        if not on.size:
             break
-        u, gap = math.log(x), math.log(value / x) if value > 0.0 else -1.0
-        if before is not None and before[0] != u:
-            slope = min(-1.0, (gap - before[1]) / (u - before[0]))
-        before = (u, gap)
-        step = math.exp(u - gap / slope)
-        x = max(floor, step if low < step < high else math.sqrt(max(low, floor) * high))
-    return 0.5 * (low + high)
+        u, (last, earlier) = np.log(x[on]), before[:, on]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = np.where(value > 0.0, np.log(value / x[on]), -1.0)
+            found = np.minimum(-1.0, (gap - earlier) / (u - last))
+        slope[on] = np.where((u != last) & ~np.isnan(last), found, slope[on])
+        before[:, on] = u, gap
+        step, bottom, top = np.exp(u - gap / slope[on]), low[on], high[on]
+        between = np.sqrt(np.maximum(bottom, floor) * top)
+        x[on] = np.maximum(floor, np.where((bottom < step) & (step < top), step, between))
+    return out

@@ -56,7 +56,8 @@ def test_intervals_end_with_steps():
     weight = np.ones(n, np.float32)
     add_in_order(rows, cells, events, weight, expected, step, last, walk)
     for s in range(size):
-        end_step(s, walk)
+        for side in range(2):
+            end_step(s, walk, side)
         own = cells == s
         ends = np.flatnonzero(np.diff(step[own], append=99))
         sums = np.cumsum(events[own] - expected[own, None], axis=0)[ends]

@@ -53,7 +53,8 @@ def test_both_integrals_equal_the_sum_over_reflections(points, s):
     exact = integral_between_roots(cosine_sums(p, r, math.ceil(3 / s) + 1), s)
     assert exact == pytest.approx(expected, rel=1e-6)
     size = 1 << math.ceil(math.log2(max(16, 10 / s)))
-    assert integral_on_grid(coefficients_on_grid(p, r, size), s) == pytest.approx(exact, rel=2e-5)
+    on_grid = integral_on_grid(coefficients_on_grid(p, r, size)[None], np.array([s]))
+    assert on_grid == pytest.approx([exact], rel=2e-5)
 
 
 def test_cosine_sums_equal_cosines(points):
@@ -113,11 +114,12 @@ def test_residual_sums_are_signed_and_absolute():
 @pytest.mark.parametrize("exponent", [0.0, -0.5, -1.0])
 def test_fixed_point_of_power_laws(start, exponent):
     """The solution of c x^a = x is c^(1 / (1 - a))."""
-    solution = fixed_point(lambda x: 0.03 * x**exponent, start, 1e-6)
-    assert solution == pytest.approx(0.03 ** (1 / (1 - exponent)), rel=1e-9)
+    scale = np.array([0.03, 0.5])
+    solution = fixed_point(lambda x, some: scale[some] * x**exponent, start, 1e-6, 2)
+    assert solution == pytest.approx(scale ** (1 / (1 - exponent)), rel=1e-9)
 
 
-def test_fixed_point_below_the_floor_is_none():
+def test_fixed_point_below_the_floor_is_nan():
     """The caller then resolves finer, or returns the value at the floor."""
-    assert fixed_point(lambda _: 1e-4, 0.1, 1e-3) is None
-    assert fixed_point(lambda _: 0.0, 0.1, 1e-3) is None
+    found = fixed_point(lambda _, some: np.array([1e-4, 0.0, 0.2])[some], 0.1, 1e-3, 3)
+    assert np.array_equal(found, [np.nan, np.nan, 0.2], equal_nan=True)
