@@ -238,6 +238,7 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
         few = "group named" if len(found) <= MOST_GROUPS else f"of the {MOST_GROUPS} worst groups"
         words = f" of each {few}" if groups else ""
     evidence = [test.evidence for test in tests if test.evidence is not None]
+    evidence = [one for one in evidence if one.predictions.label_probs is not None]
     return (evidence if len(evidence) == len(tests) else []), words
 
 

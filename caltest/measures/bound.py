@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest.measures.outcome import Part
-from caltest.numerics.labels import label_dtype
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
@@ -74,13 +73,14 @@ class BoundMeasure(ABC):
     @property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
-        labels, order = self.predictions.labels, self.order
-        return (labels if order is None else labels[order]).astype(label_dtype(self.predictions.m))
+        observed = self.predictions.observed
+        return observed if self.order is None else observed[self.order]
 
     @property
-    def label_probs(self) -> Floats:
-        """The probabilities (n, m) of the labels, in the order of the rows."""
-        return self.predictions.probs if self.order is None else self.predictions.probs[self.order]
+    def label_probs(self) -> Floats | None:
+        """The probabilities (n, m) of the labels, in the order of the rows; None of no classes."""
+        probs = self.predictions.label_probs
+        return probs if probs is None or self.order is None else probs[self.order]
 
     def redraw(self, keys: Hashes) -> Labels:
         """Redraw the labels (B, n) from the predictions, in the order of the rows.
@@ -97,7 +97,7 @@ class BoundMeasure(ABC):
     def described(self) -> dict[str, Any]:
         """Return what an outcome of redrawn labels says besides its numbers."""
         return {
-            "null_text": "labels redrawn from the predictions",
+            "null_text": self.predictions.redrawn_text,
             "parameters": self.parameters,
             "notes": self.notes,
             "degenerate": self.degenerate,

@@ -12,22 +12,20 @@ import numpy as np
 
 from caltest import checks
 from caltest.checks import suspicions
+from caltest.numerics.labels import label_dtype
 from caltest.predictions import models, tables
 from caltest.predictions.options import FileOptions, NumberOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
-from caltest.predictions.rows import ABOUT, OF_ROWS, Redraws, Rows
-from caltest.types import AnyArray, Codes, Floats
+from caltest.predictions.rows import ABOUT, OF_ROWS, Redraws, RowColumns, Rows
+from caltest.types import AnyArray, Codes, Floats, Labels
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 
 
-class RowValues(NumberOptions, total=False):
+class RowValues(RowColumns, NumberOptions, total=False):
     """Values of rows beside their probabilities, and how numbers are read."""
 
     classes: object
-    sample_weight: object
-    groups: object
-    clusters: object
 
 
 class TableColumns(RowValues, total=False):
@@ -393,6 +391,21 @@ class Predictions(Rows):
         for rows in _blocks(self.n, self.m):  # whole, NumPy would copy the read-only matrix
             codes[rows] = self.probs[rows].argmax(axis=1)
         return checks.read_only(codes)
+
+    @property
+    def observed(self) -> Labels:
+        """The labels in the smallest type that holds them."""
+        return self.labels.astype(label_dtype(self.m))
+
+    @property
+    def label_probs(self) -> Floats:
+        """The probabilities of the labels."""
+        return self.probs
+
+    @property
+    def has_impossible(self) -> bool:
+        """Whether a class of probability 0 was observed."""
+        return bool((self.probs[np.arange(self.n), self.labels] == 0).any())
 
     def _own_redrawing(self) -> Redrawing:
         return Inversion(self.probs)

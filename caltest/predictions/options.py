@@ -84,6 +84,10 @@ class ColumnOptions(NumberOptions, total=False):
     classes: Annotated[
         object, "NAMES: Classes in the order of the probabilities, joined by commas."
     ]
+    mean: Annotated[str | None, "COLUMN: Forecasts of numbers: column of their means."]
+    scale: Annotated[object, "COLUMN: With --mean: their standard deviations, or one number."]
+    members: Annotated[object, "NAMES: Ensembles: the prefix of their columns, or these."]
+    quantiles: Annotated[object, "NAMES: Quantiles: the prefix of columns such as q_0.05."]
 
 
 class RowOptions(ColumnOptions, total=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,14 @@ LEAST_SHARE = 1e-38  # of the largest weight
 OF_ROWS = ("sample_weight", "groups", "clusters")
 ABOUT = ("unit", "source", "library")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
+
+
+class RowColumns(TypedDict, total=False):
+    """Values of rows beside their predictions and outcomes."""
+
+    groups: object
+    clusters: object
+    sample_weight: object
 
 
 class Rows:
@@ -126,6 +134,21 @@ class Rows:
     @property
     def kind(self) -> str:
         """What the outcomes are, for print."""
+        raise NotImplementedError
+
+    @property
+    def observed(self) -> AnyArray:
+        """What was observed, (n,), as it is redrawn."""
+        raise NotImplementedError
+
+    @property
+    def label_probs(self) -> Floats | None:
+        """The probabilities (n, m) of what may be observed; None where that is no class."""
+        return None
+
+    @property
+    def has_impossible(self) -> bool:
+        """Whether something was observed that has the probability 0."""
         raise NotImplementedError
 
     @cached_property
