@@ -13,13 +13,12 @@ import numpy as np
 from caltest import checks
 from caltest.checks import suspicions
 from caltest.forecasts.laws import Law, law_of, read
-from caltest.forecasts.of_models import law_of_model
 from caltest.numerics.labels import draw_uniforms, resample_keys, row_hashes
 from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
-from caltest.types import AnyArray, Floats
+from caltest.types import Floats
 
 WITHIN = (1952, 470)  # seed of where in its step of the distribution function an outcome lies
 
@@ -172,6 +171,8 @@ class Forecasts(Rows):
         >>> Forecasts.from_model(BayesianRidge().fit(X[::2], y[::2]), X[1::2], y[1::2])
         Forecasts(n=221, Gaussian, source='BayesianRidge()')
         """
+        from caltest.forecasts.of_models import law_of_model
+
         check_names(rows, RowColumns, cls.from_model)
         X, y = checks.check_pair((X, y))
         suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})

@@ -37,9 +37,7 @@ def _event(
     )
 
 
-def _classes(
-    forecasts: Forecasts, ends: Floats, codes: Any, names: Sequence[str]
-) -> Predictions:
+def _classes(forecasts: Forecasts, ends: Floats, codes: Any, names: Sequence[str]) -> Predictions:
     """Predict classes of outcomes in ascending order, with F at the ends between them, (n, m - 1)."""
     ends = np.clip(ends, 0.0, 1.0)
     probs = np.diff(ends, axis=1, prepend=0.0, append=1.0)
@@ -108,7 +106,9 @@ class _AtLevel(OfForecasts):
         if self.level is not None:
             level = check_share(self.level, "level")
             if level in (0.0, 1.0):
-                raise invalid("level must be between 0 and 1", shown(level), "use 0.9, for instance")
+                raise invalid(
+                    "level must be between 0 and 1", shown(level), "use 0.9, for instance"
+                )
             object.__setattr__(self, "level", level)
 
     def __str__(self) -> str:
@@ -170,7 +170,9 @@ class BelowQuantile(_AtLevel):
         """Return the level that F attains, and 1 where the outcome is below its quantile."""
         level = self._one()
         attained = forecasts.law.attained(level)
-        return _event(forecasts, 0.0, attained, forecasts.pit < attained, f"below quantile {level:g}")
+        return _event(
+            forecasts, 0.0, attained, forecasts.pit < attained, f"below quantile {level:g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,10 @@ class PIT(OfForecasts):
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return equal probabilities, and the bin of each outcome."""
         ends = np.arange(1, self.bins) / self.bins
-        names = [f"{100 * k / self.bins:.3g} to {100 * (k + 1) / self.bins:.3g} %" for k in range(self.bins)]
+        names = [
+            f"{100 * k / self.bins:.3g} to {100 * (k + 1) / self.bins:.3g} %"
+            for k in range(self.bins)
+        ]
         codes = np.searchsorted(ends, forecasts.pit, side="right")
         return _classes(forecasts, np.tile(ends, (forecasts.n, 1)), codes, names)
 
@@ -282,7 +287,9 @@ class Bands(OfForecasts):
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
-        return None if classes is None else cls([_number(cut, "cuts") for cut in classes.split("|")])
+        return (
+            None if classes is None else cls([_number(cut, "cuts") for cut in classes.split("|")])
+        )
 
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return the probabilities of the bands, and the band of each outcome."""
@@ -299,5 +306,7 @@ def _number(text: str, name: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise invalid(f"{name} of a lens must be a number", shown(text), "write it as in exceeds[3.5]")
+        raise invalid(
+            f"{name} of a lens must be a number", shown(text), "write it as in exceeds[3.5]"
+        )
     return number

@@ -132,7 +132,9 @@ class ForecastContext:
     @cached_property
     def by_size(self) -> Floats:
         """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
-        mean, scale = (_shares(values) for values in (self.predictions.mean, self.predictions.scale))
+        mean, scale = (
+            _shares(values) for values in (self.predictions.mean, self.predictions.scale)
+        )
         return self.covariates(mean, scale, mean * mean, mean * scale, scale * scale)
 
     @cached_property
@@ -235,7 +237,9 @@ def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: st
     return Component(rows, sums, _first, finding, two_sided=True)
 
 
-SKEWED = tuple(f"outcomes are skewed to the {side} of what is predicted" for side in ("left", "right"))
+SKEWED = tuple(
+    f"outcomes are skewed to the {side} of what is predicted" for side in ("left", "right")
+)
 TAILS = tuple(f"outcomes have {what} tails than predicted" for what in ("lighter", "heavier"))
 skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
 tails = partial(_moment, degree=4, words=TAILS, name="tails")
@@ -314,7 +318,9 @@ def extremes(rows: ForecastContext) -> Component:
 
 def _chi2(rows: ForecastContext, basis: Basis, name: str) -> Component:
     sums = rows.sums(basis, rows.constant)
-    return Component(rows, sums, _square, lambda: plain(name, float(_square(sums.of(rows.observed))[0])))
+    return Component(
+        rows, sums, _square, lambda: plain(name, float(_square(sums.of(rows.observed))[0]))
+    )
 
 
 FORECASTS = (

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Unpack
 
 import numpy as np
-from numpy.polynomial import legendre
 from scipy.special import ndtri
 
 from caltest.checks import check_choice, check_flag, check_integer
@@ -94,9 +93,7 @@ class PitUniformity(Measure):
     serial: bool = False
 
     key: ClassVar[str] = "pit-uniformity"
-    tests = {
-        f"pit-{distance}": {"distance": distance} for distance in (*DISTANCES, *SUMS)
-    }
+    tests = {f"pit-{distance}": {"distance": distance} for distance in (*DISTANCES, *SUMS)}
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
     intervals: ClassVar[tuple[str, ...]] = ()
     of = Forecasts
@@ -111,7 +108,11 @@ class PitUniformity(Measure):
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
         name = (DISTANCES.get(self.distance) or SUMS[self.distance])[0]
-        return f"{name} distance of the PIT" if self.distance in DISTANCES else f"{name} statistic of the PIT"
+        return (
+            f"{name} distance of the PIT"
+            if self.distance in DISTANCES
+            else f"{name} statistic of the PIT"
+        )
 
     @property
     def symbol(self) -> str:
