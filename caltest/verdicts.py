@@ -16,6 +16,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
+from caltest.predictions.model_data import as_classes
 from caltest.predictions.options import ColumnOptions, RowOptions, check_names, parted
 from caltest.results import GroupsTest, HTest, HTestTable, wording
 from caltest.results.verdict import (
@@ -159,7 +160,7 @@ def verdict(
         from caltest.comparison.out_of_fold import best_map
 
         tell("recalibration")
-        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+        best = best_map(as_classes(predictions), recalibrate, test=test, lens=lens, **draws)
         parts = adjusted_verdicts(results, equivalence=equivalence)
         return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
 
@@ -238,7 +239,7 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
         few = "group named" if len(found) <= MOST_GROUPS else f"of the {MOST_GROUPS} worst groups"
         words = f" of each {few}" if groups else ""
     evidence = [test.evidence for test in tests if test.evidence is not None]
-    evidence = [one for one in evidence if one.predictions.label_probs is not None]
+    evidence = [one for one in evidence if one.predictions.m]
     return (evidence if len(evidence) == len(tests) else []), words
 
 

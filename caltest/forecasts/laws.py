@@ -187,7 +187,7 @@ class Law(ABC):
 
     @cached_property
     def half_difference(self) -> Floats:
-        """E|Y - Y'| / 2 of two independent outcomes, (n,); by quadrature where nothing is closed."""
+        """E|Y - Y'| / 2 of two independent outcomes, (n,)."""
         points, weight = self.nodes()
         return 0.5 * np.sum(self.distance(points) * weight, axis=1)
 

@@ -228,7 +228,7 @@ class Strong(Lens):
     def told_of(self, seen: Any) -> tuple[Predictions, str, str]:
         from caltest.lenses.forecasts import TOLD, Interval
 
-        if seen.label_probs is not None:
+        if seen.m:
             return super().told_of(seen)
         return Interval(TOLD)(seen), "interval", f"{100 * TOLD:g} %"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ def _event(
 
 
 def _classes(forecasts: Forecasts, ends: Floats, codes: Any, names: Sequence[str]) -> Predictions:
-    """Predict classes of outcomes in ascending order, with F at the ends between them, (n, m - 1)."""
+    """Predict classes of outcomes in ascending order; `ends`, (n, m - 1), has F between them."""
     ends = np.clip(ends, 0.0, 1.0)
     probs = np.diff(ends, axis=1, prepend=0.0, append=1.0)
     return Predictions.trusted(
@@ -86,7 +87,7 @@ class Exceeds(OfForecasts):
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
-        return None if classes is None else cls(_number(classes, "t"))
+        return None if rank or classes is None else cls(_number(classes, "t"))
 
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return 1 - F(t), and 1 where y > t."""
@@ -177,7 +178,7 @@ class BelowQuantile(_AtLevel):
 
 @dataclass(frozen=True)
 class Interval(_AtLevel):
-    """Whether the central prediction interval of a level holds the outcome; of usual levels in turn.
+    """Whether the central interval of a level holds the outcome; without it, of usual levels.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ class Bands(OfForecasts):
 
     def __post_init__(self) -> None:
         cuts = tuple(check_finite(cut, "cuts") for cut in self.cuts)
-        if not cuts or any(a >= b for a, b in zip(cuts, cuts[1:], strict=False)):
+        if not cuts or any(a >= b for a, b in itertools.pairwise(cuts)):
             raise invalid("cuts must ascend", shown(list(self.cuts)), "pass [10, 20], for instance")
         object.__setattr__(self, "cuts", cuts)
 
@@ -287,15 +288,15 @@ class Bands(OfForecasts):
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
-        return (
-            None if classes is None else cls([_number(cut, "cuts") for cut in classes.split("|")])
-        )
+        if rank or classes is None:
+            return None
+        return cls([_number(cut, "cuts") for cut in classes.split("|")])
 
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return the probabilities of the bands, and the band of each outcome."""
         cuts = np.array(self.cuts)
         ends = forecasts.law.cdf(np.tile(cuts, (forecasts.n, 1)))
-        between = [f"{a:g} to {b:g}" for a, b in zip(cuts, cuts[1:], strict=False)]
+        between = [f"{a:g} to {b:g}" for a, b in itertools.pairwise(cuts)]
         names = [f"up to {cuts[0]:g}", *between, f"above {cuts[-1]:g}"]
         return _classes(forecasts, ends, np.searchsorted(cuts, forecasts.outcomes), names)
 

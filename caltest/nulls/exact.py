@@ -149,8 +149,8 @@ def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> bas
     at_most : int
         The largest number of label vectors that is enumerated.
     """
-    every_prob = bound.predictions.label_probs
-    if every_prob is None or every_prob.size > base.AT_A_TIME:
+    table: Floats | None = bound.predictions.label_probs
+    if table is None or table.size > base.AT_A_TIME:
         return None  # not worth a copy in the order of the measure
     probs = np.asarray(bound.label_probs)
     if not probs[np.arange(len(probs)), bound.observed].all():

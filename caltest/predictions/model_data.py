@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -54,9 +54,9 @@ class ModelData:
     features: Any = None
     probs: str | Sequence[str] | None = None
     mean: str | None = None
-    scale: str | float | None = None
-    members: str | Sequence[str] | None = None
-    quantiles: str | Mapping[float, str] | None = None
+    scale: object = None
+    members: object = None
+    quantiles: object = None
     classes: object = None
     from_logits: bool = False
     renormalize: bool = False
@@ -131,11 +131,7 @@ class ModelData:
         InvalidInput
             If the pair makes no predictions, or forecasts.
         """
-        found = self.rows()
-        if not isinstance(found, Predictions):
-            remedy = "pass what a lens leaves of them, caltest.lenses.Interval(0.9)(forecasts)"
-            raise invalid("predictions must be of classes", f"{type(found).__name__}", remedy)
-        return found
+        return as_classes(self.rows())
 
     def rows(self) -> Rows:
         """Read them into predictions or forecasts, with the groups `by`.
@@ -217,14 +213,15 @@ class ModelData:
         by = tables.crossed(table, crossed) if crossed else self.by
         if model is None:
             check_unused("where model is None", features=self.features)
-            of_rows = {"groups": by, "sample_weight": self.sample_weight}
-            columns = {name: one for name in FORECASTS if (one := getattr(self, name)) is not None}
+            of_rows: dict[str, Any] = {"groups": by, "sample_weight": self.sample_weight}
+            asked = {name: getattr(self, name) for name in FORECASTS}
+            columns: Any = {name: one for name, one in asked.items() if one is not None}
             if columns:
                 from caltest.forecasts import Forecasts
 
                 check_unused("where forecasts are read", probs=self.probs, classes=self.classes)
                 return Forecasts.from_frame(df, label=self.label, **of_rows, **columns)
-            named = {"label": self.label, "probs": self.probs, **self.options}
+            named: dict[str, Any] = {"label": self.label, "probs": self.probs, **self.options}
             return Predictions.from_frame(df, **of_rows, **named)
         check_unused("where model gives the probabilities", probs=self.probs)
         suspect_index(data=df, model=model, by=by, sample_weight=self.sample_weight)
@@ -270,6 +267,14 @@ class ModelData:
             rule = "model must be a classifier, a function or an array of probabilities"
             raise invalid(rule, shown(model), "for a file, use Predictions.read")
         return Predictions(model, data, **weight, **self.options)
+
+
+def as_classes(found: Rows) -> Predictions:
+    """Return predictions of classes, which they must be."""
+    if not isinstance(found, Predictions):
+        remedy = "pass what a lens leaves of them, caltest.lenses.Interval(0.9)(forecasts)"
+        raise invalid("predictions must be of classes", f"{type(found).__name__}", remedy)
+    return found
 
 
 def _paired(model: object, data: object, y: Any) -> object:

@@ -132,6 +132,11 @@ class Rows:
         raise NotImplementedError
 
     @property
+    def m(self) -> int:
+        """Number of classes; 0 of other outcomes."""
+        return 0
+
+    @property
     def kind(self) -> str:
         """What the outcomes are, for print."""
         raise NotImplementedError

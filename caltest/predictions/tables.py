@@ -269,8 +269,8 @@ def choose_forecasts(
 
 
 def _level(column: str, prefix: str) -> float:
-    """Read the level of a quantile from the name of its column: q_0.05, q05 or q_5 are not alike."""
-    text = column.removeprefix(prefix).lstrip("_").replace("_", ".")
+    """Read the level of a quantile from the name of its column, q_0.05."""
+    text = column.removeprefix(prefix).lstrip("_")
     try:
         level = float(text)
     except ValueError:

@@ -374,7 +374,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")
     seen = evidence.seen
-    if seen.label_probs is None:
+    if not seen.m:
         raise NotApplicable("what the rows could have shown is known of classes", "use a lens")
     bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
@@ -382,7 +382,8 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     most = max(int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1))), 1)
     rng = np.random.default_rng(evidence.seed)
     count = int(np.clip(NUMBERS / (seen.n * seen.m), FEWEST, MOST))
-    uniform = rng.random((count, len(bound.label_probs)), dtype=np.float32)
+    kept = seen.n if bound.order is None else bound.order.size
+    uniform = rng.random((count, kept), dtype=np.float32)
 
     def power(probs: Floats) -> float:
         # Labels (B, n) of the same uniform numbers for all truths, so that power rises.

@@ -79,14 +79,14 @@ class Combined(Measure):
 
     of = Rows
 
-    def bind(self, predictions: Rows) -> BoundCombined:  # type: ignore[override]
+    def bind(self, predictions: Rows) -> BoundCombined:
         return BoundCombined(CONTEXTS[type(predictions)](predictions), self.components)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         return super().bind_cells(cells) if self.components else CombinedCells(cells)
 
     def bind_counted(self, predictions: Predictions) -> BoundCells | None:
-        if predictions.label_probs is None:
+        if not predictions.m:
             return None
         p = predictions.probs[:, -1]
         is_simple = self.components is None and predictions.sample_weight is None
@@ -148,7 +148,8 @@ class BoundCombined(Combining):
 
     @property
     def order(self) -> Order | None:
-        return self.context.order
+        order: Order | None = self.context.order
+        return order
 
 
 class CombinedCells(Combining, BoundCells):

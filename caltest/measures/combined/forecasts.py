@@ -161,7 +161,7 @@ class ForecastContext:
 
         def of(seen: Uniformed) -> Floats:
             found = [np.bincount(row, weight, STEPS) for row in seen.steps]
-            return np.cumsum(found, axis=1)[:, :-1] - weight.sum() * ends
+            return np.asarray(np.cumsum(found, axis=1)[:, :-1] - weight.sum() * ends)
 
         def signed(function: Function) -> ResidualStatistic:
             below = self.observed.steps[0][:, None] < np.arange(1, STEPS)
@@ -188,6 +188,10 @@ def _square(sums: Floats) -> Floats:
 
 def _first(sums: Floats) -> Floats:
     return sums[:, 0]
+
+
+def _seen(rows: ForecastContext, sums: Summing) -> float:
+    return float(_square(sums.of(rows.observed))[0])
 
 
 def bias(rows: ForecastContext) -> Component:
@@ -237,10 +241,8 @@ def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: st
     return Component(rows, sums, _first, finding, two_sided=True)
 
 
-SKEWED = tuple(
-    f"outcomes are skewed to the {side} of what is predicted" for side in ("left", "right")
-)
-TAILS = tuple(f"outcomes have {what} tails than predicted" for what in ("lighter", "heavier"))
+SKEWED = "outcomes are skewed to the left of it", "outcomes are skewed to the right of it"
+TAILS = "outcomes have lighter tails than predicted", "outcomes have heavier tails than predicted"
 skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
 tails = partial(_moment, degree=4, words=TAILS, name="tails")
 
@@ -249,7 +251,7 @@ def _by_size(rows: ForecastContext, basis: Basis, first: int, name: str) -> Comp
     sums = rows.sums(basis, rows.by_size[:, first:])
 
     def finding() -> Finding:
-        return plain(name, float(_square(sums.of(rows.observed))[0]))
+        return plain(name, _seen(rows, sums))
 
     return Component(rows, sums, _square, finding)
 

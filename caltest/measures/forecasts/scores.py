@@ -44,7 +44,7 @@ class BoundScores(BoundMeasure):
     """A mean score as a function of the scores of the rows, (B, n)."""
 
     def __init__(self, forecasts: Forecasts, score: ForecastScore) -> None:
-        super().__init__(forecasts)  # type: ignore[arg-type]  # rows of another kind
+        super().__init__(forecasts)
         self.forecasts, self.score = forecasts, score
         weight = forecasts.sample_weight
         self.share = np.full(forecasts.n, 1.0) if weight is None else weight
@@ -57,7 +57,7 @@ class BoundScores(BoundMeasure):
         return self.seen
 
     def redraw(self, keys: Hashes) -> Floats:  # type: ignore[override]
-        uniform = np.ascontiguousarray(self.forecasts.redrawing.labels(keys).T)
+        uniform = np.ascontiguousarray(self.forecasts.uniforms.labels(keys).T)
         return self.score.scores_at(self.forecasts, uniform).T
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]

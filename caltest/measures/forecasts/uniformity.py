@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Unpack
 
@@ -39,7 +39,7 @@ class BoundForecasts(BoundMeasure):
     def __init__(
         self, forecasts: Forecasts, function: Callable[[Floats], Floats], scale: float = 1.0
     ) -> None:
-        super().__init__(forecasts)  # type: ignore[arg-type]  # rows of another kind
+        super().__init__(forecasts)
         self.function, self.scale = function, scale
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]
@@ -93,7 +93,9 @@ class PitUniformity(Measure):
     serial: bool = False
 
     key: ClassVar[str] = "pit-uniformity"
-    tests = {f"pit-{distance}": {"distance": distance} for distance in (*DISTANCES, *SUMS)}
+    tests: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        f"pit-{distance}": {"distance": distance} for distance in (*DISTANCES, *SUMS)
+    }
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
     intervals: ClassVar[tuple[str, ...]] = ()
     of = Forecasts
