@@ -13,14 +13,12 @@ import numpy as np
 from caltest import checks
 from caltest.checks import suspicions
 from caltest.forecasts.laws import Law, law_of, read
-from caltest.numerics.labels import draw_uniforms, resample_keys, row_hashes
+from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
 from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
 from caltest.types import Floats
-
-WITHIN = (1952, 470)  # seed of where in its step of the distribution function an outcome lies
 
 
 class ForecastColumns(RowColumns, total=False):
@@ -294,11 +292,13 @@ class Forecasts(Rows):
     def pit(self) -> Floats:
         r"""The probability integral transform of the outcomes, (n,), uniform if calibrated.
 
-        F(y) where F is continuous; where it has a step, uniform between F(y-) and F(y), by a number
-        that belongs to the row.
+        F(y) where F is continuous; where it has a step, uniform between F(y-) and F(y), by numbers
+        that the outcomes determine.
         """
         low, high = self.limits
-        within = draw_uniforms(self.uniforms.rows, resample_keys(WITHIN, 1))[0]
+        # One key for the outcomes of all rows: the same data have the same numbers, others others.
+        key = content_hashes(self.outcomes[:, np.newaxis] + 0.0).sum(keepdims=True)
+        within = draw_uniforms(self.uniforms.rows, key)[0]
         return checks.read_only(low + within * (high - low))
 
     @property

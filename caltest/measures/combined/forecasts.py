@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.polynomial import legendre
 from scipy.special import ndtri
 
 from caltest.forecasts import Forecasts
@@ -33,7 +32,7 @@ DEGREES = 4  # of polynomials
 WAVES = 10
 VARIES = 1e-6  # least relative spread of a covariate that is one
 
-Basis = Callable[["Uniformed"], Floats]  # functions (J, B, n)
+Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
 
 
 class Uniformed:
@@ -46,6 +45,16 @@ class Uniformed:
     def z(self) -> Floats:
         """The standard normal numbers of the same ranks."""
         return np.asarray(ndtri(self.v))
+
+    @cached_property
+    def polynomials(self) -> Sequence[Floats]:
+        """The orthonormal polynomials of the uniform numbers, of degrees from 1."""
+        place = 2.0 * self.v - 1.0
+        before, last, found = np.ones_like(place), place, [math.sqrt(3.0) * place]
+        for k in range(1, DEGREES):  # Legendre's recursion
+            before, last = last, ((2 * k + 1) * place * last - k * before) / (k + 1)
+            found.append(math.sqrt(2.0 * k + 3.0) * last)
+        return found
 
     @cached_property
     def steps(self) -> Floats:
@@ -61,18 +70,22 @@ def hermite(degree: int) -> Basis:
         lambda z: z * (z * z - 3.0) / math.sqrt(6.0),
         lambda z: ((z * z - 6.0) * z * z + 3.0) / math.sqrt(24.0),
     ]
-    return lambda seen: functions[degree - 1](seen.z)[None]
+    return lambda seen: [functions[degree - 1](seen.z)]
 
 
-def polynomials(seen: Uniformed) -> Floats:
+def polynomials(seen: Uniformed) -> Sequence[Floats]:
     """Return the orthonormal polynomials of the uniform numbers, of degrees from 1."""
-    every = legendre.legvander(2.0 * seen.v - 1.0, DEGREES)[..., 1:]
-    return np.moveaxis(every * np.sqrt(2.0 * np.arange(1, DEGREES + 1) + 1.0), -1, 0)
+    return seen.polynomials
 
 
-def waves(seen: Uniformed) -> Floats:
+def waves(seen: Uniformed) -> Sequence[Floats]:
     """Return cosines of the uniform numbers."""
-    return np.stack([math.sqrt(2.0) * np.cos(k * math.pi * seen.v) for k in range(1, WAVES + 1)])
+    last = np.cos(math.pi * seen.v) * math.sqrt(2.0)
+    before, twice, found = np.full_like(last, math.sqrt(2.0)), math.sqrt(2.0) * last, [last]
+    for _ in range(1, WAVES):  # cos(k x) = 2 cos(x) cos((k - 1) x) - cos((k - 2) x)
+        before, last = last, twice * last - before
+        found.append(last)
+    return found
 
 
 class ForecastContext:
@@ -300,9 +313,9 @@ def kuiper(rows: ForecastContext) -> Component:
 def extremes(rows: ForecastContext) -> Component:
     """Log of the mean of the inverse root of the nearer tail: outcomes far outside."""
 
-    def roots(seen: Uniformed) -> Floats:
+    def roots(seen: Uniformed) -> Sequence[Floats]:
         # 1 / sqrt(2 min(v, 1 - v)) has the mean 2.
-        return (1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0)[None]
+        return [1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0]
 
     sums = rows.sums(roots, rows.constant)
     mean = 2.0 * float(rows.constant.sum())
