@@ -1,0 +1,1 @@
+"""Predictive distributions of any kind, as laws that are asked alike."""
