@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
@@ -177,6 +177,14 @@ class Law(ABC):
         points = np.hstack([self.quantile(u), self.upper_quantile(u)])
         return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
 
+    def _with(self, **fields: object) -> Self:
+        """Return a copy with other values of these fields, of which none is computed yet."""
+        some = copy(self)
+        for name in ("mean", "sd", "half_difference"):
+            vars(some).pop(name, None)
+        vars(some).update(fields)
+        return some
+
 
 def by_row(values: Floats, y: Floats) -> Floats:
     """Give one value for each row (n,) the dimensions of y."""
@@ -246,10 +254,10 @@ class Gaussian(Law):
         return np.asarray(special.ndtr(self.standard(y)))
 
     def quantile(self, u: Floats) -> Floats:
-        return by_row(self.mean, u) + by_row(self.sd, u) * special.ndtri(u)
+        return np.asarray(by_row(self.mean, u) + by_row(self.sd, u) * special.ndtri(u))
 
     def upper_quantile(self, v: Floats) -> Floats:
-        return by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v)
+        return np.asarray(by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v))
 
     def centred(self, y: Floats) -> Floats:
         return -by_row(self.sd, y) * crps.normal_density(self.standard(y))
@@ -367,12 +375,8 @@ class Frozen(Law):
         return low.astype(np.float64), high.astype(np.float64)
 
     def taken(self, rows: AnyArray) -> Frozen:
-        some = copy(self)
-        for name in ("mean", "sd", "half_difference"):
-            vars(some).pop(name, None)
-        some.parameters = {name: value[rows] for name, value in self.parameters.items()}
-        some.n = next(iter(some.parameters.values())).size
-        return some
+        parameters = {name: value[rows] for name, value in self.parameters.items()}
+        return self._with(parameters=parameters, n=np.arange(self.n)[rows].size)
 
     def _shapes(self, y: Floats) -> list[Floats]:
         return [by_row(x, y) for name, x in self.parameters.items() if name not in ("loc", "scale")]
@@ -732,7 +736,7 @@ class Mixture(Law):
             )
         with np.errstate(divide="ignore"):
             terms = [np.log(w) - law.log_score(y) for w, law in self._parts(y)]
-        return -np.logaddexp.reduce(terms, axis=0)
+        return np.asarray(-np.logaddexp.reduce(terms, axis=0))
 
     def taken(self, rows: AnyArray) -> Mixture:
         return Mixture(self.weights[rows], [law.taken(rows) for law in self.components])
@@ -811,12 +815,9 @@ class Cdf(Law):
         return self._ends
 
     def taken(self, rows: AnyArray) -> Cdf:
-        some = copy(self)
-        for name in ("mean", "sd", "half_difference"):
-            vars(some).pop(name, None)
-        some._rows, some._ends = self._rows[rows], tuple(end[rows] for end in self._ends)
-        some.n = some._rows.size
-        return some
+        low, high = self._ends
+        some = self._rows[rows]
+        return self._with(_rows=some, _ends=(low[rows], high[rows]), n=some.size)
 
 
 def law_of(

@@ -125,7 +125,7 @@ def _level(model: Any) -> float:
 def _of_statsmodels(results: Any, X: object) -> Law:
     from scipy import stats
 
-    family = getattr(results.model, "family", None)
+    family: Any = getattr(results.model, "family", None)
     if hasattr(family, "get_distribution"):
         mean = np.asarray(results.predict(X), np.float64)
         return law_of(distribution=family.get_distribution(mean, results.scale))
