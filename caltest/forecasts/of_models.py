@@ -60,7 +60,7 @@ def law_of_model(model: Any, X: object) -> tuple[Law, str]:
         if hasattr(model, "pred_dist"):
             return _of_answer(model.pred_dist(X)), source
         if type(getattr(model, "model", None)).__module__.startswith("statsmodels."):
-            return _of_statsmodels(model, X), source
+            return _of_statsmodels(model, X), f"statsmodels {type(model.model).__name__}"
         if "return_std" in _options(getattr(last, "predict", None)):
             return Gaussian(*model.predict(X, return_std=True)), source
         if callable(model) and not hasattr(model, "predict"):

@@ -47,7 +47,10 @@ DISCRETE = {
     "binom": stats.binom(9, SCALE / 3),
     "geom": stats.geom(SCALE / 3),
 }
-OTHER = {"gumbel": stats.gumbel_r(MEAN, SCALE), "extreme": stats.genextreme(0.1 * SCALE, MEAN, SCALE)}
+OTHER = {
+    "gumbel": stats.gumbel_r(MEAN, SCALE),
+    "extreme": stats.genextreme(0.1 * SCALE, MEAN, SCALE),
+}
 LAWS = {
     **{name: Frozen(law) for name, law in {**CLOSED, **DISCRETE, **OTHER}.items()},
     "gaussian": Gaussian(MEAN, SCALE),
@@ -190,7 +193,10 @@ def test_quantiles_hold_outcomes_from_beyond_the_outer_ones():
 
 
 def test_counts_in_rows_are_the_same_compiled(monkeypatch):
-    points, y = np.sort(RNG.integers(0, 9, (40, 7)).astype(float)), RNG.integers(0, 9, (40, 3)) * 1.0
+    points, y = (
+        np.sort(RNG.integers(0, 9, (40, 7)).astype(float)),
+        RNG.integers(0, 9, (40, 3)) * 1.0,
+    )
     few = [row_counts(points, y, equal=equal) for equal in (False, True)]
     monkeypatch.setattr("caltest.forecasts.crps.SMALL", 0)
     for equal, count in zip((False, True), few, strict=True):
@@ -294,7 +300,9 @@ class TestModels:
     def test_points_are_no_distribution(self):
         from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 
-        with pytest.raises(InvalidInput, match=r"must predict distributions.*pass mean= and scale="):
+        with pytest.raises(
+            InvalidInput, match=r"must predict distributions.*pass mean= and scale="
+        ):
             law_of_model(LinearRegression().fit(self.X, self.y), self.X)
         with pytest.raises(InvalidInput, match="model must be fitted"):
             law_of_model(BayesianRidge(), self.X)
