@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -47,47 +47,47 @@ class Parts(NamedTuple):
 
 def normal_density(z: Floats) -> Floats:
     """Return the density of the standard normal distribution."""
-    return np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return np.asarray(np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi))
 
 
-def _of_t(z: Floats, df: Floats) -> Floats:
+def _of_t(z: Floats, df: Floats) -> Any:
     log_density = (
         -0.5 * np.log(df) - special.betaln(0.5, 0.5 * df) - 0.5 * (df + 1) * np.log1p(z * z / df)
     )
     return -np.exp(log_density + np.log(df + z * z)) / (df - 1)
 
 
-def _difference_of_t(df: Floats) -> Floats:
+def _difference_of_t(df: Floats) -> Any:
     logs = special.betaln(0.5, df - 0.5) - 2 * special.betaln(0.5, 0.5 * df)
     return 2 * np.sqrt(df) / (df - 1) * np.exp(logs)
 
 
-def _of_lognormal(z: Floats, s: Floats) -> Floats:
+def _of_lognormal(z: Floats, s: Floats) -> Any:
     with np.errstate(divide="ignore"):
         return np.exp(s * s / 2) * special.ndtr(np.log(np.maximum(z, 0)) / s - s)
 
 
-def _of_weibull(z: Floats, c: Floats) -> Floats:
+def _of_weibull(z: Floats, c: Floats) -> Any:
     k = 1 + 1 / c
     return special.gamma(k) * special.gammainc(k, np.maximum(z, 0) ** c)
 
 
-def _of_beta(z: Floats, a: Floats, b: Floats) -> Floats:
+def _of_beta(z: Floats, a: Floats, b: Floats) -> Any:
     return a / (a + b) * special.betainc(a + 1, b, np.clip(z, 0, 1))
 
 
-def _difference_of_beta(a: Floats, b: Floats) -> Floats:
+def _difference_of_beta(a: Floats, b: Floats) -> Any:
     return 2 / (a + b) * np.exp(special.betaln(2 * a, 2 * b) - 2 * special.betaln(a, b))
 
 
-def _of_counts(z: Floats, r: Floats, p: Floats) -> Floats:
+def _of_counts(z: Floats, r: Floats, p: Floats) -> Any:
     """Return the mean up to z of a negative binomial number: that of r + 1 is behind it."""
     k = np.floor(z) - 1
     below = np.where(k < 0, 0.0, special.betainc(r + 1, np.maximum(k, 0) + 1, p))
     return r * (1 - p) / p * below
 
 
-def _difference_of_counts(r: Floats, p: Floats) -> Floats:
+def _difference_of_counts(r: Floats, p: Floats) -> Any:
     """Return r q / p^2 2F1(r + 1, 1/2; 2; -4 q / p^2), transformed so that it is an integral.
 
     That of cos(t)^2 (1 - x sin(t)^2)^(r - 1) from 0 to pi / 2, with x = 4 q / (1 + q)^2. SciPy's
@@ -104,7 +104,7 @@ def _difference_of_counts(r: Floats, p: Floats) -> Floats:
     return r * q / (p * (1 + q)) * np.where(r < MANY, few, many)
 
 
-def _of_poisson(z: Floats, mu: Floats) -> Floats:
+def _of_poisson(z: Floats, mu: Floats) -> Any:
     k = np.floor(z) - 1
     return mu * np.where(k < 0, 0.0, special.pdtr(np.maximum(k, 0), mu))
 
@@ -137,7 +137,7 @@ CLOSED = {  # by the name that scipy.stats has for the family
 def normal_difference(mean: Floats, sd: Floats) -> Floats:
     """Return E|Z| of a normal Z (Grimit et al. 2006, eq. 5): a term of mixtures of Gaussians."""
     z = mean / sd
-    return 2 * sd * normal_density(z) + mean * special.erf(z / math.sqrt(2))
+    return np.asarray(2 * sd * normal_density(z) + mean * special.erf(z / math.sqrt(2)))
 
 
 def tail_nodes() -> tuple[Floats, Floats]:

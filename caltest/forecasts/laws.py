@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
@@ -14,7 +15,7 @@ from scipy import special
 from caltest.checks import as_numbers, check_integer, in_one_dimension, read_only
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts import crps
-from caltest.types import AnyArray, Floats, Order
+from caltest.types import AnyArray, Floats
 
 __all__ = [
     "Cdf",
@@ -122,13 +123,13 @@ class Law(ABC):
     def mean(self) -> Floats:
         """The means, (n,)."""
         points, weight = self.nodes()
-        return read_only(np.sum(points * weight, axis=1))
+        return read_only(row_sums(points * weight))
 
     @cached_property
     def sd(self) -> Floats:
         """The standard deviations, (n,)."""
         points, weight = self.nodes()
-        return read_only(np.sqrt(np.sum((points - self.mean[:, None]) ** 2 * weight, axis=1)))
+        return read_only(np.sqrt(row_sums((points - self.mean[:, None]) ** 2 * weight)))
 
     def log_score(self, y: Floats) -> Floats:
         """Return minus the logarithm of the density, or of the probability, of y.
@@ -187,9 +188,9 @@ class Law(ABC):
 
     @cached_property
     def half_difference(self) -> Floats:
-        """E|Y - Y'| / 2 of two independent outcomes, (n,)."""
+        """E|Y - Y'| / 2 of independent outcomes, (n,); by quadrature where no form is closed."""
         points, weight = self.nodes()
-        return 0.5 * np.sum(self.distance(points) * weight, axis=1)
+        return 0.5 * row_sums(self.distance(points) * weight)
 
     def nodes(self) -> tuple[Floats, Floats]:
         """Return points and weights, (n, Q) each, by which expectations are taken."""
@@ -198,10 +199,24 @@ class Law(ABC):
         points = np.hstack([self.quantile(u), self.upper_quantile(u)])
         return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
 
+    def _with(self, **fields: object) -> Self:
+        """Return a copy with other values of these fields, of which none is computed yet."""
+        some = copy(self)
+        for name in ("mean", "sd", "half_difference"):
+            vars(some).pop(name, None)
+        vars(some).update(fields)
+        return some
+
 
 def by_row(values: Floats, y: Floats) -> Floats:
     """Give one value for each row (n,) the dimensions of y."""
     return values if y.ndim == 1 else values[:, None]
+
+
+def row_sums(values: Floats) -> Floats:
+    """Sum the rows (n, q), (n,)."""
+    sums: Floats = values.sum(axis=1)
+    return sums
 
 
 def read(values: object, name: str, n: int | None = None, *, ndim: int = 1) -> Floats:
@@ -261,10 +276,10 @@ class Gaussian(Law):
         return np.asarray(special.ndtr(self.standard(y)))
 
     def quantile(self, u: Floats) -> Floats:
-        return by_row(self.mean, u) + by_row(self.sd, u) * special.ndtri(u)
+        return np.asarray(by_row(self.mean, u) + by_row(self.sd, u) * special.ndtri(u))
 
     def upper_quantile(self, v: Floats) -> Floats:
-        return by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v)
+        return np.asarray(by_row(self.mean, v) - by_row(self.sd, v) * special.ndtri(v))
 
     def centred(self, y: Floats) -> Floats:
         return -by_row(self.sd, y) * crps.normal_density(self.standard(y))
@@ -382,17 +397,8 @@ class Frozen(Law):
         return low.astype(np.float64), high.astype(np.float64)
 
     def taken(self, rows: AnyArray) -> Frozen:
-        some = object.__new__(Frozen)
-        vars(some).update(
-            title=self.title,
-            has_atoms=self.has_atoms,
-            _is_new=self._is_new,
-            _family=self._family,
-            _parts=self._parts,
-            parameters={name: value[rows] for name, value in self.parameters.items()},
-        )
-        some.n = next(iter(some.parameters.values())).size
-        return some
+        parameters = {name: value[rows] for name, value in self.parameters.items()}
+        return self._with(parameters=parameters, n=np.arange(self.n)[rows].size)
 
     def _shapes(self, y: Floats) -> list[Floats]:
         return [by_row(x, y) for name, x in self.parameters.items() if name not in ("loc", "scale")]
@@ -503,13 +509,13 @@ class _Knots(Law):
     @cached_property
     def mean(self) -> Floats:
         mass = np.diff(self.levels, axis=1)
-        return np.sum(mass * (self.points[:, 1:] + self.points[:, :-1]) / 2, axis=1)
+        return row_sums(mass * (self.points[:, 1:] + self.points[:, :-1]) / 2)
 
     @cached_property
     def sd(self) -> Floats:
         x = self.points - self.mean[:, None]
         a, b, mass = x[:, :-1], x[:, 1:], np.diff(self.levels, axis=1)
-        return np.sqrt(np.sum(mass * (a * a + a * b + b * b) / 3, axis=1))
+        return np.sqrt(row_sums(mass * (a * a + a * b + b * b) / 3))
 
     @cached_property
     def _sums(self) -> Floats:
@@ -532,7 +538,7 @@ class _Knots(Law):
     def half_difference(self) -> Floats:
         a, b = self.levels[:, :-1], self.levels[:, 1:]
         of_line = (a + b) / 2 - (a * a + a * b + b * b) / 3
-        return np.sum(np.diff(self.points, axis=1) * of_line, axis=1)
+        return row_sums(np.diff(self.points, axis=1) * of_line)
 
     def nodes(self) -> tuple[Floats, Floats]:
         x, weight = np.polynomial.legendre.leggauss(4)
@@ -605,6 +611,10 @@ class Quantiles(_Knots):
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         return np.full(self.n, level)
 
+    def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
+        beyond = np.nextafter(self.values[:, -1], np.inf)
+        return np.where(u > self.given[-1], beyond, self.quantile(u)), self
+
     def taken(self, rows: AnyArray) -> Quantiles:
         return Quantiles(self.given, self.values[rows])
 
@@ -652,7 +662,7 @@ class Histogram(_Knots):
         return Histogram(self.edges[rows], self.probs[rows])
 
 
-class Members(Law):
+class Members(_Knots):
     """Ensembles: the empirical distributions of members that are equally likely.
 
     Parameters
@@ -665,55 +675,18 @@ class Members(Law):
 
     def __init__(self, values: object) -> None:
         array = as_numbers(values, "members")
-        if array.dtype.kind == "f" and array.ndim == 2 and np.isnan(array).any():
-            row = int(np.argmax(np.isnan(array).any(axis=1)))
-            rule = "members must be as many in each row"
-            raise invalid(rule, f"nan at row {row}", "pass as many for each, or drop that row")
-        members = read(array, "members", ndim=2)
-        self.n, self.size = members.shape
-        self.points = read_only(np.sort(members, axis=1))
+        gone = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool)
+        remedy = "pass as many for each, or drop that row"
+        check(~gone, array, "members must be as many in each row", remedy)
+        self.values = read_only(np.sort(read(array, "members", ndim=2), axis=1))
+        self.size = self.values.shape[1]
         self.title = f"ensemble of {self.size} members"
-
-    def _below(self, y: Floats, *, equal: bool) -> Floats:
-        counts = crps.row_counts(self.points, y.reshape(self.n, -1), equal=equal)
-        return counts.reshape(y.shape).astype(np.float64)
-
-    def cdf(self, y: Floats) -> Floats:
-        return self._below(y, equal=True) / self.size
-
-    def cdf_left(self, y: Floats) -> Floats:
-        return self._below(y, equal=False) / self.size
+        levels = np.repeat(np.arange(self.size + 1) / self.size, 2)[1:-1]
+        super().__init__(np.repeat(self.values, 2, axis=1), levels)
 
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
-        below, up_to = (self._below(y, equal=equal) for equal in (False, True))
-        return below / (self.size + 1), (up_to + 1) / (self.size + 1)
-
-    def quantile(self, u: Floats) -> Floats:
-        levels = np.arange(1, self.size + 1) / self.size
-        place = np.minimum(np.searchsorted(levels, u.reshape(self.n, -1)), self.size - 1)
-        return np.take_along_axis(self.points, place, axis=1).reshape(u.shape)
-
-    def support(self) -> tuple[Floats, Floats]:
-        return self.points[:, 0], self.points[:, -1]
-
-    def nodes(self) -> tuple[Floats, Floats]:
-        return self.points, np.broadcast_to(1.0 / self.size, self.points.shape)
-
-    @cached_property
-    def _sums(self) -> Floats:
-        """Sums of the distances from the mean of the first members, (n, M + 1)."""
-        sums = np.zeros((self.n, self.size + 1))
-        np.cumsum(self.points - self.mean[:, None], axis=1, out=sums[:, 1:])
-        return sums
-
-    def centred(self, y: Floats) -> Floats:
-        counts = crps.row_counts(self.points, y.reshape(self.n, -1), equal=True)
-        return np.take_along_axis(self._sums, counts, axis=1).reshape(y.shape) / self.size
-
-    @cached_property
-    def half_difference(self) -> Floats:
-        rank = 2.0 * np.arange(self.size) - self.size + 1.0
-        return (self.points - self.mean[:, None]) @ rank / self.size**2
+        M = self.size
+        return self.cdf_left(y) * M / (M + 1), (self.cdf(y) * M + 1) / (M + 1)
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         rank = min(max(round(level * (self.size + 1)), 1), self.size)
@@ -737,7 +710,7 @@ class Members(Law):
         return np.minimum((u * (self.size + 1)).astype(np.intp), self.size)
 
     def taken(self, rows: AnyArray) -> Members:
-        return Members(self.points[rows])
+        return Members(self.values[rows])
 
 
 class Mixture(Law):
@@ -788,12 +761,12 @@ class Mixture(Law):
 
     @cached_property
     def mean(self) -> Floats:
-        return np.sum(self.weights * np.column_stack([c.mean for c in self.components]), axis=1)
+        return row_sums(self.weights * np.column_stack([c.mean for c in self.components]))
 
     @cached_property
     def sd(self) -> Floats:
         squares = [c.sd**2 + (c.mean - self.mean) ** 2 for c in self.components]
-        return np.sqrt(np.sum(self.weights * np.column_stack(squares), axis=1))
+        return np.sqrt(row_sums(self.weights * np.column_stack(squares)))
 
     def centred(self, y: Floats) -> Floats:
         total = np.zeros(y.shape)
@@ -825,7 +798,7 @@ class Mixture(Law):
             )
         with np.errstate(divide="ignore"):
             terms = [np.log(w) - law.log_score(y) for w, law in self._parts(y)]
-        return -np.logaddexp.reduce(terms, axis=0)
+        return np.asarray(-np.logaddexp.reduce(terms, axis=0))
 
     def taken(self, rows: AnyArray) -> Mixture:
         return Mixture(self.weights[rows], [law.taken(rows) for law in self.components])
@@ -851,12 +824,13 @@ class Cdf(Law):
     def __init__(
         self,
         function: Function,
-        n: int,
+        n: object,
         quantile: Function | None = None,
         support: tuple[object, object] | None = None,
     ) -> None:
         self.n = check_integer(n, "n")
-        self._set(function, quantile, np.arange(self.n), np.zeros(self.n))
+        self._functions, self._rows = (function, quantile), np.arange(self.n)
+        self._fill = np.zeros(self.n)
         ends = support or (-np.inf, np.inf)
         low, high = (np.broadcast_to(np.asarray(end, np.float64), (self.n,)) for end in ends)
         check(low < high, low, "support must have its lower end first", "pass (low, high)")
@@ -875,64 +849,37 @@ class Cdf(Law):
         )
         self.has_atoms = bool(np.any(self.cdf(points) - levels > 1e-9))
 
-    def _set(
-        self, function: Function, quantile: Function | None, rows: Order, fill: Floats
-    ) -> None:
-        self._function, self._quantile, self._rows, self._fill = function, quantile, rows, fill
-
     def _call(self, function: Function, values: Floats, fill: Floats) -> Floats:
         """Ask for the rows that were taken, each once in a call; others get what is harmless."""
         columns, out = values.reshape(self.n, -1), np.empty((self.n, values.size // self.n))
         order = np.argsort(self._rows, kind="stable")
-        same = self._rows[order]
-        first = np.searchsorted(same, same)
-        turn = np.empty(self.n, np.int64)
-        turn[order] = np.arange(self.n) - first
-        for k in range(columns.shape[1]):
-            for time in range(int(turn.max()) + 1):
-                some = turn == time
-                given = fill.copy()
-                given[self._rows[some]] = columns[some, k]
-                answer = np.asarray(function(given), np.float64)
-                if answer.shape != given.shape:
-                    got = f"shape {answer.shape} for {given.shape[0]} rows"
-                    raise invalid("cdf must return one number for each row", got, "return (n,)")
-                out[some, k] = answer[self._rows[some]]
-        check(~np.isnan(out), out, "cdf must not return missing numbers", "see to that row")
+        turn = np.arange(self.n) - np.searchsorted(self._rows[order], self._rows[order])
+        for time, k in np.ndindex(int(turn.max()) + 1, columns.shape[1]):
+            some, given = order[turn == time], fill.copy()
+            given[self._rows[some]] = columns[some, k]
+            answer = read(function(given), "what cdf or quantile returns", fill.size)
+            out[some, k] = answer[self._rows[some]]
         return out.reshape(values.shape)
 
     def cdf(self, y: Floats) -> Floats:
-        return self._call(self._function, y, self._fill)
+        return self._call(self._functions[0], y, self._fill)
 
     def cdf_left(self, y: Floats) -> Floats:
         return self.cdf(np.nextafter(y, -np.inf))
 
     def quantile(self, u: Floats) -> Floats:
-        if self._quantile is not None:
-            return self._call(self._quantile, u, np.full(self._fill.size, 0.5))
+        if self._functions[1] is not None:
+            return self._call(self._functions[1], u, np.full(self._fill.size, 0.5))
         low, high = (np.broadcast_to(by_row(end, u), u.shape) for end in self._ends)
-        low, high = crps.bracketed(self.cdf, u, low, high)
-        return crps.inverted(self.cdf, u, low, high)
+        return crps.inverted(self.cdf, u, *crps.bracketed(self.cdf, u, low, high))
 
     def support(self) -> tuple[Floats, Floats]:
         return self._ends
 
     def taken(self, rows: AnyArray) -> Cdf:
-        some = object.__new__(Cdf)
-        some._set(self._function, self._quantile, self._rows[rows], self._fill)
-        some._ends = self._ends[0][rows], self._ends[1][rows]
-        some.n, some.has_atoms = some._rows.size, self.has_atoms
-        return some
-
-
-FAMILIES = {
-    "mean": ("mean", "scale"),
-    "distribution": ("distribution",),
-    "members": ("members",),
-    "quantiles": ("quantiles", "levels"),
-    "edges": ("edges", "probs"),
-    "cdf": ("cdf", "quantile"),
-}
+        low, high = self._ends
+        some = self._rows[rows]
+        return self._with(_rows=some, _ends=(low[rows], high[rows]), n=some.size)
 
 
 def law_of(
@@ -978,38 +925,32 @@ def law_of(
     InvalidInput
         If none or several families are given, a part is missing, or a value is invalid.
     """
-    arguments = {name: value for name, value in locals().items() if name != "n"}
-    given = {name for name, value in arguments.items() if value is not None}
-    families = [names for names in FAMILIES.values() if given & set(names)]
-    words = (
-        "mean= and scale=, distribution=, members=, quantiles= and levels=, edges= and probs=, cdf="
-    )
-    if len(families) != 1:
-        got = ", ".join(sorted(given)) or "nothing"
-        raise invalid("a forecast must be given in one form", got, f"pass one of {words}")
-    lacking = [name for name in families[0] if name not in given and name != "quantile"]
-    if lacking:
-        got = f"{', '.join(sorted(given))} without {lacking[0]}"
-        raise invalid("a forecast must be given whole", got, f"pass {lacking[0]}= too")
-    if cdf is not None:
-        return Cdf(cdf, check_integer(n, "n"), quantile)
-    law: Law
-    if mean is not None:
-        law = Gaussian(mean, scale)
-    elif members is not None:
-        law = Members(members)
-    elif quantiles is not None:
-        law = Quantiles(levels, quantiles)
-    elif edges is not None:
-        law = Histogram(edges, probs)
-    else:
-        law = distribution if isinstance(distribution, Law) else Frozen(distribution, n)
-        if isinstance(law, Frozen) and law.title in ("norm", "Normal"):
-            law = Gaussian(law.mean, law.sd)
+    families: dict[tuple[str, ...], tuple[tuple[object, ...], Callable[..., Law]]] = {
+        ("mean", "scale"): ((mean, scale), Gaussian),
+        ("distribution",): ((distribution,), lambda given: _of_distribution(given, n)),
+        ("members",): ((members,), Members),
+        ("levels", "quantiles"): ((levels, quantiles), Quantiles),
+        ("edges", "probs"): ((edges, probs), Histogram),
+        ("cdf", "quantile"): ((cdf, quantile), lambda *given: Cdf(given[0], n, given[1])),
+    }
+    found = [k for k, (values, _) in families.items() if any(x is not None for x in values)]
+    if len(found) != 1:
+        got = " and ".join(f"{names[0]}=" for names in found) or "nothing"
+        remedy = f"pass one of {', '.join(' and '.join(names) for names in families)}"
+        raise invalid("a forecast must be given in one form", got, remedy)
+    values, make = families[found[0]]
+    for name, value in zip(found[0], values, strict=True):
+        if value is None and name != "quantile":
+            got = f"{' and '.join(found[0])} without {name}"
+            raise invalid("a forecast must be given whole", got, f"pass {name}= too")
+    law = make(*values)
     if n is not None and law.n != n:
-        raise invalid(
-            "a forecast must have one row for each outcome",
-            f"{law.n} for {n} rows",
-            "take both from the same rows",
-        )
+        rule, remedy = "a forecast must have a row for each outcome", "take both from the same rows"
+        raise invalid(rule, f"{law.n} for {n} rows", remedy)
     return law
+
+
+def _of_distribution(given: object, n: int | None) -> Law:
+    law = given if isinstance(given, Law) else Frozen(given, n)
+    is_normal = isinstance(law, Frozen) and law.title in ("norm", "Normal")
+    return Gaussian(law.mean, law.sd) if is_normal else law

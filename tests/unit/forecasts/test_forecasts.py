@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import copy
 
 import numpy as np
 import polars as pl
@@ -47,6 +47,8 @@ def every_kind(rng, n=40):
 
 
 class TestForecasts:
+    """How they are read and redrawn."""
+
     def test_every_kind_redraws_what_it_predicts(self, rng):
         for forecasts in every_kind(rng):
             numbers = forecasts.redrawing.labels(resample_keys(1, 500))
@@ -61,7 +63,7 @@ class TestForecasts:
         assert np.array_equal(part.mean, forecasts.mean[10:20])
         assert np.array_equal(part.groups, forecasts.groups[10:20])
         assert sum(one.n for one in forecasts.by_group().values()) == 200
-        same = pickle.loads(pickle.dumps(forecasts))
+        same = copy.deepcopy(forecasts)
         assert np.array_equal(same.pit, forecasts.pit)
         assert not same.outcomes.flags.writeable
         rest = forecasts.without(np.arange(200) < 50)
@@ -97,6 +99,8 @@ class TestForecasts:
 
 
 class TestLenses:
+    """What lenses leave of them."""
+
     def test_events_are_those_of_the_redrawn_outcomes(self, rng):
         forecasts = gaussian(rng, n=300)
         keys = resample_keys(5, 4)
@@ -143,6 +147,8 @@ class TestLenses:
 
 
 class TestUniformity:
+    """Distances of the PIT."""
+
     def test_distances_are_those_of_scipy(self, rng):
         forecasts = gaussian(rng, n=50)
         u = np.sort(forecasts.pit)
@@ -186,6 +192,8 @@ class TestUniformity:
 
 
 class TestScores:
+    """Scores and their null."""
+
     def test_exchanged_members(self, rng):
         members, outcomes = rng.normal(size=(5, 4)), rng.normal(size=5)
         law = Members(members)
@@ -207,6 +215,8 @@ class TestScores:
 
 
 class TestDefault:
+    """The combined test."""
+
     def test_says_what_is_wrong(self, rng):
         sure = ct.test_calibration(gaussian(rng, n=500, spread=1.4), rng=1)
         assert str(sure).startswith("Strong evidence against calibration (p = 0.001). Too sure:")
