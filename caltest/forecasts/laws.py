@@ -15,7 +15,7 @@ from scipy import special
 from caltest.checks import as_numbers, check_integer, in_one_dimension, read_only
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts import crps
-from caltest.types import AnyArray, Floats
+from caltest.types import AnyArray, Floats, Order
 
 __all__ = [
     "Cdf",
