@@ -17,7 +17,13 @@ from caltest.measures import Measure
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
 from caltest.predictions.model_data import as_classes
-from caltest.predictions.options import ColumnOptions, RowOptions, check_names, parted
+from caltest.predictions.options import (
+    ColumnOptions,
+    ForecastOptions,
+    RowOptions,
+    check_names,
+    parted,
+)
 from caltest.results import GroupsTest, HTest, HTestTable, wording
 from caltest.results.verdict import (
     SPEAKS,
@@ -37,7 +43,7 @@ Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted
 
 
-class VerdictOptions(RowOptions, MeasureOptions, total=False):
+class VerdictOptions(RowOptions, ForecastOptions, MeasureOptions, total=False):
     """What `verdict` hands on to `test_calibration`."""
 
     null: str | None
@@ -101,8 +107,8 @@ def verdict(
         Called with what is done next.
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `from_logits`, `renormalize`, and, without segments, `sample_weight`, `cluster`, `time` and
-        `lag`. Options of the measure, such as `kernel=`.
+        `from_logits`, `renormalize`, `mean`, `scale`, `members`, `quantiles`, and, without
+        segments, `sample_weight`, `cluster`, `time` and `lag`. Options of the measure, such as `kernel=`.
 
     Returns
     -------
@@ -129,8 +135,9 @@ def verdict(
     draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed}
     settings = {**draws, "level": level}
     check_names(data_and_test_options, VerdictOptions, verdict)
-    columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
-    given = ModelData(model, data, y, by=by, **columns, **rows)
+    kinds = ColumnOptions, RowOptions, ForecastOptions
+    columns, rows, forecasts, options = parted(data_and_test_options, *kinds)
+    given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
     predictions, _ = read(given, lies(given))
     if segments is not None:
         checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))

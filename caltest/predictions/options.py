@@ -84,10 +84,6 @@ class ColumnOptions(NumberOptions, total=False):
     classes: Annotated[
         object, "NAMES: Classes in the order of the probabilities, joined by commas."
     ]
-    mean: Annotated[str | None, "COLUMN: Forecasts of numbers: column of their means."]
-    scale: Annotated[object, "COLUMN: With --mean: their standard deviations, or one number."]
-    members: Annotated[object, "NAMES: Ensembles: the prefix of their columns, or these."]
-    quantiles: Annotated[object, "NAMES: Quantiles: the prefix of columns such as q_0.05."]
 
 
 class RowOptions(ColumnOptions, total=False):
@@ -107,6 +103,15 @@ class RowOptions(ColumnOptions, total=False):
     ]
 
 
+class ForecastOptions(TypedDict, total=False):
+    """Columns of forecasts of numbers; see `Forecasts.from_frame`."""
+
+    mean: Annotated[str | None, "COLUMN: Forecasts of numbers: column of their means."]
+    scale: Annotated[object, "COLUMN: With --mean: column of their standard deviations."]
+    members: Annotated[object, "NAMES: Ensembles: the prefix of the columns of their members."]
+    quantiles: Annotated[object, "NAMES: Quantiles: the prefix of columns such as q_0.05."]
+
+
 class EngineOptions(TypedDict, total=False):
     """Where rows are counted, and what becomes of those that are wrong; see `test_calibration`."""
 
@@ -123,7 +128,7 @@ class EngineOptions(TypedDict, total=False):
     ]
 
 
-class Reading(RowOptions, EngineOptions, total=False):
+class Reading(RowOptions, ForecastOptions, EngineOptions, total=False):
     """All options of data; see `test_calibration`, where each is described."""
 
     progress: Callable[[int, int], None] | None

@@ -23,6 +23,7 @@ class ForecastScore(Measure):
     alternative: ClassVar[str] = "two-sided"
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
     intervals: ClassVar[tuple[str, ...]] = ()
+    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
     no_interval: ClassVar[str] = "is a score, whose size is that of the outcomes"
     is_proper_score: ClassVar[bool] = True
     of = Forecasts

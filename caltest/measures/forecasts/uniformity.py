@@ -98,6 +98,7 @@ class PitUniformity(Measure):
     }
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
     intervals: ClassVar[tuple[str, ...]] = ()
+    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
     of = Forecasts
     forms: ClassVar[tuple[str, ...]] = ()
 
