@@ -108,7 +108,8 @@ def verdict(
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
         `from_logits`, `renormalize`, `mean`, `scale`, `members`, `quantiles`, and, without
-        segments, `sample_weight`, `cluster`, `time` and `lag`. Options of the measure, such as `kernel=`.
+        segments, `sample_weight`, `cluster`, `time` and `lag`. Options of the measure, such as
+        `kernel=`.
 
     Returns
     -------
