@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from caltest import testing as testing
     from caltest.active import ActiveLearner
     from caltest.comparison import compare_calibrators, compare_models
+    from caltest.forecasts import Forecasts
     from caltest.htests import test_calibration, test_master_scale
     from caltest.monitoring import Monitor, combine_evalues, monitor
     from caltest.planning import plan_monitoring, power, sample_size, sample_size_for_precision
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ActiveLearner",
     "DegenerateDataWarning",
+    "Forecasts",
     "GroupsTest",
     "HTest",
     "HTestTable",
@@ -71,6 +73,7 @@ __all__ = [
 # Loaded at first use: numba and SciPy would triple the time of `import caltest`.
 _NAMES = {
     "ActiveLearner": "caltest.active",
+    "Forecasts": "caltest.forecasts",
     "GroupsTest": "caltest.results",
     "HTest": "caltest.results",
     "HTestTable": "caltest.results",

@@ -16,7 +16,14 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, RowOptions, check_names, parted
+from caltest.predictions.model_data import as_classes
+from caltest.predictions.options import (
+    ColumnOptions,
+    ForecastOptions,
+    RowOptions,
+    check_names,
+    parted,
+)
 from caltest.results import GroupsTest, HTest, HTestTable, wording
 from caltest.results.verdict import (
     SPEAKS,
@@ -36,7 +43,7 @@ Results = Sequence[tuple[str, Any]]
 MOST_GROUPS = 10  # in which maps are fitted
 
 
-class VerdictOptions(RowOptions, MeasureOptions, total=False):
+class VerdictOptions(RowOptions, ForecastOptions, MeasureOptions, total=False):
     """What `verdict` hands on to `test_calibration`."""
 
     null: str | None
@@ -102,8 +109,9 @@ def verdict(
         Called with what is done next.
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `from_logits`, `renormalize`, and, without segments, `sample_weight`, `cluster`, `time` and
-        `lag`. Options of the measure, such as `kernel=`.
+        `from_logits`, `renormalize`, `mean`, `scale`, `members`, `quantiles`, and, without
+        segments, `sample_weight`, `cluster`, `time` and `lag`. Options of the measure, such as
+        `kernel=`.
 
     Returns
     -------
@@ -130,8 +138,9 @@ def verdict(
     draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed}
     settings = {**draws, "level": level}
     check_names(data_and_test_options, VerdictOptions, verdict)
-    columns, rows, options = parted(data_and_test_options, ColumnOptions, RowOptions)
-    given = ModelData(model, data, y, by=by, **columns, **rows)
+    kinds = ColumnOptions, RowOptions, ForecastOptions
+    columns, rows, forecasts, options = parted(data_and_test_options, *kinds)
+    given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
     predictions, _ = read(given, lies(given))
     if segments is not None:
         checks.check_unused("with segments", sample_weight=rows.get("sample_weight"))
@@ -161,7 +170,7 @@ def verdict(
         from caltest.comparison.out_of_fold import best_map
 
         tell("recalibration")
-        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
+        best = best_map(as_classes(predictions), recalibrate, test=test, lens=lens, **draws)
         parts = adjusted_verdicts(results, equivalence=equivalence)
         return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
 
@@ -240,6 +249,7 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
         few = "group named" if len(found) <= MOST_GROUPS else f"of the {MOST_GROUPS} worst groups"
         words = f" of each {few}" if groups else ""
     evidence = [test.evidence for test in tests if test.evidence is not None]
+    evidence = [one for one in evidence if one.predictions.m]
     return (evidence if len(evidence) == len(tests) else []), words
 
 

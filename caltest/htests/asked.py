@@ -13,7 +13,8 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls.exact import MOST
-from caltest.predictions import ModelData, Predictions, tables
+from caltest.predictions import ModelData, tables
+from caltest.predictions.rows import Rows
 from caltest.sources.sources import Source, source_of
 
 Found = TypeVar("Found")
@@ -108,13 +109,13 @@ def lies(given: ModelData) -> Source | None:
     return None if alone is None else source_of(alone)
 
 
-def read(given: ModelData, source: Source | None) -> tuple[Predictions, Keys]:
+def read(given: ModelData, source: Source | None) -> tuple[Rows, Keys]:
     """Read the rows into memory, from where they lie if they are in no array, and their groups."""
     if source is None or source.is_eager:
-        return given.predictions(), keys_of(given)
+        return given.rows(), keys_of(given)
     held = replace(given, model=None, data=source.table(given.needs))
     with rows_named(source.place):
-        return held.predictions().from_source(source.name), keys_of(held)
+        return held.rows().from_source(source.name), keys_of(held)
 
 
 def keys_of(given: ModelData) -> Keys:

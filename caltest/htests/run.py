@@ -20,7 +20,14 @@ from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, Reading, RowOptions, did_you_mean, parted
+from caltest.predictions.options import (
+    ColumnOptions,
+    ForecastOptions,
+    Reading,
+    RowOptions,
+    did_you_mean,
+    parted,
+)
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.segments import SegmentsTest
 
@@ -117,6 +124,7 @@ class MeasureOptions(TypedDict, total=False):
     block_size: Any
     components: Any
     correlation: Any
+    degree: Any
     depth: Any
     design: Any
     digits: Any
@@ -136,6 +144,7 @@ class MeasureOptions(TypedDict, total=False):
     root: Any
     scaled: Any
     scales: Any
+    serial: Any
     slopes: Any
     span: Any
     splits: Any
@@ -179,11 +188,12 @@ def test_calibration(
 
     Parameters
     ----------
-    model : classifier, calibrator, callable, array, Predictions or None
+    model : classifier, regressor, calibrator, callable, array, Predictions, Forecasts or None
         A fitted classifier or calibrator with `predict_proba`; a callable X -> probabilities; an
         (n, m) array of probabilities, or (n,) for P(Y = 1); None where `data` is a Predictions or
         a data frame that holds the probabilities. The pair (probabilities, labels) may stand here
-        alone.
+        alone. Of numbers, forecasts, a model that `Forecasts.from_model` takes, or a frozen
+        distribution of scipy.stats.
     data : X, (X, y), y, data frame, path, iterator of data frames or Predictions
         y where `model` is an array; a data frame or lazy frame (Polars, DuckDB, Ibis, Dask, Spark),
         a path, a pattern such as ``"day=*/part-*.parquet"``, a list of paths or an iterator of
@@ -268,6 +278,9 @@ def test_calibration(
         Columns of the data frame: the label, the features of `model`, the probabilities.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
+    mean, scale, members, quantiles : str, optional
+        Columns of forecasts of numbers, whose outcomes are the column `label`: see
+        `Forecasts.from_frame`.
     from_logits, renormalize : bool, default False
         Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
     sample_weight : (n,) array or column name, optional
@@ -321,8 +334,10 @@ def test_calibration(
     >>> 0 < result.pvalue <= 1
     True
     """
-    columns, rows, how, options = parted(data_and_test_options, ColumnOptions, RowOptions, Reading)
-    given, engine = ModelData(model, data, y, by=by, **columns, **rows), how.get("engine", "auto")
+    kinds = ColumnOptions, RowOptions, ForecastOptions, Reading
+    columns, rows, forecasts, how, options = parted(data_and_test_options, *kinds)
+    given = ModelData(model, data, y, by=by, **columns, **rows, **forecasts)
+    engine = how.get("engine", "auto")
     settings: dict[str, Any] = {"progress": how.get("progress")}
     settings["on_error"] = how.get("on_error", "raise")
     if segments is not None:

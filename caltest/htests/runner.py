@@ -175,6 +175,10 @@ class Answering(ABC):
         """Return the null of a measure: the exact one, where rows are not in memory."""
         return "exact"
 
+    def claim_of(self, plan: Plan) -> str:
+        """Return the null hypothesis in words."""
+        return plan.lens.claim
+
     @abstractmethod
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group, or of None: a lens, and what the test is given."""
@@ -194,7 +198,7 @@ class Answering(ABC):
 
 def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     plan = answer.plan
-    kind, claim = plan.null, plan.lens.claim
+    kind, claim = plan.null, source.claim_of(plan)
     if plan.tolerance is not None:
         kind, claim = plan.tolerance.title, plan.tolerance.claim(plan.measure.estimate_symbol)
     whole = HTest.from_outcome(
@@ -312,7 +316,7 @@ class RowsInMemory(Answering):
 
     Parameters
     ----------
-    predictions : Predictions
+    predictions : Predictions or Forecasts
         The rows.
     keys : (names, mapping) or None
         Those of their groups, where each is tested by itself.
@@ -320,7 +324,7 @@ class RowsInMemory(Answering):
 
     tells_tests = True
 
-    def __init__(self, predictions: Predictions, keys: Keys | None) -> None:
+    def __init__(self, predictions: Any, keys: Keys | None) -> None:
         self.predictions, self.keys = predictions, keys
         self.name, self.m = predictions.source, predictions.m
 
@@ -343,6 +347,8 @@ class RowsInMemory(Answering):
         """Return what is tested of each group: the predictions before the lens."""
         if asked.null is not None:
             checks.check_choice(asked.null, NULLS, "null")
+        for lens in asked.lenses:
+            lens.claim_of(self.predictions)
         groups = self.predictions.by_group() if self.grouped else {None: self.predictions}
         return {
             group: [(member, part) for lens in asked.lenses for member in lens.members(part)]
@@ -354,6 +360,9 @@ class RowsInMemory(Answering):
         if asked.tolerance is not None:
             return "tolerance"
         return asked.null or ("cluster" if part.has_dependence else measure.nulls[0])
+
+    def claim_of(self, plan: Plan) -> str:
+        return plan.lens.claim_of(plan.predictions)
 
     def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
         """Yield the answer to each plan, in their order, or why there is none."""
@@ -381,16 +390,16 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     run = partial(run_plan, n_resamples=asked.most_resamples)
     plan, (seen, outcome) = plan.first_defined(run, weighted=weight is not None)
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
-    about = ("event", str(seen.classes[-1]))
-    if seen.m > 2 or plan.lens.is_confidence:
-        about = ("confidence", "right")
-    return Answer(plan, outcome, seen.n, gap_of(event_rows(seen), *about), seen, evidence)
+    told, *about = plan.lens.told_of(seen)
+    size, searched = gap_of(event_rows(told), *about), seen if told is seen else None
+    return Answer(plan, outcome, seen.n, size, searched, evidence)
 
 
 def run_plan(plan: Plan, *, n_resamples: int) -> tuple[Predictions, Outcome]:
     """Run a plan; return the predictions as the lens shows them, and the outcome."""
     redraws = plan.tolerance is not None or NULLS[plan.null].resamples
     seen = induced(plan.lens, plan.predictions) if redraws else plan.lens(plan.predictions)
+    plan.measure.check_of(seen)
     settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": plan.seed}
     if plan.tolerance is None:
         null = NULLS[plan.null]

@@ -7,9 +7,10 @@ the order of the classes. A family, such as `Classwise()`, stands for one lens p
 
 # ruff: noqa: F403, F405, PLE0604 - a file says in its __all__ what is public
 
-from caltest.lenses import base, classes
+from caltest.lenses import base, classes, forecasts
 from caltest.lenses.base import *
 from caltest.lenses.classes import *
+from caltest.lenses.forecasts import *
 
 REGISTRY: dict[str, type[Lens]] = {
     "strong": Strong,
@@ -20,6 +21,11 @@ REGISTRY: dict[str, type[Lens]] = {
     "within-top-R": WithinTop,
     "largest-R": Largest,
     "grouped[...]": Grouped,
+    "exceeds[...]": Exceeds,
+    "below-quantile": BelowQuantile,
+    "interval": Interval,
+    "pit": PIT,
+    "bands[...]": Bands,
 }
 
-__all__ = ["REGISTRY", *base.__all__, *classes.__all__]
+__all__ = ["REGISTRY", *base.__all__, *classes.__all__, *forecasts.__all__]

@@ -15,6 +15,7 @@ from caltest.checks.options import not_a_choice
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.types import AnyArray, Codes, Flags, Floats
 
 __all__ = ["Lens", "Strong", "resolve_lens"]
@@ -38,12 +39,15 @@ class Lens(ABC):
         The null hypothesis in words, likewise.
     is_confidence : bool
         Whether the event that it leaves is that the predicted class is right.
+    of : type
+        What it looks at.
     """
 
     title: ClassVar[str]
     key: ClassVar[str]
     null: ClassVar[str]
     is_confidence: ClassVar[bool] = False
+    of: ClassVar[type[Rows]] = Predictions
 
     @abstractmethod
     def __call__(self, predictions: Predictions) -> Predictions:
@@ -56,6 +60,22 @@ class Lens(ABC):
     def claim(self) -> str:
         """The null hypothesis in words."""
         return self.null.format_map(vars(self))
+
+    def claim_of(self, rows: Rows) -> str:
+        """Return the null hypothesis of some rows, or raise InvalidInput if it is of others."""
+        if isinstance(rows, self.of):
+            return self.claim
+        from caltest.lenses import REGISTRY
+
+        keys = ", ".join(repr(key) for key, kind in REGISTRY.items() if isinstance(rows, kind.of))
+        rule = f"lens must be one of {type(rows).__name__}"
+        raise invalid(rule, repr(str(self)), f"use one of {keys}")
+
+    def told_of(self, seen: Any) -> tuple[Predictions, str, str]:
+        """Return the predictions whose size is told, and what it is: "event", "confidence", ..."""
+        if seen.m > 2 or self.is_confidence:
+            return seen, "confidence", "right"
+        return seen, "event", str(seen.classes[-1])
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
@@ -199,7 +219,18 @@ class Strong(Lens):
 
     title = "all the probabilities as they are"
     key = "strong"
-    null = "P(Y = k | p) = p_k for every class k"
+    null = Predictions.claim
+    of = Rows
+
+    def claim_of(self, rows: Rows) -> str:
+        return rows.claim
+
+    def told_of(self, seen: Any) -> tuple[Predictions, str, str]:
+        from caltest.lenses.forecasts import TOLD, Interval
+
+        if seen.m:
+            return super().told_of(seen)
+        return Interval(TOLD)(seen), "interval", f"{100 * TOLD:g} %"
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the predictions themselves."""

@@ -28,6 +28,7 @@ from caltest.numerics.class_sums import times_drawn
 from caltest.numerics.loops import threads
 from caltest.predictions import Measured, ModelData, Predictions
 from caltest.predictions.options import MeasuredOptions, check_names, parted
+from caltest.predictions.rows import Rows
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, SmallInts
 from caltest.units import CellUnits, RowUnits, Statistic, Units
@@ -133,6 +134,7 @@ class Measure(ABC):
     )
     own_intervals: ClassVar[Mapping[str, str]] = {}  # keys and titles of what `own_interval` does
     forms: ClassVar[tuple[str, ...]] = ("rows", "cells", "groups", "clusters")  # see `takes`
+    of: ClassVar[type[Rows]] = Predictions  # what it is a measure of
     drawn_as: ClassVar[str] = ""  # a plot of its own, see `plot_kind`
     convex_notes: ClassVar[tuple[str, ...]] = ()  # on an interval by the method "convex"
 
@@ -145,6 +147,17 @@ class Measure(ABC):
         if cls.statistic is not Measure.statistic and FROM_STATISTIC.get(capability) in cls.forms:
             return True
         return getattr(cls, capability) is not getattr(Measure, capability)
+
+    def check_of(self, seen: Rows) -> None:
+        """Raise NotApplicable unless the measure is one of such rows, as a lens shows them."""
+        if isinstance(seen, self.of):
+            return
+        kinds = [kind for kind in REGISTRY.values() if isinstance(seen, kind.of)]
+        tests = ", ".join(repr(key) for kind in kinds for key in kind.declared_tests())
+        raise NotApplicable(
+            f"{self.description} is none of {type(seen).__name__.lower()}",
+            f"use one of the tests {tests}, or a lens that leaves classes",
+        )
 
     # ---- the value --------------------------------------------------------------------------
 
@@ -395,11 +408,15 @@ class Measure(ABC):
         function = getattr(sys.modules[self.__module__], self.function_name(), type(self))
         check_names(rows, Measured, function)
         read, how = parted(rows, MeasuredOptions)
-        predictions, resolved = ModelData(probs, labels, **read).predictions(), resolve_lens(lens)
+        predictions: Any = ModelData(probs, labels, **read).rows()
+        resolved = resolve_lens(lens)
+        resolved.claim_of(predictions)
         values = []
         with threads(check_jobs(how.get("n_jobs"))):
             for member in resolved.members(predictions):
-                bound = self.bind(member(predictions))
+                seen = member(predictions)
+                self.check_of(seen)
+                bound = self.bind(seen)
                 for message in bound.degenerate:
                     # The caller of the caller, `skce(...)`, is the user.
                     warnings.warn(message, DegenerateDataWarning, stacklevel=3)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest.measures.outcome import Part
-from caltest.numerics.labels import label_dtype
-from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.sources import Cells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
@@ -30,7 +28,14 @@ class BoundMeasure(ABC):
 
     Everything that depends on the predictions alone (bins, bandwidth, order) is done once, here.
     A measure that keeps the rows in an order of its own has it in `order`.
+
+    Attributes
+    ----------
+    predictions : Predictions or Forecasts
+        The rows.
     """
+
+    predictions: Any
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
     keys_together: int = 1  # resamples that are cheaper redrawn at once, where there are some
@@ -40,7 +45,7 @@ class BoundMeasure(ABC):
     notes: tuple[str, ...] = ()
     degenerate: tuple[str, ...] = ()  # what the data left undefined
 
-    def __init__(self, predictions: Predictions) -> None:
+    def __init__(self, predictions: Any) -> None:
         self.predictions = predictions
 
     @abstractmethod
@@ -74,13 +79,14 @@ class BoundMeasure(ABC):
     @property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
-        labels, order = self.predictions.labels, self.order
-        return (labels if order is None else labels[order]).astype(label_dtype(self.predictions.m))
+        observed: Labels = self.predictions.observed
+        return observed if self.order is None else observed[self.order]
 
     @property
-    def label_probs(self) -> Floats:
-        """The probabilities (n, m) of the labels, in the order of the rows."""
-        return self.predictions.probs if self.order is None else self.predictions.probs[self.order]
+    def label_probs(self) -> Floats | None:
+        """The probabilities (n, m) of the labels, in the order of the rows; None of no classes."""
+        probs: Floats | None = self.predictions.label_probs
+        return probs if probs is None or self.order is None else probs[self.order]
 
     def redraw(self, keys: Hashes) -> Labels:
         """Redraw the labels (B, n) from the predictions, in the order of the rows.
@@ -92,12 +98,12 @@ class BoundMeasure(ABC):
     @property
     def width(self) -> int:
         """How many numbers are redrawn for a resample."""
-        return self.predictions.n
+        return int(self.predictions.n)
 
     def described(self) -> dict[str, Any]:
         """Return what an outcome of redrawn labels says besides its numbers."""
         return {
-            "null_text": "labels redrawn from the predictions",
+            "null_text": self.predictions.redrawn_text,
             "parameters": self.parameters,
             "notes": self.notes,
             "degenerate": self.degenerate,
@@ -117,7 +123,7 @@ class BoundMeasure(ABC):
 
     @cached_property
     def _redrawing(self) -> Redrawing:
-        every = self.predictions.redrawing
+        every: Redrawing = self.predictions.redrawing
         return every if self.order is None else every.taken(self.order)
 
 

@@ -113,7 +113,7 @@ def enumerated(
     vectors = f"all {count} label vectors" if count > 1 else "the only label vector"
     more = {"null_text": f"{vectors} that the predictions allow"}
     labels = bound.redraw(resample_keys(draws.seed, draws.n_resamples))
-    possible = bound.label_probs > 0
+    possible = np.asarray(bound.label_probs) > 0
     free, numbers = possible.sum(axis=1) > 1, np.zeros(len(labels), dtype=np.intp)
     if free.any():  # the number of each label vector in the order of `_vectors`
         place = np.cumsum(possible, axis=1) - 1
@@ -148,9 +148,10 @@ def enumerate_labels(bound: BoundMeasure, alternative: str, at_most: int) -> bas
     at_most : int
         The largest number of label vectors that is enumerated.
     """
-    if bound.predictions.probs.size > base.AT_A_TIME:
+    table: Floats | None = bound.predictions.label_probs
+    if table is None or table.size > base.AT_A_TIME:
         return None  # not worth a copy in the order of the measure
-    probs = bound.label_probs
+    probs = np.asarray(bound.label_probs)
     if not probs[np.arange(len(probs)), bound.observed].all():
         return None  # impossible labels have the smallest p-value that B resamples can give
     counts = np.count_nonzero(probs, axis=1)
@@ -283,8 +284,7 @@ def adaptive_test(
         return replace(outcome, replicates=None, parts=_parts(bound, draws))
     sides = 2 if measure.alternative == "two-sided" else 1
     rule = StoppingRule(level, sides, draws.n_resamples)
-    seen = bound.predictions
-    if (seen.probs[np.arange(seen.n), seen.labels] == 0).any():
+    if bound.predictions.has_impossible:
         rule = replace(rule, most=rule.first, reason=IMPOSSIBLE)
     observed = bound.values(bound.observed[np.newaxis])
     compared = bound.comparable(observed)

@@ -15,6 +15,7 @@ from caltest.numerics.loops import njit
 from caltest.types import Events, Floats, Hashes, Ints, Labels
 
 BITS = 62  # of a uniform number
+SPARE = 10  # of these that a float cannot hold
 ALWAYS = 1 << BITS  # above every uniform number
 GAMMA = 0x9E3779B97F4A7C15
 FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -58,6 +59,21 @@ def cumulative_limits(probs: Floats) -> Ints:
     last = limits.shape[1] - np.argmax(probs[rows, ::-1] > 0, axis=1)
     limits[rows] = np.where(places >= last[:, None], ALWAYS, limits[rows])
     return limits
+
+
+def draw_uniforms(rows: Hashes, keys: Hashes) -> Floats:
+    """Return the uniform numbers (B, n), above 0 and below 1, to 52 bits."""
+    out = np.empty((keys.size, rows.size))
+    if compiles(rows.size):
+        _uniforms(rows, keys, out)
+        return out
+    step = max(1, CHUNK // keys.size)
+    for start in range(0, rows.size, step):
+        some = slice(start, start + step)
+        out[:, some] = _uniform(rows[some], keys) >> SPARE
+    out += 0.5
+    out *= 2.0 ** (SPARE - BITS)
+    return out
 
 
 def draw_labels(limits: Ints, rows: Hashes, keys: Hashes) -> Labels:
@@ -141,6 +157,14 @@ def hashed(z: np.uint64) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
     return (z ^ (z >> np.uint64(31))) >> np.uint64(64 - BITS)
+
+
+@njit()
+def _uniforms(rows: Hashes, keys: Hashes, out: Floats) -> None:
+    for b in range(keys.size):
+        for i in range(rows.size):
+            number = hashed(keys[b] + rows[i]) >> np.uint64(SPARE)
+            out[b, i] = (np.float64(number) + 0.5) * 2.0 ** (SPARE - BITS)
 
 
 @njit()

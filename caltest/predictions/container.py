@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import numpy as np
 
 from caltest import checks
 from caltest.checks import suspicions
-from caltest.errors import invalid, rows_named
-from caltest.predictions import files, models, tables
-from caltest.predictions.dependence import CLUSTER, cluster_codes
-from caltest.predictions.options import NumberOptions, check_names, parted
+from caltest.numerics.labels import label_dtype
+from caltest.predictions import models, tables
+from caltest.predictions.options import FileOptions, NumberOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
-from caltest.types import AnyArray, Codes, Flags, Floats
+from caltest.predictions.rows import ABOUT, OF_ROWS, Redraws, RowColumns, Rows
+from caltest.types import AnyArray, Codes, Floats, Labels
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
-LEAST_SHARE = 1e-38  # of the largest weight
-ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
-FIELDS = ("probs", "labels", "classes", *ROW_FIELDS[2:], "unit", "source", "library")
-OF_ROWS = ("sample_weight", "groups", "clusters")
-Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
 
-class RowValues(NumberOptions, total=False):
+class RowValues(RowColumns, NumberOptions, total=False):
     """Values of rows beside their probabilities, and how numbers are read."""
 
     classes: object
-    sample_weight: object
-    groups: object
-    clusters: object
 
 
 class TableColumns(RowValues, total=False):
@@ -43,7 +35,7 @@ class TableColumns(RowValues, total=False):
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class Predictions:
+class Predictions(Rows):
     """Predictions of n rows over m classes, with their labels; frozen, all arrays read-only.
 
     Parameters
@@ -115,15 +107,13 @@ class Predictions:
     (array([0, 1]), ['cat', 'dog'])
     """
 
+    outcome_fields = ("probs", "labels")
+    other_fields = ("classes",)
+    claim = "P(Y = k | p) = p_k for every class k"
+    redrawn_text = "labels redrawn from the predictions"
     probs: Floats
     labels: Codes
     classes: AnyArray
-    sample_weight: Floats | None
-    groups: AnyArray | None
-    clusters: Codes | None
-    unit: str
-    source: str
-    library: str
 
     def __init__(
         self,
@@ -164,17 +154,8 @@ class Predictions:
         suspicions.suspect_predictions(known, codes, names)
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
-        weights = None
-        if sample_weight is not None:
-            share = checks.check_weights(sample_weight, n)
-            share = share / share.max()  # no sum of huge ones is infinite
-            # Rows without weight take no part, nor do those whose squares vanish, as in cells.
-            share = np.where(share < LEAST_SHARE, 0.0, share)
-            weights = checks.read_only(share / share[share > 0].mean())
-        values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
-        dependent = None if clusters is None else cluster_codes(clusters, n)
-        found = (matrix, codes, names, weights, values, dependent, CLUSTER, source, library)
-        self.__dict__.update(zip(FIELDS, found, strict=True))
+        outcomes = {"probs": matrix, "labels": codes, "classes": names}
+        self._set(outcomes, n, **rows, source=source, library=library)
         if matrix is None:
             del self.__dict__["probs"]  # made where somebody asks for it
 
@@ -188,12 +169,6 @@ class Predictions:
             self.__dict__.update(probs=matrix, _event=matrix[:, 1])  # one of them is kept
             return matrix
 
-    def _with(self, redrawing: Redraws = None, **changes: object) -> Predictions:
-        """Copy with some fields changed, without a check; the new arrays become read-only."""
-        copy = _restore(*[changes.get(name, getattr(self, name)) for name in FIELDS])
-        copy.__dict__["_redrawing"] = redrawing
-        return copy
-
     # ---- where predictions come from ------------------------------------------------------------
 
     @classmethod
@@ -203,7 +178,7 @@ class Predictions:
         labels: Codes,
         classes: AnyArray,
         *,
-        like: Predictions,
+        like: Rows,
         redrawing: Redraws = None,
     ) -> Predictions:
         """Build predictions from arrays that need no check, with all else as in `like`.
@@ -211,7 +186,10 @@ class Predictions:
         The arrays become read-only; the rows are those of `like`, and `redrawing`, or what that
         function returns when it is first needed, makes their labels from the same uniform numbers.
         """
-        return like._with(redrawing, probs=probs, labels=labels, classes=classes)
+        about = [getattr(like, name) for name in (*OF_ROWS, *ABOUT)]
+        found = cls._restored(probs, labels, classes, *about)
+        found.__dict__["_redrawing"] = redrawing
+        return found
 
     @classmethod
     def from_model(
@@ -311,8 +289,7 @@ class Predictions:
         ['dog', 'cat']
         """
         check_names(columns, TableColumns, cls.from_frame)
-        suspicions.suspect_index(df=df, **{name: columns.get(name) for name in OF_ROWS})
-        return cls._of_table(tables.table_of_frame(df), "data frame", label, columns)
+        return cls._of_frame(df, label, columns)
 
     @classmethod
     def read(
@@ -378,20 +355,17 @@ class Predictions:
         Predictions(n=899, m=10, source='predictions.csv')
         """
         check_names(columns, TableColumns, cls.read)
-        how: Any = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
-        table = files.table_of_file(path, file_format=file_format, **how)
-        return cls._of_table(table, files.name_of(path), label, columns)
+        how: FileOptions = {"file_format": file_format, "sep": sep, "decimal": decimal}
+        how |= {"encoding": encoding, "sheet": sheet}
+        return cls._of_file(path, label, how, columns)
 
     @classmethod
     def _of_table(
         cls, table: tables.Table, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
         read_as, named = parted(columns, NumberOptions)
-        with rows_named(table.place):
-            raw = tables.choose_columns(table, label=label, **named)
-            found = cls(**raw, **read_as, source=source)
-        object.__setattr__(found, "library", table.library)
-        return found
+        raw = tables.choose_columns(table, label=label, **named)
+        return cls(**raw, **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------
 
@@ -405,10 +379,10 @@ class Predictions:
         """Number of classes."""
         return len(self.classes)
 
-    @cached_property
-    def has_dependence(self) -> bool:
-        """Whether two rows are of the same cluster."""
-        return self.clusters is not None and np.unique(self.clusters).size < self.n
+    @property
+    def kind(self) -> str:
+        """The number of classes, for print."""
+        return f"m={self.m}"
 
     @cached_property
     def predicted(self) -> Codes:
@@ -418,11 +392,23 @@ class Predictions:
             codes[rows] = self.probs[rows].argmax(axis=1)
         return checks.read_only(codes)
 
-    @cached_property
-    def redrawing(self) -> Redrawing:
-        """How labels are redrawn from the predictions; a lens keeps to the same ones."""
-        own: Redraws = self.__dict__.get("_redrawing")
-        return Inversion(self.probs) if own is None else own() if callable(own) else own
+    @property
+    def observed(self) -> Labels:
+        """The labels in the smallest type that holds them."""
+        return self.labels.astype(label_dtype(self.m))
+
+    @property
+    def label_probs(self) -> Floats:
+        """The probabilities of the labels."""
+        return self.probs
+
+    @property
+    def has_impossible(self) -> bool:
+        """Whether a class of probability 0 was observed."""
+        return bool((self.probs[np.arange(self.n), self.labels] == 0).any())
+
+    def _own_redrawing(self) -> Redrawing:
+        return Inversion(self.probs)
 
     def simulate(self, rng: object = None) -> Predictions:
         """Redraw the labels from the predictions, y* ~ Cat(p), as under calibration.
@@ -439,53 +425,9 @@ class Predictions:
         """
         return self._with(labels=draw_codes(self.probs, checks.check_generator(rng)))
 
-    def subset(self, rows: object) -> Predictions:
-        """Keep some rows, given by a mask, a slice or indices: a data set of its own."""
-        kept = checks.check_rows(rows, self.n)
-        columns = {name: getattr(self, name) for name in ROW_FIELDS}
-        return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
-
-    def without(self, rows: Flags) -> Predictions:
-        """Leave out some rows, given by a mask; the others keep their redrawn labels."""
-        kept = np.flatnonzero(~rows)
-        part = self.subset(kept)
-        part.__dict__["_redrawing"] = lambda: self.redrawing.taken(kept)
-        return part
-
     def relabelled(self, labels: Codes) -> Predictions:
         """Give the rows other labels, codes (n,)."""
         return self._with(labels=labels.astype(np.int64))
-
-    def with_groups(self, groups: object) -> Predictions:
-        """Give each row a group."""
-        return self._with(groups=suspicions.looked_at(checks.check_groups(groups, self.n)))
-
-    def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Predictions:
-        """Give each row a cluster, within which rows may depend on each other."""
-        return self._with(clusters=cluster_codes(clusters, self.n), unit=unit)
-
-    def from_source(self, name: str) -> Predictions:
-        """Name what the data frame was read from, for print."""
-        return self._with(source=self.source.replace("data frame", name, 1))
-
-    def by_group(self) -> dict[object, Predictions]:
-        """Split the rows by their group, in sorted order of the groups."""
-        if self.groups is None:
-            raise invalid("predictions must have groups", "none", "pass groups= or by=")
-        order = np.argsort(self.groups, kind="stable")
-        values, first = np.unique(self.groups[order], return_index=True)
-        rows = np.split(order, first[1:])
-        return {value.item(): self.subset(some) for value, some in zip(values, rows, strict=True)}
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __repr__(self) -> str:
-        return f"Predictions(n={self.n}, m={self.m}, source={self.source!r})"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Arrays are unpickled writeable, hence not the usual way.
-        return _restore, tuple(getattr(self, name) for name in FIELDS)
 
 
 def event_column(predictions: Predictions) -> Floats:
@@ -495,13 +437,6 @@ def event_column(predictions: Predictions) -> Floats:
     """
     known: Floats | None = predictions.__dict__.get("_event")
     return predictions.probs[:, 1] if known is None else known
-
-
-def _restore(*values: object) -> Predictions:
-    copy = object.__new__(Predictions)
-    locked = (checks.read_only(v) if isinstance(v, np.ndarray) else v for v in values)
-    copy.__dict__.update(zip(FIELDS, locked, strict=True))
-    return copy
 
 
 def draw_codes(probs: Floats, rng: np.random.Generator) -> Codes:

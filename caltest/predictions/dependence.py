@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from caltest.predictions import tables
 from caltest.types import Codes
 
 if TYPE_CHECKING:
-    from caltest.predictions.container import Predictions
+    from caltest.predictions.rows import Rows
     from caltest.predictions.tables import Table
 
 CLUSTER = "cluster"
@@ -53,6 +53,9 @@ def block_length(steps: int, lag: int, series: int = 1) -> int:
     return max(longest, min(LONG * reach, max(SHORT * reach, steps * series // FEWEST)))
 
 
+Some = TypeVar("Some", bound="Rows")
+
+
 @dataclass(frozen=True)
 class Dependence:
     """Which rows may depend on each other, as the user said: not read or checked.
@@ -85,7 +88,7 @@ class Dependence:
             found[name] = tables.column_or_values(table, value, name)
         return replace(self, **found)
 
-    def given_to(self, predictions: Predictions) -> Predictions:
+    def given_to(self, predictions: Some) -> Some:
         """Return the predictions with their clusters, or blocks of time.
 
         Raises

@@ -13,6 +13,9 @@ from caltest.predictions import models, tables
 from caltest.predictions.container import Predictions
 from caltest.predictions.dependence import Dependence
 from caltest.predictions.options import MeasuredOptions, check_names
+from caltest.predictions.rows import Rows
+
+FORECASTS = ("mean", "scale", "members", "quantiles")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +34,8 @@ class ModelData:
         Labels where data is X alone; with it the data become (X, y), and this None.
     label, features, probs : optional
         Columns of the data frame; the features are by default all other columns.
+    mean, scale, members, quantiles : optional
+        Columns of forecasts, as for `Forecasts.from_frame`.
     classes, from_logits, renormalize : optional
         As for `Predictions`.
     by : array_like, str, list of str or True, optional
@@ -48,6 +53,10 @@ class ModelData:
     label: str | None = None
     features: Any = None
     probs: str | Sequence[str] | None = None
+    mean: str | None = None
+    scale: object = None
+    members: object = None
+    quantiles: object = None
     classes: object = None
     from_logits: bool = False
     renormalize: bool = False
@@ -110,7 +119,7 @@ class ModelData:
         return any(isinstance(one, str) and one == name for one in named)
 
     def predictions(self) -> Predictions:
-        """Read them into predictions, with the groups `by`.
+        """Read them into predictions of classes, with the groups `by`.
 
         Returns
         -------
@@ -120,17 +129,32 @@ class ModelData:
         Raises
         ------
         InvalidInput
-            If the pair makes no predictions.
+            If the pair makes no predictions, or forecasts.
+        """
+        return as_classes(self.rows())
+
+    def rows(self) -> Rows:
+        """Read them into predictions or forecasts, with the groups `by`.
+
+        Returns
+        -------
+        Rows
+            `Predictions` of classes, or `Forecasts` of numbers.
+
+        Raises
+        ------
+        InvalidInput
+            If the pair makes neither.
         """
         with rows_named(tables.place_of(*self._parts)):
-            found = self._predictions()
+            found = self._rows()
         object.__setattr__(found, "library", self.library)
         return found
 
-    def _predictions(self) -> Predictions:
+    def _rows(self) -> Rows:
         model, data = self.model, self.data
-        if isinstance(model, Predictions):
-            check_unused("where model is a Predictions", data=data)
+        if isinstance(model, Rows):
+            check_unused(f"where model is a {type(model).__name__}", data=data)
             model, data = None, model
         if data is None and tables.is_table(model):
             model, data = None, model
@@ -153,8 +177,9 @@ class ModelData:
                 given = replace(self, by=by, sample_weight=weight, **rows)
         suspect_index(labels=y, by=given.by, cluster=given.cluster)
         by = given.by
-        if isinstance(data, Predictions):
-            result = given._of_predictions(model, data)  # noqa: SLF001, its own
+        result: Rows
+        if isinstance(data, Rows):
+            result = given._of_rows(model, data)  # noqa: SLF001, its own
         else:
             result = given._of_arrays(model, data)  # noqa: SLF001
         if by is not None and (by is not True or result.groups is None):
@@ -164,32 +189,40 @@ class ModelData:
             result = result.with_groups(by)
         return given.dependence.given_to(result)
 
-    def _of_predictions(self, model: object, data: Predictions) -> Predictions:
-        check_unused(
-            "where data is a Predictions", classes=self.classes, sample_weight=self.sample_weight
-        )
+    def _of_rows(self, model: object, data: Rows) -> Rows:
+        kind = type(data).__name__
+        own_values = {"classes": self.classes, "sample_weight": self.sample_weight}
+        check_unused(f"where data is a {kind}", **own_values)
         if model is None:
             logits, rescaled = self.from_logits or None, self.renormalize or None
-            reason = "on a Predictions, which is checked already"
+            reason = f"on a {kind}, which is checked already"
             check_unused(reason, from_logits=logits, renormalize=rescaled)
             return data
-        if not models.is_model(model):
-            rule = "model must be None, a calibrator or a function where data is a Predictions"
+        if not models.is_model(model) or not isinstance(data, Predictions):
+            rule = f"model must be None, a calibrator or a function where data is a {kind}"
             raise invalid(rule, f"type {type(model).__name__}", "pass data=labels with an array")
         probs, labels = models.predict(model, data.probs)[0], data.classes[data.labels]
         own = ("classes", "sample_weight", "groups", "clusters")
         rows: dict[str, Any] = {name: getattr(data, name) for name in own}
         return Predictions(probs, labels, source=models.describe(model), **rows, **self.reading)
 
-    def _of_table(self, model: object, df: object, table: tables.Table) -> Predictions:
+    def _of_table(self, model: object, df: object, table: tables.Table) -> Rows:
         crossed = tables.columns_named(table, self.by)
         for one in (self.by, *crossed):
             check_not_label(one, self.label, "by")
         by = tables.crossed(table, crossed) if crossed else self.by
         if model is None:
             check_unused("where model is None", features=self.features)
-            named = {"label": self.label, "probs": self.probs, **self.options}
-            return Predictions.from_frame(df, groups=by, sample_weight=self.sample_weight, **named)
+            of_rows: dict[str, Any] = {"groups": by, "sample_weight": self.sample_weight}
+            asked = {name: getattr(self, name) for name in FORECASTS}
+            columns: Any = {name: one for name, one in asked.items() if one is not None}
+            if columns:
+                from caltest.forecasts import Forecasts
+
+                check_unused("where forecasts are read", probs=self.probs, classes=self.classes)
+                return Forecasts.from_frame(df, label=self.label, **of_rows, **columns)
+            named: dict[str, Any] = {"label": self.label, "probs": self.probs, **self.options}
+            return Predictions.from_frame(df, **of_rows, **named)
         check_unused("where model gives the probabilities", probs=self.probs)
         suspect_index(data=df, model=model, by=by, sample_weight=self.sample_weight)
         y = table.column(check_choice(self.label, table.names, "label"))
@@ -201,9 +234,18 @@ class ModelData:
             return Predictions(model, y, **rows, **self.options)
         taken = (self.label, by, *crossed, *self.dependence.columns, self.sample_weight)
         X = tables.features_of_frame(df, self.features, [v for v in taken if isinstance(v, str)])
-        return Predictions.from_model(model, X, y, **rows, **self.options)
+        return self._of_model(model, X, y, rows)
 
-    def _of_arrays(self, model: object, data: object) -> Predictions:
+    def _of_model(self, model: object, X: object, y: object, rows: dict[str, Any]) -> Rows:
+        if not models.is_forecaster(model):
+            return Predictions.from_model(model, X, y, **rows, **self.options)
+        from caltest.forecasts import Forecasts
+
+        given = {name: value or None for name, value in self.options.items()}
+        check_unused("where a model forecasts numbers", **given)
+        return Forecasts.from_model(model, X, y, **rows)
+
+    def _of_arrays(self, model: object, data: object) -> Rows:
         if data is None:
             remedy = "pass the labels, (X, y), a data frame or a Predictions"
             raise invalid("data must be given", "None", remedy)
@@ -214,13 +256,25 @@ class ModelData:
         if isinstance(self.sample_weight, str):
             rule = "sample_weight must be an array of weights where data is not a data frame"
             raise invalid(rule, shown(self.sample_weight), "pass one value per row")
-        own: dict[str, Any] = {"sample_weight": self.sample_weight, **self.options}
-        if models.is_model(model):
-            return Predictions.from_model(model, *check_pair(data), **own)
+        weight: dict[str, Any] = {"sample_weight": self.sample_weight}
+        if models.is_model(model) or models.is_forecaster(model):
+            return self._of_model(model, *check_pair(data), weight)
+        if models.is_distribution(model):
+            from caltest.forecasts import Forecasts
+
+            return Forecasts(data, distribution=model, **weight)
         if as_array(model, "model").ndim == 0:
             rule = "model must be a classifier, a function or an array of probabilities"
             raise invalid(rule, shown(model), "for a file, use Predictions.read")
-        return Predictions(model, data, **own)
+        return Predictions(model, data, **weight, **self.options)
+
+
+def as_classes(found: Rows) -> Predictions:
+    """Return predictions of classes, which they must be."""
+    if not isinstance(found, Predictions):
+        remedy = "pass what a lens leaves of them, caltest.lenses.Interval(0.9)(forecasts)"
+        raise invalid("predictions must be of classes", f"{type(found).__name__}", remedy)
+    return found
 
 
 def _paired(model: object, data: object, y: Any) -> object:

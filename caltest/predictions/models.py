@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,26 @@ def is_model(model: object) -> bool:
     """Tell a classifier, a calibrator or a function from an array."""
     attributes = ("predict_proba", "predict", "decision_function")
     return callable(model) or any(hasattr(model, name) for name in attributes)
+
+
+def is_distribution(model: object) -> bool:
+    """Tell a distribution from an array: a frozen one of scipy.stats, or a law of forecasts."""
+    return all(hasattr(model, name) for name in ("cdf", "quantile")) or (
+        all(hasattr(model, name) for name in ("cdf", "ppf", "args"))
+    )
+
+
+def is_forecaster(model: object) -> bool:
+    """Tell a model whose predictions are distributions of numbers, not probabilities."""
+    if isinstance(model, type) or hasattr(model, "predict_proba") or _is_of_statsmodels(model):
+        return False
+    if isinstance(model, Mapping):
+        return bool(model) and all(hasattr(one, "predict") for one in model.values())
+    if hasattr(model, "pred_dist") or hasattr(model, "get_prediction"):
+        return True
+    last = getattr(model, "steps", [(None, model)])[-1][1]
+    takes = inspect.signature(last.predict).parameters if hasattr(last, "predict") else ()
+    return "return_std" in takes
 
 
 def predict(model: Any, X: object) -> tuple[object, object]:

@@ -103,6 +103,15 @@ class RowOptions(ColumnOptions, total=False):
     ]
 
 
+class ForecastOptions(TypedDict, total=False):
+    """Columns of forecasts of numbers; see `Forecasts.from_frame`."""
+
+    mean: Annotated[str | None, "COLUMN: Forecasts of numbers: column of their means."]
+    scale: Annotated[object, "COLUMN: With --mean: column of their standard deviations."]
+    members: Annotated[object, "NAMES: Ensembles: the prefix of the columns of their members."]
+    quantiles: Annotated[object, "NAMES: Quantiles: the prefix of columns such as q_0.05."]
+
+
 class EngineOptions(TypedDict, total=False):
     """Where rows are counted, and what becomes of those that are wrong; see `test_calibration`."""
 
@@ -119,7 +128,7 @@ class EngineOptions(TypedDict, total=False):
     ]
 
 
-class Reading(RowOptions, EngineOptions, total=False):
+class Reading(RowOptions, ForecastOptions, EngineOptions, total=False):
     """All options of data; see `test_calibration`, where each is described."""
 
     progress: Callable[[int, int], None] | None

@@ -45,6 +45,31 @@ class Redrawing(ABC):
         return Relabelled(self, table.astype(loops.label_dtype(m)))
 
 
+@dataclass(frozen=True)
+class Uniforms(Redrawing):
+    """The uniform numbers themselves: those at which a distribution function is inverted."""
+
+    rows: Hashes
+
+    def labels(self, keys: Hashes) -> Floats:  # type: ignore[override]
+        return loops.draw_uniforms(self.rows, keys)
+
+    def taken(self, rows: Codes) -> Uniforms:
+        return Uniforms(self.rows[rows])
+
+    def between(self, low: Floats, high: Floats) -> Redrawing:
+        """Return that of the event that the number of each row is from low on, below high."""
+        ends = (np.ceil(np.clip(end, 0.0, 1.0) * float(loops.ALWAYS)) for end in (low, high))
+        first, last = (end.astype(np.int64) for end in ends)
+        return Interval(first, last - first, self.rows)
+
+    def classes(self, probs: Floats) -> Redrawing:
+        """Return that of the classes of which one begins where the one before it ends."""
+        found = Inversion(probs)
+        found.rows = self.rows
+        return found
+
+
 class Inversion(Redrawing):
     """Labels drawn from the rows of probabilities, by inversion of their running sums.
 

@@ -210,6 +210,77 @@ def choose_columns(
     )
 
 
+def choose_forecasts(
+    table: Table,
+    *,
+    label: str | None,
+    mean: str | None = None,
+    scale: str | float | None = None,
+    members: str | Sequence[str] | None = None,
+    quantiles: str | Mapping[float, str] | None = None,
+    **rows: object,
+) -> dict[str, Any]:
+    """Find by name the columns that make up forecasts, as `Forecasts` takes them.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    label : str
+        Column of the outcomes.
+    mean, scale : str, optional
+        Columns of Gaussian forecasts; the scale may be a number.
+    members : str or list of str, optional
+        The prefix of the columns of an ensemble, or these.
+    quantiles : str or mapping, optional
+        The prefix of columns that end in their levels, or the columns by their levels.
+    **rows
+        `sample_weight`, `groups` and `clusters`, columns or values.
+
+    Returns
+    -------
+    dict
+        The arrays.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is not there or holds no numbers.
+    """
+    label = checks.check_choice(label, table.names, "label")
+    found: dict[str, Any] = {"outcomes": as_numbers(table.column(label), f"column {label!r}")}
+    for name, value in (("mean", mean), ("scale", scale)):
+        if value is not None:
+            column = column_or_values(table, value, name)
+            found[name] = as_numbers(column, f"column {value!r}") if column is not value else value
+    if members is not None:
+        columns = prob_columns(table.names, members, [label])
+        found["members"] = np.atleast_2d(numbers_of_columns(table, columns).T).T
+    if quantiles is not None:
+        if isinstance(quantiles, str):
+            columns = prob_columns(table.names, quantiles, [label])
+            quantiles = {_level(name, quantiles): name for name in columns}
+        levels = sorted(quantiles)
+        found["levels"] = levels
+        found["quantiles"] = numbers_of_columns(table, [quantiles[level] for level in levels])
+    for name, values in rows.items():
+        found[name] = column_or_values(table, values, name)
+    return found
+
+
+def _level(column: str, prefix: str) -> float:
+    """Read the level of a quantile from the name of its column, q_0.05."""
+    text = column.removeprefix(prefix).lstrip("_")
+    try:
+        level = float(text)
+    except ValueError:
+        level = np.nan
+    if not 0.0 < level < 1.0:
+        rule = "columns of quantiles must end in their levels, as q_0.05"
+        raise invalid(rule, repr(column), "rename it, or pass quantiles={0.05: 'column', ...}")
+    return level
+
+
 def numbers_of_columns(table: Table, columns: Sequence[str]) -> AnyArray:
     """Stack columns of numbers side by side; a single one stays as it is."""
     values = [as_numbers(table.column(name), f"column {name!r}") for name in columns]

@@ -633,6 +633,11 @@ class Evidence:
         """The predictions as the lens shows them."""
         return self.lens(self.predictions)
 
+    @property
+    def told(self) -> Predictions:
+        """The predictions whose size is told: of forecasts, that an interval holds the outcome."""
+        return self.lens.told_of(self.seen)[0]
+
     def __reduce__(self) -> tuple[object, ...]:
         try:
             pickle.dumps((self.measure, self.lens))

@@ -66,7 +66,7 @@ def sheet_of_summary(test: HTest, quantiles: Mapping[str, float]) -> sheet.Sheet
         "data": test.data_name,
         "group": test.group,
         "observations (n)": test.n,
-        "classes (m)": test.m,
+        "classes (m)": test.m or None,
         "lens": test.lens,
         "null hypothesis": test.claim,
         "test": test.test,
@@ -151,7 +151,12 @@ def _pvalue(test: HTest) -> str:
 def data_line(test: HTest) -> str:
     """What was tested."""
     group = "" if test.group is None else f", group: {test.group}"
-    return f"{test.data_name} (n = {test.n}, m = {test.m}){group}, lens: {test.lens}"
+    return f"{test.data_name} ({sizes_in_words(test.n, test.m)}){group}, lens: {test.lens}"
+
+
+def sizes_in_words(n: int, m: int) -> str:
+    """The numbers of rows and of classes, where there are some."""
+    return f"n = {n}, m = {m}" if m else f"n = {n}"
 
 
 def _null(test: HTest) -> str:
@@ -305,7 +310,7 @@ def _table_data(table: HTestTable, rows: Sequence[HTest], *, shown: Columns) -> 
     """The parts of the data line that all rows share and no column shows."""
     first, is_grouped = rows[0], table.noun in GROUPS
     sizes = [] if "n" in shown and not is_grouped else [f"n = {table.n}"]
-    sizes += [f"m = {first.m}"] if len({row.m for row in rows}) == 1 else []
+    sizes += [f"m = {first.m}"] if first.m and len({row.m for row in rows}) == 1 else []
     size = ", ".join(sizes)
     if "data" not in shown:
         size = f"{first.data_name} ({size})" if size else first.data_name

@@ -16,6 +16,7 @@ from caltest.render import Sheet
 from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required
+from caltest.results.sheets import sizes_in_words
 from caltest.types import Floats, Labels
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Verdict(Result):
         first = [text for kind, text in self.sentences if kind in {"answer", "size"}]
         pairs = [(NAMES.get(kind, kind), text) for kind, text in self.sentences[len(first) :]]
         place = len(self.card) - len(first)
-        data = ("data", f"{self.data_name} (n = {self.n}, m = {self.m})")
+        data = ("data", f"{self.data_name} ({sizes_in_words(self.n, self.m)})")
         closing = (*pairs[:place], data, *pairs[place:])
         return Sheet(title="", headline=" ".join(first), closing=closing)
 
@@ -373,13 +374,16 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")
     seen = evidence.seen
+    if not seen.m:
+        raise NotApplicable("what the rows could have shown is known of classes", "use a lens")
     bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
     sides = 2 if test.alternative == "two-sided" else 1
     most = max(int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1))), 1)
     rng = np.random.default_rng(evidence.seed)
     count = int(np.clip(NUMBERS / (seen.n * seen.m), FEWEST, MOST))
-    uniform = rng.random((count, len(bound.label_probs)), dtype=np.float32)
+    kept = seen.n if bound.order is None else bound.order.size
+    uniform = rng.random((count, kept), dtype=np.float32)
 
     def power(probs: Floats) -> float:
         # Labels (B, n) of the same uniform numbers for all truths, so that power rises.

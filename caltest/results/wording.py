@@ -161,6 +161,10 @@ def direction(test: HTest, pvalue: float) -> str:
     if test.size is None:
         return ""
     found = speaks(pvalue, test.level) and not claim_of(test).is_good
+    if test.size.kind == "interval":
+        told = size_in_words(test.size, clear=found)
+        says_more = found and not (test.size.is_clear and "sure" in test.finding)
+        return f"{told[:-1]}; {test.finding}." if says_more and test.finding else told
     if test.side:
         return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
@@ -171,6 +175,13 @@ def direction(test: HTest, pvalue: float) -> str:
 def size_in_words(size: Gap, *, clear: bool = True) -> str:
     """A mean prediction and an observed share; with the word for the side where that is clear."""
     predicted, observed, gap = numbers_in_words(size)
+    if size.kind == "interval":
+        low, high = (100 * (size.predicted + end) for end in (size.low, size.high))
+        digits = decimals(size)
+        told = f"intervals of {size.name} hold {observed} of the outcomes"
+        told += f" ({low:.{digits}f} to {high:.{digits}f})."
+        word = "Too sure" if size.gap < 0 else "Not sure enough"
+        return f"{word}: {told}" if clear and size.is_clear else capital(told)
     if size.kind == "confidence":
         numbers = f"claims {predicted}, is right in {observed} ({gap})."
         word = "Overconfident" if size.gap < 0 else "Underconfident"

@@ -11,7 +11,7 @@ import pytest
 
 import caltest as ct
 from caltest.errors import DegenerateDataWarning, NotApplicable
-from caltest.htests import REGISTRY
+from caltest.htests import REGISTRY as EVERY
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.joint import tie_tolerance
 
@@ -55,6 +55,9 @@ def lens_of(key):
 
 
 full = pytest.mark.full
+
+
+REGISTRY = {key: test for key, test in EVERY.items() if test.measure.of is not ct.Forecasts}
 
 
 def cases(*, every_null):

@@ -11,6 +11,7 @@ import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
+from caltest.forecasts import Forecasts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
@@ -18,8 +19,9 @@ from caltest.measures.bound import BoundCells
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined import component
 from caltest.measures.combined.chunks import CombinedChunks
-from caltest.measures.combined.component import BINARY, SEVERAL, Component, Function, combine
+from caltest.measures.combined.component import BINARY, Component, Function, combine
 from caltest.measures.combined.context import LANDMARKS, Context
+from caltest.measures.combined.forecasts import FORECASTS, ForecastContext
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.tails import Combining, parameters_of, reference_keys
 from caltest.measures.of_units import BoundGroups
@@ -31,6 +33,7 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
+from caltest.predictions.rows import Rows
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order
@@ -137,7 +140,8 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows of two classes from which cells are cheaper
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
-KEYS = {kind.key for kind in (*BINARY, *SEVERAL)}
+KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *FORECASTS)}
+CONTEXTS: dict[type[Rows], Any] = {Predictions: Context, Forecasts: ForecastContext}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,13 +177,17 @@ class Combined(Measure):
     def plot_kind(self, m: int) -> str:
         return "reliability"
 
-    def bind(self, predictions: Predictions) -> BoundCombined:
-        return BoundCombined(predictions, self.components)
+    of = Rows
+
+    def bind(self, predictions: Rows) -> BoundCombined:
+        return BoundCombined(CONTEXTS[type(predictions)](predictions), self.components)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         return super().bind_cells(cells) if self.components else CombinedCells(cells)
 
     def bind_counted(self, predictions: Predictions) -> BoundCells | None:
+        if not predictions.m:
+            return None
         p = predictions.probs[:, -1]
         is_simple = self.components is None and predictions.sample_weight is None
         if predictions.m > 2 or not is_simple or np.count_nonzero((p > 0.0) & (p < 1.0)) < MANY:
@@ -200,12 +208,12 @@ class Combined(Measure):
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the components as statistics of the residuals."""
-        some = portfolio(Context(predictions), self.components)
+        some = portfolio(CONTEXTS[type(predictions)](predictions), self.components)
         return [one.residual_statistic() for one in some]
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the observed labels show of each component; its p-values are left open."""
-        some = portfolio(Context(predictions), self.components)
+        some = portfolio(CONTEXTS[type(predictions)](predictions), self.components)
         return tuple(one.part(np.empty(0)) for one in some)
 
 
@@ -228,19 +236,20 @@ class BoundCombined(Combining):
 
     scale = ROUNDING
 
-    def __init__(self, predictions: Predictions, names: Sequence[Name] | None) -> None:
-        super().__init__(predictions)
-        self.context = Context(predictions)
+    def __init__(self, context: Any, names: Sequence[Name] | None) -> None:
+        super().__init__(context.predictions)
+        self.context = context
         components = portfolio(self.context, names)
-        self.prepare(components, self.context.reference(), predictions.n)
-        if "features" in vars(self.context) and predictions.n > LANDMARKS:
+        self.prepare(components, self.context.reference(), context.n)
+        if "features" in vars(self.context) and context.n > LANDMARKS:
             width = self.context.features.shape[1]
             of = f"the SKCE is that of {width} features of the kernel, not of all pairs"
             self.notes = (of,)
 
     @property
     def order(self) -> Order | None:
-        return self.context.order
+        order: Order | None = self.context.order
+        return order
 
 
 class CombinedCells(Combining, BoundCells):
@@ -339,9 +348,9 @@ def measure_of(key: str) -> Measure:
     raise KeyError(key)
 
 
-def portfolio(rows: Context, names: Sequence[Name] | None) -> Iterator[Component]:
-    """Yield the components: those of two classes or of several, or those that are named."""
-    own = {kind.key: kind for kind in (BINARY if rows.m == 2 else SEVERAL)}
+def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:
+    """Yield the components: those of the rows of a context, or those that are named."""
+    own = {kind.key: kind for kind in rows.kinds}
     for name in own if names is None else names:
         if isinstance(name, str) and name in own:
             yield own[name].of(rows.source)

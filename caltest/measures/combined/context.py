@@ -52,6 +52,7 @@ class Context:
     def __init__(self, predictions: Predictions) -> None:
         self.predictions, self.n, self.m = predictions, predictions.n, predictions.m
         self.names = [str(name) for name in predictions.classes]
+        self.kinds = component.BINARY if self.m == 2 else component.SEVERAL
         self.dtype = label_dtype(self.m)
         self.probs, self.labels = predictions.probs, predictions.labels
         weight = predictions.sample_weight

@@ -1,0 +1,340 @@
+"""Predictive distributions with the outcomes that were observed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, Unpack
+
+import numpy as np
+
+from caltest import checks
+from caltest.checks import suspicions
+from caltest.forecasts.laws import Law, law_of, read
+from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
+from caltest.predictions import tables
+from caltest.predictions.options import FileOptions, check_names, parted
+from caltest.predictions.redrawing import Redrawing, Uniforms
+from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
+from caltest.types import Floats
+
+
+class ForecastColumns(RowColumns, total=False):
+    """The columns of a table that make up forecasts."""
+
+    mean: str
+    scale: str | float
+    members: str | Sequence[str]
+    quantiles: str | Mapping[float, str]
+
+
+class ForecastFile(ForecastColumns, FileOptions, total=False):
+    """The same, and how the file is read."""
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Forecasts(Rows):
+    r"""Predictive distributions of n outcomes that are numbers; frozen, all arrays read-only.
+
+    Calibration in distribution: whatever is known of the forecast F, the outcome Y has the
+    distribution F. The probability integral transform F(Y) is then uniform and independent of F,
+    and all tests redraw outcomes from the forecasts.
+
+    Parameters
+    ----------
+    outcomes : array_like, shape (n,)
+        What was observed.
+    mean, scale : array_like, shape (n,), or float
+        Of Gaussian distributions: mean and standard deviation.
+    distribution : Law or frozen distribution of scipy.stats
+        With parameters of n rows.
+    members : array_like, shape (n, M)
+        Ensembles: the outcome is to be exchangeable with the M members, so that all its M + 1
+        ranks among them are equally probable.
+    quantiles, levels : array_like, shape (n, q) and (q,)
+        Quantiles at levels in ascending order: each part between two levels is to hold the outcome
+        as often as it says; nothing is assumed of where in it.
+    edges, probs : array_like, shape (b + 1,) or (n, b + 1), and (n, b)
+        Histograms: the edges of their bins, and the probabilities.
+    cdf, quantile : callable
+        A distribution function of outcomes (n,), and its inverse, which is found where not given.
+    sample_weight, groups, clusters : array_like, shape (n,), optional
+        As for `Predictions`.
+    source : str
+        Where the forecasts come from, for print.
+
+    Attributes
+    ----------
+    outcomes : ndarray, shape (n,), float64
+        What was observed.
+    law : Law
+        The distributions.
+    sample_weight, groups, clusters, unit, source, library
+        As for `Predictions`.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks a rule; the message names the argument, the row and the remedy.
+
+    References
+    ----------
+    Dawid (1984), Statistical theory: the prequential approach, JRSS A 147; Gneiting, Balabdaoui,
+    Raftery (2007), Probabilistic forecasts, calibration and sharpness, JRSS B 69; Widmann,
+    Lindsten, Zachariah (2021), Calibration tests beyond classification, ICLR.
+
+    Examples
+    --------
+    >>> from caltest import Forecasts
+    >>> forecasts = Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
+    >>> forecasts
+    Forecasts(n=3, Gaussian, source='arrays')
+    >>> forecasts.pit.round(3).tolist()
+    [0.421, 0.841, 0.345]
+    """
+
+    outcome_fields = ("outcomes", "law")
+    claim = "P(Y <= y | F) = F(y) for every y"
+    redrawn_text = "outcomes redrawn from the forecasts"
+    outcomes: Floats
+    law: Law
+
+    def __init__(
+        self,
+        outcomes: object,
+        *,
+        mean: object = None,
+        scale: object = None,
+        distribution: object = None,
+        members: object = None,
+        quantiles: object = None,
+        levels: object = None,
+        edges: object = None,
+        probs: object = None,
+        cdf: object = None,
+        quantile: object = None,
+        sample_weight: object = None,
+        groups: object = None,
+        clusters: object = None,
+        source: str = "arrays",
+    ) -> None:
+        rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
+        given: dict[str, Any] = {"mean": mean, "scale": scale, "distribution": distribution}
+        given |= {"members": members, "quantiles": quantiles, "levels": levels, "edges": edges}
+        given |= {"probs": probs, "cdf": cdf, "quantile": quantile}
+        library = tables.library_of(outcomes, *given.values())
+        suspicions.suspect_index(outcomes=outcomes, **rows)
+        y = read(outcomes, "outcomes")
+        law = law_of(n=y.size, **given)
+        self._set({"outcomes": y, "law": law}, y.size, **rows, source=source, library=library)
+
+    @classmethod
+    def from_model(
+        cls, model: object, X: object, y: object, **rows: Unpack[RowColumns]
+    ) -> Forecasts:
+        """Forecast the rows of X with a fitted model.
+
+        Parameters
+        ----------
+        model : object
+            A regressor of scikit-learn whose `predict` takes `return_std=True`, quantile regressors
+            by their levels, ``{0.1: model, 0.5: model, 0.9: model}``, results of statsmodels with
+            `get_prediction`, or a model with `pred_dist`, as of ngboost.
+        X : array_like
+            Features that the model was not fitted on.
+        y : array_like, shape (n,)
+            Outcomes.
+        **rows
+            `sample_weight`, `groups` and `clusters`.
+
+        Returns
+        -------
+        Forecasts
+            The forecasts; `source` names the model.
+
+        Raises
+        ------
+        InvalidInput
+            If the model gives no distribution.
+
+        Examples
+        --------
+        >>> from caltest import Forecasts
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import BayesianRidge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> Forecasts.from_model(BayesianRidge().fit(X[::2], y[::2]), X[1::2], y[1::2])
+        Forecasts(n=221, Gaussian, source='BayesianRidge()')
+        """
+        from caltest.forecasts.of_models import law_of_model
+
+        check_names(rows, RowColumns, cls.from_model)
+        X, y = checks.check_pair((X, y))
+        suspicions.suspect_index(X=X, y=y, **{name: rows.get(name) for name in OF_ROWS})
+        law, source = law_of_model(model, X)
+        return cls(y, distribution=law, **rows, source=source)
+
+    @classmethod
+    def from_frame(
+        cls, df: object, *, label: str | None, **columns: Unpack[ForecastColumns]
+    ) -> Forecasts:
+        """Take the columns of a pandas, polars or Arrow table.
+
+        Parameters
+        ----------
+        df : data frame
+            A table with one row per forecast.
+        label : str
+            Column of the outcomes.
+        **columns
+            `mean` and `scale`, columns; `members`, a prefix or a list of columns; or `quantiles`, a
+            prefix of columns that end in their levels, as "q_0.05", or a mapping of levels to
+            columns; and `sample_weight`, `groups` and `clusters` as for `Predictions`.
+
+        Returns
+        -------
+        Forecasts
+            The forecasts.
+
+        Raises
+        ------
+        InvalidInput
+            If a column is not there or breaks a rule.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from caltest import Forecasts
+        >>> df = pl.DataFrame({"y": [1.0, 2.5], "mu": [1.1, 2.0], "sd": [0.5, 0.4]})
+        >>> Forecasts.from_frame(df, label="y", mean="mu", scale="sd")
+        Forecasts(n=2, Gaussian, source='data frame')
+        """
+        check_names(columns, ForecastColumns, cls.from_frame)
+        return cls._of_frame(df, label, columns)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path | BinaryIO,
+        *,
+        label: str | None,
+        **columns: Unpack[ForecastFile],
+    ) -> Forecasts:
+        """Read a table: text, JSON, a spreadsheet, Parquet, Feather or Arrow IPC, or NPZ.
+
+        Parameters
+        ----------
+        path : str, Path or binary file
+            A file, or a folder or a pattern for several.
+        label : str
+            Column of the outcomes.
+        **columns
+            As for `from_frame`, and `file_format`, `sep`, `decimal`, `encoding` and `sheet` as for
+            `Predictions.read`.
+
+        Returns
+        -------
+        Forecasts
+            The forecasts; `source` is the name of the file.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read, or a column is not there or breaks a rule.
+
+        Examples
+        --------
+        >>> from caltest import Forecasts
+        >>> Forecasts.read("wind.csv", label="y", members="m_")  # doctest: +SKIP
+        Forecasts(n=899, ensemble of 50 members, source='wind.csv')
+        """
+        how, named = parted(columns, FileOptions)
+        check_names(named, ForecastColumns, cls.read)
+        return cls._of_file(path, label, how, named)  # type: ignore[arg-type]  # parted
+
+    @classmethod
+    def _of_table(
+        cls, table: tables.Table, source: str, label: str | None, columns: Any
+    ) -> Forecasts:
+        raw = tables.choose_forecasts(table, label=label, **columns)
+        return cls(raw.pop("outcomes"), **raw, source=source)
+
+    # ---- what they become -----------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.outcomes.size
+
+    @property
+    def kind(self) -> str:
+        """What the distributions are, for print."""
+        return self.law.title
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The means of the distributions, (n,)."""
+        return self.law.mean
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Their standard deviations, (n,)."""
+        return self.law.sd
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """The uniform numbers that give the observed outcomes: their least and largest, (n,)."""
+        return self.law.pit_ends(self.outcomes)
+
+    @cached_property
+    def pit(self) -> Floats:
+        r"""The probability integral transform of the outcomes, (n,), uniform if calibrated.
+
+        F(y) where F is continuous; where it has a step, uniform between F(y-) and F(y), by numbers
+        that the outcomes determine.
+        """
+        low, high = self.limits
+        # One key for the outcomes of all rows: the same data have the same numbers, others others.
+        key = content_hashes(self.outcomes[:, np.newaxis] + 0.0).sum(keepdims=True)
+        within = draw_uniforms(self.uniforms.rows, key)[0]
+        return checks.read_only(low + within * (high - low))
+
+    @property
+    def observed(self) -> Floats:
+        """What is redrawn, (n,): the probability integral transform."""
+        return self.pit
+
+    @property
+    def has_impossible(self) -> bool:
+        """Whether an outcome outside of the support was observed."""
+        low, high = self.limits
+        return bool(((high <= 0.0) | (low >= 1.0)).any())
+
+    @property
+    def uniforms(self) -> Uniforms:
+        """The uniform numbers of which redrawn outcomes are the quantiles."""
+        found = self.redrawing
+        assert isinstance(found, Uniforms)  # noqa: S101, forecasts have no other
+        return found
+
+    def _own_redrawing(self) -> Redrawing:
+        return Uniforms(row_hashes(np.arange(self.n)))
+
+    def simulate(self, rng: object = None) -> Forecasts:
+        """Redraw the outcomes from the forecasts, as under calibration.
+
+        Parameters
+        ----------
+        rng : None, int, Generator or SeedSequence
+            Source of randomness.
+
+        Returns
+        -------
+        Forecasts
+            The same forecasts with new outcomes.
+        """
+        uniform = checks.check_generator(rng).random(self.n)
+        outcomes, law = self.law.redrawn(self.outcomes, uniform)
+        return self._with(outcomes=outcomes, law=law)

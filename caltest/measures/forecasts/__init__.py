@@ -1,0 +1,1 @@
+"""Measures of forecasts: uniformity of the probability integral transform, and scores."""

@@ -1,0 +1,169 @@
+"""Proper scores of forecasts, against their distribution when outcomes are redrawn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Unpack
+
+import numpy as np
+
+from caltest.forecasts import Forecasts
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
+from caltest.predictions.options import Measured
+from caltest.types import Floats, Hashes
+
+__all__ = ["CRPS", "LogScore", "crps", "log_score"]
+
+
+class ForecastScore(Measure):
+    """The mean over rows of a score of forecasts; its test is two-sided."""
+
+    alternative: ClassVar[str] = "two-sided"
+    nulls: ClassVar[tuple[str, ...]] = ("exact",)
+    intervals: ClassVar[tuple[str, ...]] = ()
+    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
+    no_interval: ClassVar[str] = "is a score, whose size is that of the outcomes"
+    is_proper_score: ClassVar[bool] = True
+    of = Forecasts
+    forms: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def scores(self, forecasts: Forecasts) -> Floats:
+        """Return the scores of the observed outcomes, (n,)."""
+
+    @abstractmethod
+    def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
+        """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
+
+    def bind(self, predictions: Forecasts) -> BoundScores:  # type: ignore[override]
+        return BoundScores(predictions, self)
+
+
+class BoundScores(BoundMeasure):
+    """A mean score as a function of the scores of the rows, (B, n)."""
+
+    def __init__(self, forecasts: Forecasts, score: ForecastScore) -> None:
+        super().__init__(forecasts)
+        self.forecasts, self.score = forecasts, score
+        weight = forecasts.sample_weight
+        self.share = np.full(forecasts.n, 1.0) if weight is None else weight
+        self.share = self.share / self.share.sum()
+        self.seen = score.scores(forecasts)
+        self.scale = float(np.abs(self.seen).mean())
+
+    @property
+    def observed(self) -> Floats:  # type: ignore[override]
+        return self.seen
+
+    def redraw(self, keys: Hashes) -> Floats:  # type: ignore[override]
+        uniform = np.ascontiguousarray(self.forecasts.uniforms.labels(keys).T)
+        return self.score.scores_at(self.forecasts, uniform).T
+
+    def values(self, labels: Floats) -> Floats:  # type: ignore[override]
+        """Return the mean of each row of scores (B, n)."""
+        return np.asarray(labels @ self.share)
+
+
+@dataclass(frozen=True)
+class CRPS(ForecastScore):
+    """The continuous ranked probability score; see `crps`."""
+
+    key: ClassVar[str] = "crps"
+    title: ClassVar[str] = "continuous ranked probability score"
+    symbol: ClassVar[str] = "CRPS"
+
+    def scores(self, forecasts: Forecasts) -> Floats:
+        return forecasts.law.crps(forecasts.outcomes)
+
+    def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
+        return forecasts.law.crps_at(forecasts.outcomes, uniform)
+
+
+@dataclass(frozen=True)
+class LogScore(ForecastScore):
+    """Minus the log of the density; see `log_score`."""
+
+    key: ClassVar[str] = "log-score"
+    title: ClassVar[str] = "logarithmic score of forecasts"
+    symbol: ClassVar[str] = "LogS"
+
+    def scores(self, forecasts: Forecasts) -> Floats:
+        return forecasts.law.log_score(forecasts.outcomes)
+
+    def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
+        return forecasts.law.log_score(forecasts.law.quantile(uniform))
+
+
+def crps(forecasts: object, outcomes: object = None, **rows: Unpack[Measured]) -> float:
+    r"""Compute the mean continuous ranked probability score.
+
+    :math:`\int (F(x) - 1\{y \le x\})^2 dx = E|Y - y| - E|Y - Y'| / 2` with Y, Y' from F; of an
+    ensemble, that of its empirical distribution.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The forecasts with their outcomes.
+    outcomes : None
+        Not used: the forecasts hold them.
+    **rows
+        `n_jobs`, the number of threads as in joblib.
+
+    Returns
+    -------
+    float
+        In the unit of the outcomes; 0 of forecasts that are certain and right.
+
+    Raises
+    ------
+    InvalidInput
+        If these are no forecasts.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> forecasts = ct.Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
+    >>> round(ct.measures.crps(forecasts), 4)
+    0.1879
+    """
+    return float(CRPS().evaluate(forecasts, outcomes, **rows))
+
+
+def log_score(forecasts: object, outcomes: object = None, **rows: Unpack[Measured]) -> float:
+    r"""Compute the mean logarithmic score of forecasts, :math:`-\log f(y)`.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The forecasts with their outcomes.
+    outcomes : None
+        Not used: the forecasts hold them.
+    **rows
+        `n_jobs`, the number of threads as in joblib.
+
+    Returns
+    -------
+    float
+        Minus the mean log density, or log probability where outcomes are whole numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If these are no forecasts.
+    NotApplicable
+        If they have no density, as ensembles.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> forecasts = ct.Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
+    >>> round(ct.measures.log_score(forecasts), 4)
+    0.4258
+    """
+    return float(LogScore().evaluate(forecasts, outcomes, **rows))

@@ -1,0 +1,250 @@
+"""Distances of the probability integral transform from the uniform distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Unpack
+
+import numpy as np
+from scipy.special import ndtri
+
+from caltest.checks import check_choice, check_flag, check_integer
+from caltest.errors import NotApplicable
+from caltest.forecasts import Forecasts
+from caltest.measures.base import Measure
+from caltest.measures.bound import BoundMeasure
+from caltest.predictions.options import Measured
+from caltest.types import Floats
+
+__all__ = ["PitUniformity", "pit_uniformity"]
+
+LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
+Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
+
+
+class BoundForecasts(BoundMeasure):
+    """A measure of forecasts as a function of their uniform numbers.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The rows.
+    function : callable
+        The measure (B,) of numbers (B, n).
+    scale : float
+        Size of its terms.
+    """
+
+    def __init__(
+        self, forecasts: Forecasts, function: Callable[[Floats], Floats], scale: float = 1.0
+    ) -> None:
+        super().__init__(forecasts)
+        self.function, self.scale = function, scale
+
+    def values(self, labels: Floats) -> Floats:  # type: ignore[override]
+        """Return the measure for each row of uniform numbers (B, n)."""
+        return self.function(labels)
+
+
+def _distances(ends: Floats, below: Floats) -> tuple[Floats, Floats]:
+    """Return how far the distribution of the numbers is above and below the uniform one."""
+    above = (below[:, 1:] - ends[:, 1:-1]).max(axis=1)
+    return above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)
+
+
+def _ks(ends: Floats, below: Floats) -> Floats:
+    return np.maximum(*_distances(ends, below))
+
+
+def _kuiper(ends: Floats, below: Floats) -> Floats:
+    above, under = _distances(ends, below)
+    return above + under
+
+
+def _cramer_von_mises(ends: Floats, below: Floats) -> Floats:
+    cubes = (ends[:, 1:] - below) ** 3 - (ends[:, :-1] - below) ** 3
+    return np.asarray(cubes.sum(axis=1) / 3.0)
+
+
+def _anderson_darling(ends: Floats, below: Floats) -> Floats:
+    # The integral of (c - u)^2 / (u (1 - u)) is c^2 log u - (1 - c)^2 log(1 - u) - u.
+    inner = ends[:, 1:-1]
+    logs = np.square(below[:, :-1]) - np.square(below[:, 1:])
+    others = np.square(1.0 - below[:, 1:]) - np.square(1.0 - below[:, :-1])
+    return np.asarray((logs * np.log(inner) + others * np.log1p(-inner)).sum(axis=1) - 1.0)
+
+
+DISTANCES: dict[str, tuple[str, str, Callable[[Floats, Floats], Floats], bool]] = {
+    "ks": ("Kolmogorov-Smirnov", "D", _ks, False),
+    "kuiper": ("Kuiper", "V", _kuiper, False),
+    "cramer-von-mises": ("Cramer-von Mises", "W^2", _cramer_von_mises, True),
+    "anderson-darling": ("Anderson-Darling", "A^2", _anderson_darling, True),
+}
+SUMS = {"neyman": ("Neyman smooth", "chi^2"), "berkowitz": ("Berkowitz", "LR")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PitUniformity(Measure):
+    """A distance with its options; see `pit_uniformity`."""
+
+    distance: str = "ks"
+    degree: int = 4
+    serial: bool = False
+
+    key: ClassVar[str] = "pit-uniformity"
+    tests: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        f"pit-{distance}": {"distance": distance} for distance in (*DISTANCES, *SUMS)
+    }
+    nulls: ClassVar[tuple[str, ...]] = ("exact",)
+    intervals: ClassVar[tuple[str, ...]] = ()
+    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
+    of = Forecasts
+    forms: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        check_choice(self.distance, (*DISTANCES, *SUMS), "distance")
+        check_integer(self.degree, "degree")
+        check_flag(self.serial, "serial")
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """The statistic."""
+        name = (DISTANCES.get(self.distance) or SUMS[self.distance])[0]
+        return (
+            f"{name} distance of the PIT"
+            if self.distance in DISTANCES
+            else f"{name} statistic of the PIT"
+        )
+
+    @property
+    def symbol(self) -> str:
+        return (DISTANCES.get(self.distance) or SUMS[self.distance])[1]
+
+    def bind(self, predictions: Forecasts) -> BoundForecasts:  # type: ignore[override]
+        n, given = predictions.n, predictions.sample_weight
+        weight = np.ones(n) if given is None else given
+        if self.distance == "neyman":
+            return BoundForecasts(predictions, lambda v: _neyman(v, weight, self.degree))
+        if self.distance == "berkowitz":
+            if self.serial and given is not None:
+                raise NotApplicable("serial=True takes no sample weights", "leave one of them out")
+            if n < 3:
+                raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
+            return BoundForecasts(predictions, lambda v: _berkowitz(v, weight, serial=self.serial))
+        _, _, distance, is_integral = DISTANCES[self.distance]
+        factor = float(n) if is_integral else 1.0
+
+        def values(uniform: Floats) -> Floats:
+            return factor * distance(*_ordered(uniform, None if given is None else weight))
+
+        return BoundForecasts(predictions, values, factor)
+
+
+def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
+    """Return the numbers in ascending order between 0 and 1, and the share of rows up to each."""
+    size, n = uniform.shape
+    ends = np.zeros((size, n + 2))
+    ends[:, -1] = 1.0
+    if weight is None:
+        ends[:, 1:-1] = np.sort(uniform, axis=1)
+        below = np.broadcast_to(np.arange(n + 1) / n, (size, n + 1))
+    else:
+        order = np.argsort(uniform, axis=1)
+        ends[:, 1:-1] = np.take_along_axis(uniform, order, axis=1)
+        below = np.zeros((size, n + 1))
+        np.cumsum(weight[order], axis=1, out=below[:, 1:])
+        below /= below[:, -1:]
+    ends[:, 1:-1] = np.clip(ends[:, 1:-1], LEAST, 1.0 - LEAST)
+    return ends, below
+
+
+def _neyman(uniform: Floats, weight: Floats, degree: int) -> Floats:
+    place, noise = 2.0 * uniform - 1.0, float(np.square(weight).sum())
+    total, before, last = np.zeros(len(uniform)), np.ones_like(place), place
+    for k in range(1, degree + 1):  # Legendre's recursion
+        total += (2 * k + 1) / noise * np.square(last @ weight)
+        before, last = last, ((2 * k + 1) * place * last - k * before) / (k + 1)
+    return total
+
+
+def _berkowitz(uniform: Floats, weight: Floats, *, serial: bool) -> Floats:
+    z = ndtri(np.clip(uniform, LEAST, 1.0 - LEAST))
+    now = z[:, 1:] if serial else z
+    weight = weight[1:] if serial else weight
+    size = float(weight.sum())
+    rest = now - (now @ weight / size)[:, None]
+    variance = np.square(rest) @ weight / size
+    if serial:
+        before = z[:, :-1] - z[:, :-1].mean(axis=1, keepdims=True)
+        shared = np.einsum("bi,bi->b", rest, before)
+        variance -= np.square(shared) / (np.square(before).sum(axis=1) * size)
+    return np.asarray(np.square(now) @ weight - size * (1.0 + np.log(variance)))
+
+
+def pit_uniformity(
+    forecasts: object,
+    outcomes: object = None,
+    *,
+    distance: str = "ks",
+    degree: int = 4,
+    serial: bool = False,
+    **rows: Unpack[Measured],
+) -> float:
+    r"""Compute how far the probability integral transform is from uniform.
+
+    With :math:`u_i` = F_i(y_i), randomised where F_i has steps, and their distribution function
+    :math:`\hat F`,
+
+    - "ks" is :math:`D = \sup_u |\hat F(u) - u|`,
+    - "kuiper" :math:`V = \sup_u (\hat F(u) - u) + \sup_u (u - \hat F(u))`,
+    - "cramer-von-mises" :math:`W^2 = n \int (\hat F(u) - u)^2 du`,
+    - "anderson-darling" :math:`A^2 = n \int (\hat F(u) - u)^2 / (u (1 - u)) du`,
+    - "neyman" the sum of the squared means of the first polynomials that are orthonormal, times n,
+    - "berkowitz" twice the log likelihood ratio of normal numbers :math:`\Phi^{-1}(u_i)` with free
+      mean and variance against the standard normal ones; with `serial` also a free correlation of
+      each with the one before.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The forecasts with their outcomes.
+    outcomes : None
+        Not used: the forecasts hold them.
+    distance : {"ks", "kuiper", "cramer-von-mises", "anderson-darling", "neyman", "berkowitz"}
+        The statistic.
+    degree : int, default 4
+        Of "neyman": the number of polynomials.
+    serial : bool, default False
+        Of "berkowitz": whether dependence of a row on the one before is looked for.
+    **rows
+        `n_jobs`, the number of threads as in joblib.
+
+    Returns
+    -------
+    float
+        The statistic.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument breaks its rule.
+    NotApplicable
+        If there are too few rows.
+
+    References
+    ----------
+    Rosenblatt (1952), Remarks on a multivariate transformation, Ann. Math. Statist. 23; Neyman
+    (1937), Smooth test for goodness of fit, Skandinavisk Aktuarietidskrift 20; Berkowitz (2001),
+    Testing density forecasts with applications to risk management, J. Bus. Econ. Stat. 19;
+    Gneiting, Balabdaoui, Raftery (2007), JRSS B 69.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> forecasts = ct.Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
+    >>> round(ct.measures.pit_uniformity(forecasts), 4)
+    0.3446
+    """
+    options = {"distance": distance, "degree": degree, "serial": serial}
+    return float(PitUniformity(**options).evaluate(forecasts, outcomes, **rows))  # type: ignore[arg-type]

@@ -1,0 +1,215 @@
+"""Rows with what was observed of them: weights, groups, clusters, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Self, TypedDict
+
+import numpy as np
+
+from caltest import checks
+from caltest.checks import suspicions
+from caltest.errors import invalid, rows_named
+from caltest.predictions import files, tables
+from caltest.predictions.dependence import CLUSTER, cluster_codes
+from caltest.predictions.options import FileOptions
+from caltest.predictions.redrawing import Redrawing
+from caltest.types import AnyArray, Codes, Flags, Floats
+
+LEAST_SHARE = 1e-38  # of the largest weight
+OF_ROWS = ("sample_weight", "groups", "clusters")
+ABOUT = ("unit", "source", "library")
+Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
+
+
+class RowColumns(TypedDict, total=False):
+    """Values of rows beside their predictions and outcomes."""
+
+    groups: object
+    clusters: object
+    sample_weight: object
+
+
+class Rows:
+    """Rows whose outcomes were predicted; frozen, all arrays read-only.
+
+    Attributes
+    ----------
+    outcome_fields : tuple of str
+        What a class has besides what is here, one value for each row.
+    other_fields : tuple of str
+        What it has besides, once.
+    claim : str
+        That the predictions are calibrated, in words.
+    redrawn_text : str
+        What is redrawn from what, in words.
+    sample_weight, groups, clusters, unit, source, library
+        See `Predictions`.
+    """
+
+    outcome_fields: ClassVar[tuple[str, ...]] = ()
+    other_fields: ClassVar[tuple[str, ...]] = ()
+    claim: ClassVar[str]
+    redrawn_text: ClassVar[str]
+    sample_weight: Floats | None
+    groups: AnyArray | None
+    clusters: Codes | None
+    unit: str
+    source: str
+    library: str
+
+    @classmethod
+    def _fields(cls) -> tuple[str, ...]:
+        return (*cls.outcome_fields, *cls.other_fields, *OF_ROWS, *ABOUT)
+
+    def _set(
+        self,
+        outcomes: dict[str, Any],
+        n: int,
+        *,
+        sample_weight: object,
+        groups: object,
+        clusters: object,
+        source: str,
+        library: str,
+    ) -> None:
+        """Set the fields from outcomes that are checked and values of rows that are not."""
+        weights = None
+        if sample_weight is not None:
+            share = checks.check_weights(sample_weight, n)
+            share = share / share.max()  # no sum of huge ones is infinite
+            # Rows without weight take no part, nor do those whose squares vanish, as in cells.
+            share = np.where(share < LEAST_SHARE, 0.0, share)
+            weights = checks.read_only(share / share[share > 0].mean())
+        values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
+        dependent = None if clusters is None else cluster_codes(clusters, n)
+        about = (weights, values, dependent, CLUSTER, source, library)
+        self.__dict__.update(outcomes, **dict(zip((*OF_ROWS, *ABOUT), about, strict=True)))
+
+    def _with(self, redrawing: Redraws = None, **changes: object) -> Self:
+        """Copy with some fields changed, without a check; the new arrays become read-only."""
+        names = self._fields()
+        copy = self._restored(*[changes.get(name, getattr(self, name)) for name in names])
+        copy.__dict__["_redrawing"] = redrawing
+        return copy
+
+    @classmethod
+    def _restored(cls, *values: object) -> Self:
+        copy = object.__new__(cls)
+        locked = (checks.read_only(v) if isinstance(v, np.ndarray) else v for v in values)
+        copy.__dict__.update(zip(cls._fields(), locked, strict=True))
+        return copy
+
+    @classmethod
+    def _of_table(cls, table: tables.Table, source: str, label: str | None, columns: Any) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def _of_frame(cls, df: object, label: str | None, columns: Any) -> Self:
+        suspicions.suspect_index(df=df, **{name: columns.get(name) for name in OF_ROWS})
+        return cls._made(tables.table_of_frame(df), "data frame", label, columns)
+
+    @classmethod
+    def _of_file(
+        cls, path: str | Path | BinaryIO, label: str | None, how: FileOptions, columns: Any
+    ) -> Self:
+        return cls._made(files.table_of_file(path, **how), files.name_of(path), label, columns)
+
+    @classmethod
+    def _made(cls, table: tables.Table, source: str, label: str | None, columns: Any) -> Self:
+        with rows_named(table.place):
+            found = cls._of_table(table, source, label, columns)
+        object.__setattr__(found, "library", table.library)
+        return found
+
+    # ---- what they become -----------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    @property
+    def m(self) -> int:
+        """Number of classes; 0 of other outcomes."""
+        return 0
+
+    @property
+    def kind(self) -> str:
+        """What the outcomes are, for print."""
+        raise NotImplementedError
+
+    @property
+    def observed(self) -> AnyArray:
+        """What was observed, (n,), as it is redrawn."""
+        raise NotImplementedError
+
+    @property
+    def label_probs(self) -> Floats | None:
+        """The probabilities (n, m) of what may be observed; None where that is no class."""
+        return None
+
+    @property
+    def has_impossible(self) -> bool:
+        """Whether something was observed that has the probability 0."""
+        raise NotImplementedError
+
+    @cached_property
+    def has_dependence(self) -> bool:
+        """Whether two rows are of the same cluster."""
+        return self.clusters is not None and np.unique(self.clusters).size < self.n
+
+    @cached_property
+    def redrawing(self) -> Redrawing:
+        """How outcomes are redrawn from the predictions; a lens keeps to the same ones."""
+        own: Redraws = self.__dict__.get("_redrawing")
+        return self._own_redrawing() if own is None else own() if callable(own) else own
+
+    def _own_redrawing(self) -> Redrawing:
+        raise NotImplementedError
+
+    def subset(self, rows: object) -> Self:
+        """Keep some rows, given by a mask, a slice or indices: a data set of its own."""
+        kept = checks.check_rows(rows, self.n)
+        columns = {name: getattr(self, name) for name in (*self.outcome_fields, *OF_ROWS)}
+        return self._with(**{name: a[kept] for name, a in columns.items() if a is not None})
+
+    def without(self, rows: Flags) -> Self:
+        """Leave out some rows, given by a mask; the others keep their redrawn outcomes."""
+        kept = np.flatnonzero(~rows)
+        part = self.subset(kept)
+        part.__dict__["_redrawing"] = lambda: self.redrawing.taken(kept)
+        return part
+
+    def with_groups(self, groups: object) -> Self:
+        """Give each row a group."""
+        return self._with(groups=suspicions.looked_at(checks.check_groups(groups, self.n)))
+
+    def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Self:
+        """Give each row a cluster, within which rows may depend on each other."""
+        return self._with(clusters=cluster_codes(clusters, self.n), unit=unit)
+
+    def from_source(self, name: str) -> Self:
+        """Name what the data frame was read from, for print."""
+        return self._with(source=self.source.replace("data frame", name, 1))
+
+    def by_group(self) -> dict[object, Self]:
+        """Split the rows by their group, in sorted order of the groups."""
+        if self.groups is None:
+            raise invalid("predictions must have groups", "none", "pass groups= or by=")
+        order = np.argsort(self.groups, kind="stable")
+        values, first = np.unique(self.groups[order], return_index=True)
+        rows = np.split(order, first[1:])
+        return {value.item(): self.subset(some) for value, some in zip(values, rows, strict=True)}
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.n}, {self.kind}, source={self.source!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Arrays are unpickled writeable, hence not the usual way.
+        return self._restored, tuple(getattr(self, name) for name in self._fields())

@@ -1,0 +1,251 @@
+"""Forecasts: how they are read, what lenses leave of them, and their tests."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.forecasts.laws import Members
+from caltest.numerics.labels import resample_keys
+
+LEVELS = (0.1, 0.3, 0.5, 0.9)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20261127)
+
+
+def gaussian(rng, n=200, bias=0.0, spread=1.0, **rows):
+    mean, scale = rng.normal(size=n), np.exp(0.3 * rng.normal(size=n))
+    outcomes = mean + scale * (bias + spread * rng.normal(size=n))
+    return ct.Forecasts(outcomes, mean=mean, scale=scale, **rows)
+
+
+def every_kind(rng, n=40):
+    """Calibrated forecasts of each kind."""
+    mean = rng.normal(size=n)
+    members = rng.normal(size=(n, 7))
+    uniform = rng.random(n)
+    yield ct.Forecasts(mean + rng.normal(size=n), mean=mean, scale=1.0)
+    law = stats.poisson(np.exp(mean))
+    yield ct.Forecasts(law.ppf(uniform), distribution=law)
+    yield ct.Forecasts(mean + members[:, 0], members=mean[:, None] + members[:, 1:])
+    quantiles = mean[:, None] + stats.norm.ppf(LEVELS)
+    yield ct.Forecasts(mean + rng.normal(size=n), quantiles=quantiles, levels=LEVELS)
+    edges = np.array([0.0, 1.0, 3.0])
+    probs = np.column_stack([uniform, 1 - uniform])
+    drawn = np.where(rng.random(n) < uniform, rng.random(n), 1 + 2 * rng.random(n))
+    yield ct.Forecasts(drawn, edges=edges, probs=probs)
+    yield ct.Forecasts(mean + rng.normal(size=n), cdf=lambda y: stats.norm.cdf(y - mean))
+
+
+class TestForecasts:
+    """How they are read and redrawn."""
+
+    def test_every_kind_redraws_what_it_predicts(self, rng):
+        for forecasts in every_kind(rng):
+            numbers = forecasts.redrawing.labels(resample_keys(1, 500))
+            assert stats.kstest(numbers.ravel(), "uniform").pvalue > 1e-4
+            again = [forecasts.simulate(seed).pit for seed in range(200)]
+            assert stats.kstest(np.ravel(again), "uniform").pvalue > 1e-4, forecasts
+
+    def test_rows_keep_what_belongs_to_them(self, rng):
+        given = {"sample_weight": rng.random(200), "groups": np.arange(200) % 3}
+        forecasts = gaussian(rng, **given)
+        part = forecasts.subset(slice(10, 20))
+        assert np.array_equal(part.mean, forecasts.mean[10:20])
+        assert np.array_equal(part.groups, forecasts.groups[10:20])
+        assert sum(one.n for one in forecasts.by_group().values()) == 200
+        same = copy.deepcopy(forecasts)
+        assert np.array_equal(same.pit, forecasts.pit)
+        assert not same.outcomes.flags.writeable
+        rest = forecasts.without(np.arange(200) < 50)
+        keys = resample_keys(3, 2)
+        assert np.array_equal(rest.redrawing.labels(keys), forecasts.redrawing.labels(keys)[:, 50:])
+
+    def test_columns_of_tables(self, rng):
+        mean, members = rng.normal(size=30), rng.normal(size=(30, 3))
+        columns = {"y": mean + 0.1, "mu": mean, "q_0.1": mean - 1, "q_0.9": mean + 1}
+        frame = pl.DataFrame(columns | {f"m_{k}": members[:, k] for k in range(3)})
+        read = ct.Forecasts.from_frame
+        assert np.array_equal(read(frame, label="y", mean="mu", scale=1.0).mean, mean)
+        assert np.allclose(read(frame, label="y", members="m_").mean, members.mean(axis=1))
+        quantiles = read(frame, label="y", quantiles="q_")
+        assert quantiles.kind == "2 quantiles"
+        result = ct.test_calibration(frame, label="y", quantiles="q_", test="pit-ks", rng=1)
+        assert result.pvalue == ct.test_calibration(quantiles, test="pit-ks", rng=1).pvalue
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"mean": [0.0, 0.0], "scale": [1.0, 0.0]}, "scale must be positive"),
+            ({"mean": [0.0, 0.0, 0.0], "scale": 1.0}, "row"),
+            ({"mean": [0.0, 0.0]}, "scale"),
+            ({"quantiles": [[0, 1], [1, 0]], "levels": [0.1, 0.9]}, "must not cross"),
+            ({"members": [[0, 1], [1, np.nan]]}, "as many"),
+            ({}, "one form"),
+        ],
+    )
+    def test_errors(self, given, words):
+        with pytest.raises(InvalidInput, match=words):
+            ct.Forecasts([0.0, 1.0], **given)
+
+
+class TestLenses:
+    """What lenses leave of them."""
+
+    def test_events_are_those_of_the_redrawn_outcomes(self, rng):
+        forecasts = gaussian(rng, n=300)
+        keys = resample_keys(5, 4)
+        numbers = forecasts.redrawing.labels(keys)
+        outcomes = forecasts.mean + forecasts.scale * stats.norm.ppf(numbers)
+        half = forecasts.scale * stats.norm.ppf(0.95)
+        expected = {
+            "exceeds[0.5]": outcomes > 0.5,
+            "below-quantile[0.9]": numbers < 0.9,
+            "interval[0.9]": np.abs(outcomes - forecasts.mean) <= half,
+            "pit-7": np.floor(7 * numbers),
+            "bands[-1|0.5]": np.searchsorted([-1, 0.5], outcomes),
+        }
+        for key, labels in expected.items():
+            seen = ct.lenses.resolve_lens(key)(forecasts)
+            assert np.array_equal(seen.redrawing.labels(keys), labels), key
+            assert np.allclose(seen.probs.sum(axis=1), 1)
+
+    def test_probabilities_and_labels(self, rng):
+        forecasts = gaussian(rng)
+        above = ct.lenses.Exceeds(0.5)(forecasts)
+        chance = stats.norm.sf(0.5, forecasts.mean, forecasts.scale)
+        assert np.allclose(above.probs[:, 1], chance, atol=1e-12)
+        assert np.array_equal(above.labels, forecasts.outcomes > 0.5)
+        assert [str(one) for one in ct.lenses.Interval().members(forecasts)][:2] == [
+            "interval[0.5]",
+            "interval[0.8]",
+        ]
+
+    def test_intervals_of_ensembles_hold_as_many_as_they_say(self, rng):
+        members = rng.normal(size=(20_000, 10))
+        seen = ct.lenses.Interval(0.8)(ct.Forecasts(members[:, 0], members=members[:, 1:]))
+        assert seen.labels.mean() == pytest.approx(seen.probs[0, 1], abs=0.01)
+
+    def test_others_are_refused(self, rng):
+        with pytest.raises(InvalidInput, match="lens must be one of Forecasts"):
+            ct.test_calibration(gaussian(rng), lens="confidence")
+        with pytest.raises(InvalidInput, match="lens must be one of Predictions"):
+            ct.test_calibration(ct.datasets.generative_model("M1", rng=1), lens="interval[0.9]")
+        with pytest.raises(NotApplicable, match="'pit-ks'"):
+            ct.test_calibration(gaussian(rng), test="ece")
+        with pytest.raises(InvalidInput, match="must be of classes"):
+            ct.compare_calibrators(gaussian(rng))
+
+
+class TestUniformity:
+    """Distances of the PIT."""
+
+    def test_distances_are_those_of_scipy(self, rng):
+        forecasts = gaussian(rng, n=50)
+        u = np.sort(forecasts.pit)
+        place = np.arange(1, 51)
+        expected = {
+            "ks": stats.kstest(u, "uniform").statistic,
+            "kuiper": max(place / 50 - u) + max(u - (place - 1) / 50),
+            "cramer-von-mises": stats.cramervonmises(u, "uniform").statistic,
+            "anderson-darling": -50 - np.mean((2 * place - 1) * (np.log(u) + np.log1p(-u[::-1]))),
+            "neyman": sum(
+                50 * np.mean(np.sqrt(2 * k + 1) * np.polynomial.Legendre.basis(k)(2 * u - 1)) ** 2
+                for k in range(1, 5)
+            ),
+        }
+        z = stats.norm.ppf(forecasts.pit)
+        expected["berkowitz"] = 2 * (
+            stats.norm.logpdf(z, z.mean(), z.std()).sum() - stats.norm.logpdf(z).sum()
+        )
+        for distance, value in expected.items():
+            found = ct.measures.pit_uniformity(forecasts, distance=distance)
+            assert found == pytest.approx(value, rel=1e-10), distance
+
+    def test_weights_count_rows(self, rng):
+        few = gaussian(rng, n=20)
+        weight = np.repeat([1.0, 3.0], 10)
+        weighted = ct.Forecasts(few.outcomes, mean=few.mean, scale=few.scale, sample_weight=weight)
+        again = few.subset(np.repeat(np.arange(20), weight.astype(int)))
+        for distance in ("ks", "kuiper"):
+            found = ct.measures.pit_uniformity(weighted, distance=distance)
+            assert found == pytest.approx(
+                ct.measures.pit_uniformity(again, distance=distance), rel=1e-12
+            )
+
+    def test_dependence_on_the_row_before(self, rng):
+        z = np.zeros(300)
+        for i in range(1, 300):
+            z[i] = 0.5 * z[i - 1] + np.sqrt(0.75) * rng.normal()
+        forecasts = ct.Forecasts(z, mean=np.zeros(300), scale=1.0)
+        found = ct.test_calibration(forecasts, test="pit-berkowitz", serial=True, rng=1)
+        assert found.pvalue == 0.001
+
+
+class TestScores:
+    """Scores and their null."""
+
+    def test_exchanged_members(self, rng):
+        members, outcomes = rng.normal(size=(5, 4)), rng.normal(size=5)
+        law = Members(members)
+        for rank in range(5):
+            found = law.crps_at(outcomes, np.full((5, 1), (rank + 0.5) / 5))[:, 0]
+            for i in range(5):
+                pool = np.sort(np.append(members[i], outcomes[i]))
+                rest = np.delete(pool, rank)
+                pairs = np.abs(rest[:, None] - rest).mean()
+                value = np.abs(rest - pool[rank]).mean() - pairs / 2
+                assert found[i] == pytest.approx(value, abs=1e-12)
+
+    def test_scores_of_too_sure_forecasts_are_too_large(self, rng):
+        forecasts = gaussian(rng, spread=1.5)
+        for test in ("crps", "log-score"):
+            found = ct.test_calibration(forecasts, test=test, rng=1)
+            assert found.pvalue == 0.002
+            assert found.statistic > found.null_distribution.max()
+
+
+class TestDefault:
+    """The combined test."""
+
+    def test_says_what_is_wrong(self, rng):
+        sure = ct.test_calibration(gaussian(rng, n=500, spread=1.4), rng=1)
+        assert str(sure).startswith("Strong evidence against calibration (p = 0.001). Too sure:")
+        biased = ct.test_calibration(gaussian(rng, n=500, bias=0.4), rng=1)
+        assert "too low by" in biased.finding
+
+    def test_order_of_rows_changes_nothing_but_the_draws(self, rng):
+        forecasts = gaussian(rng, n=60)
+        order = rng.permutation(60)
+        bound = [
+            ct.measures.REGISTRY["combined"]().bind(one)
+            for one in (forecasts, forecasts.subset(order))
+        ]
+        assert bound[0].value() == pytest.approx(bound[1].value(), rel=1e-9)
+
+    def test_groups_and_lenses_together(self, rng):
+        forecasts = gaussian(rng, groups=np.arange(200) % 2)
+        table = ct.test_calibration(forecasts, by=True, lens=["strong", "interval"], rng=1)
+        assert len(table) == 10
+        assert np.all(table.adjusted >= table.pvalues)
+
+    @pytest.mark.full
+    @pytest.mark.parametrize("test", [None, "pit-ks", "pit-anderson-darling", "crps"])
+    def test_size(self, test, rng):
+        for n in (8, 50):
+            kinds = [list(every_kind(rng, n)) for _ in range(100)]
+            for same in zip(*kinds, strict=True):
+                found = [
+                    ct.test_calibration(one, test=test, n_resamples=99, rng=k).pvalue
+                    for k, one in enumerate(same)
+                ]
+                assert stats.binomtest(sum(p <= 0.05 for p in found), 100, 0.05).pvalue > 1e-3
