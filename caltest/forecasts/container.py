@@ -100,6 +100,7 @@ class Forecasts(Rows):
     outcome_fields = ("outcomes", "law")
     claim = "P(Y <= y | F) = F(y) for every y"
     redrawn_text = "outcomes redrawn from the forecasts"
+    drawn_as = "pit"
     m = 0  # classes
     outcomes: Floats
     law: Law

@@ -12,7 +12,7 @@ from caltest.forecasts import Forecasts
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
 from caltest.predictions.options import Measured
-from caltest.types import Floats, Hashes
+from caltest.types import Floats
 
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
 
@@ -56,9 +56,8 @@ class BoundScores(BoundMeasure):
     def observed(self) -> Floats:  # type: ignore[override]
         return self.seen
 
-    def redraw(self, keys: Hashes) -> Floats:  # type: ignore[override]
-        uniform = np.ascontiguousarray(self.forecasts.redrawing.labels(keys).T)
-        return self.score.scores_at(self.forecasts, uniform).T
+    def drawn(self, redrawn: Floats) -> Floats:
+        return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]
         """Return the mean of each row of scores (B, n)."""
