@@ -90,7 +90,7 @@ def subtitle(content: Content) -> str:
     """Return source, size and author in a line."""
     data = content.data
     author = [f"by {content.author}"] if content.author else []
-    rows = f"{data.n:,} row{'s' * (data.n != 1)}, {data.m:,} classes"
+    rows = f"{data.n:,} row{'s' * (data.n != 1)}" + (f", {data.m:,} classes" if data.m else "")
     return " \u00b7 ".join([data.source, rows, *author, content.reproduction.time[:10]])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -384,7 +384,12 @@ def read_rows(
 
         predictions, logits = read_inputs(given)
     else:
-        predictions, logits = given.predictions(), None
+        found = given.rows()
+        if not isinstance(found, Predictions):
+            from caltest.reporting.forecasts import ForecastRows
+
+            return ForecastRows(cast("Any", found), plan(cast("Any", found)))
+        predictions, logits = found, None
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)

@@ -25,7 +25,16 @@ from caltest.reporting.content import (
     RecalibrationContent,
     Settings,
 )
-from caltest.reporting.reading import DASH, MEANING, MINUS, count, share, short_pvalue, significant
+from caltest.reporting.reading import (
+    DASH,
+    MEANING,
+    MEANING_OF_FORECASTS,
+    MINUS,
+    count,
+    share,
+    short_pvalue,
+    significant,
+)
 from caltest.results import HTest, HTestTable
 from caltest.results.verdict import Verdict, together
 from caltest.segments import SegmentsTest
@@ -65,7 +74,7 @@ def test_blocks(answer: Answer) -> Iterator[Block]:
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    yield content.paragraph(MEANING)
+    yield content.paragraph(MEANING if tested[0].m else MEANING_OF_FORECASTS)
     yield content.paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
@@ -141,6 +150,10 @@ def plan_of(
     further: Callable[[int], Sequence[str]],
 ) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
+    if not predictions.m:
+        from caltest.reporting.forecasts import plan_of_forecasts
+
+        return plan_of_forecasts(tests, lenses)
     if tests is None and lenses is None:
         return default_plan(predictions, further(predictions.m))
     usual = ["strong"] if predictions.m == 2 else ["strong", "confidence"]

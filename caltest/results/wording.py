@@ -178,7 +178,7 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
     if size.kind == "interval":
         low, high = (100 * (size.predicted + end) for end in (size.low, size.high))
         digits = decimals(size)
-        told = f"intervals of {size.name} hold {observed} of the outcomes"
+        told = f"intervals of {100 * size.predicted:.3g} % hold {observed} of the outcomes"
         told += f" ({low:.{digits}f} to {high:.{digits}f})."
         word = "Too sure" if size.gap < 0 else "Not sure enough"
         return f"{word}: {told}" if clear and size.is_clear else capital(told)

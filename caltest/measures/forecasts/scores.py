@@ -73,7 +73,7 @@ class CRPS(ForecastScore):
     symbol: ClassVar[str] = "CRPS"
 
     def scores(self, forecasts: Forecasts) -> Floats:
-        return forecasts.law.crps(forecasts.outcomes)
+        return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.crps_at(forecasts.outcomes, uniform)
