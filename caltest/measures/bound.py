@@ -89,7 +89,7 @@ class BoundMeasure(ABC):
         """
         return self.drawn(self._redrawing.labels(keys))
 
-    def drawn(self, redrawn: Any) -> Any:
+    def drawn(self, redrawn: Labels) -> Labels:
         """Return what the measure looks at of what is redrawn, (B, n): by default all of it."""
         return redrawn
 

@@ -386,7 +386,7 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")
-    seen = evidence.seen
+    seen: Any = evidence.seen
     bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
     sides = 2 if test.alternative == "two-sided" else 1

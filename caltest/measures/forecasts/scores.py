@@ -56,7 +56,7 @@ class BoundScores(BoundMeasure):
     def observed(self) -> Floats:  # type: ignore[override]
         return self.seen
 
-    def drawn(self, redrawn: Floats) -> Floats:
+    def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
         return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]
