@@ -195,7 +195,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
 
     def settled(self) -> Calibrator:
         """Return a clone that takes over what the fit searched for at great cost."""
-        return clone(self)
+        found: Calibrator = clone(self)
+        return found
 
     def fit_set(self, data: CalibrationSet, classes: AnyArray) -> Self:
         """Fit to what was checked before.

@@ -105,7 +105,8 @@ class KernelCalibrator(Calibrator):
         self.bandwidth_ = given or min(BANDWIDTHS, key=loss)
 
     def settled(self) -> Calibrator:
-        return clone(self).set_params(bandwidth=self.bandwidth_)
+        found: Calibrator = clone(self).set_params(bandwidth=self.bandwidth_)
+        return found
 
     def _regression(self, inputs: Inputs, b: float, own: Order | None = None) -> Floats:
         """Return the regression at predictions, less a unit of weight of their own rows."""

@@ -98,6 +98,7 @@ class Forecasts(Rows):
     outcome_fields = ("outcomes", "law")
     claim = "P(Y <= y | F) = F(y) for every y"
     redrawn_text = "outcomes redrawn from the forecasts"
+    drawn_as = "pit"
     outcomes: Floats
     law: Law
 

@@ -615,6 +615,11 @@ class Quantiles(_Knots):
         beyond = np.nextafter(self.values[:, -1], np.inf)
         return np.where(u > self.given[-1], beyond, self.quantile(u)), self
 
+    def crps_at(self, y: Floats, u: Floats) -> Floats:
+        """Raise NotApplicable: where between two quantiles an outcome lies is not forecast."""
+        reason = "quantiles do not say where between two of them an outcome lies"
+        raise NotApplicable(reason, "use test='pit-ks', or a lens such as 'below-quantile'")
+
     def taken(self, rows: AnyArray) -> Quantiles:
         return Quantiles(self.given, self.values[rows])
 
@@ -707,7 +712,7 @@ class Members(_Knots):
         return np.take_along_axis(table, self._rank(u), axis=1)
 
     def _rank(self, u: Floats) -> Order:
-        return np.minimum((u * (self.size + 1)).astype(np.intp), self.size)
+        return np.asarray(np.minimum((u * (self.size + 1)).astype(np.intp), self.size))
 
     def taken(self, rows: AnyArray) -> Members:
         return Members(self.values[rows])

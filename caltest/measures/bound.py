@@ -93,7 +93,11 @@ class BoundMeasure(ABC):
 
         Every measure and every lens sees the same labels in the resample of a key.
         """
-        return self._redrawing.labels(keys)
+        return self.drawn(self._redrawing.labels(keys))
+
+    def drawn(self, redrawn: Labels) -> Labels:
+        """Return what the measure looks at of what is redrawn, (B, n): by default all of it."""
+        return redrawn
 
     @property
     def width(self) -> int:

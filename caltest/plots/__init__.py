@@ -13,6 +13,12 @@ from caltest.plots.calibration_map import (
     parameter_heatmap,
     simplex_map,
 )
+from caltest.plots.forecasts import (
+    coverage_curve,
+    pit_histogram,
+    quantile_reliability,
+    spread_against_error,
+)
 from caltest.plots.places import groups, master_scale, segments
 from caltest.plots.power import power_curve, size_and_power
 from caltest.plots.pvalues import calibration_errors, monitor, null_distribution, pvalues
@@ -33,6 +39,7 @@ __all__ = [
     "calibration_graphs",
     "calibration_map",
     "confusion_change",
+    "coverage_curve",
     "critical_difference",
     "decision_curve",
     "groups",
@@ -42,13 +49,16 @@ __all__ = [
     "monitor",
     "null_distribution",
     "parameter_heatmap",
+    "pit_histogram",
     "power_curve",
     "pvalues",
+    "quantile_reliability",
     "reliability_diagram",
     "reliability_grid",
     "score_differences",
     "segments",
     "simplex_map",
     "size_and_power",
+    "spread_against_error",
     "witness",
 ]

@@ -26,7 +26,12 @@ KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
     "null": (plots.null_distribution, {}),
     "witness": (plots.witness, {}),
     "belt": (plots.calibration_belt, {}),
+    "pit": (plots.pit_histogram, {}),
+    "coverage": (plots.coverage_curve, {}),
+    "quantiles": (plots.quantile_reliability, {}),
+    "spread": (plots.spread_against_error, {}),
 }
+OF_FORECASTS = ("pit", "coverage", "quantiles", "spread")
 
 OF_CELLS = ("reliability", "corp", "confidence-band", "null")  # what cells are enough for
 
@@ -60,16 +65,29 @@ def natural_kind(result: HTest) -> str:
             "distribution; run test_calibration again and plot its result, or plot the table of a "
             "master scale"
         )
-    kind = result.evidence.measure.plot_kind(result.evidence.seen.m)
+    rows = result.evidence.predictions
+    kind = rows.drawn_as or result.evidence.measure.plot_kind(result.evidence.seen.m)
     return "reliability" if kind == "null" and result.null_distribution is None else kind
 
 
 def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
-    """Draw a kind of plot of a table, by default that of a master scale where it is one."""
+    """Draw a kind of plot of a table, by default that of its rows or of a master scale, if any."""
     drawn: dict[str, Draw] = {"pvalues": plots.pvalues, "master-scale": plots.master_scale}
     if kind is None:
-        kind = "master-scale" if is_master_scale(table) else "pvalues"
-    return drawn[check_choice(kind, drawn, "kind")](table, ax=ax)
+        kind = "master-scale" if is_master_scale(table) else _kind_of_rows(table) or "pvalues"
+    if check_choice(kind, (*drawn, *OF_FORECASTS), "kind") in drawn:
+        return drawn[kind](table, ax=ax)
+    if _kind_of_rows(table) is None:
+        reason = f"kind={kind!r} is a picture of the forecasts that all tests of a table share"
+        raise NotApplicable(reason, "plot one of its results, or use kind='pvalues'")
+    return KINDS[kind][0](table.rows[0].evidence.predictions, ax=ax)  # type: ignore[union-attr]
+
+
+def _kind_of_rows(table: HTestTable) -> str | None:
+    """Return the plot that the rows have of their own, where all tests are of the same."""
+    held = [row.evidence and row.evidence.predictions for row in table.rows]
+    first = held[0]
+    return (first.drawn_as or None) if first and all(one is first for one in held) else None
 
 
 MAPS: dict[str, Draw] = {"map": plots.calibration_map, "simplex": plots.simplex_map}

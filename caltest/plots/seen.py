@@ -116,11 +116,15 @@ def seen(
     else:
         predictions, given = as_measured(source, labels, function, **rows), Strong()
     resolved = given if lens is None else resolve_lens(lens)
+    resolved.claim_of(predictions)  # raises where it is of other rows
     check_single(resolved, resolved.members(predictions) if resolved.is_family else ())
-    shown = resolved(predictions)
+    shown: Any = resolved(predictions)
     if lens is None and shown.m > 2:
         resolved = Confidence()
         shown = resolved(predictions)
+    if shown.label_probs is None:
+        remedy = "use kind='pit', or a lens that leaves an event, such as 'interval[0.9]'"
+        raise NotApplicable(f"{what} is of classes, not of predictive distributions", remedy)
     check_one_dimension(shown, what)
     return shown, resolved
 

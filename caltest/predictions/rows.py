@@ -45,6 +45,8 @@ class Rows:
         That the predictions are calibrated, in words.
     redrawn_text : str
         What is redrawn from what, in words.
+    drawn_as : str
+        The kind of plot that shows them; empty where that depends on the test.
     sample_weight, groups, clusters, unit, source, library
         See `Predictions`.
     """
@@ -53,6 +55,7 @@ class Rows:
     other_fields: ClassVar[tuple[str, ...]] = ()
     claim: ClassVar[str]
     redrawn_text: ClassVar[str]
+    drawn_as: ClassVar[str] = ""
     sample_weight: Floats | None
     groups: AnyArray | None
     clusters: Codes | None

@@ -78,6 +78,9 @@ def adequacy(n: int, m: int, counts: Ints | None, profile: Profile) -> Iterator[
     str
         A sentence; `counts` are the rows of each class, where they are known.
     """
+    if not m:
+        yield f"{n:,} rows."
+        return
     if m > 2 or counts is None:
         seen = "" if counts is None else f", {counts.min():,} to {counts.max():,} observed of each"
         yield f"{n:,} rows of {m:,} classes{seen}."
@@ -137,7 +140,7 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
         "data": told.data_file or data.source,
         f"SHA-256 of the {files}": told.file_hash,
         "SHA-256 of the predictions": told.data_hash,
-        "rows": f"{data.n:,}, {data.m:,} classes",
+        "rows": f"{data.n:,}, {data.m:,} classes" if data.m else f"{data.n:,}",
         "date of the run": told.time,
         "versions": ", ".join(map(" ".join, told.versions.items())),
         "command or call": told.command,
@@ -225,10 +228,10 @@ def data_hash(predictions: Predictions) -> str:
     """
     digest = hashlib.sha256()
     digest.update(repr((predictions.n, predictions.m, predictions.classes.tolist())).encode())
-    _add(digest, predictions.probs, "<f8")
-    _add(digest, predictions.labels, "<i8")
+    add_to_hash(digest, predictions.probs, "<f8")
+    add_to_hash(digest, predictions.labels, "<i8")
     if predictions.sample_weight is not None:
-        _add(digest, predictions.sample_weight, "<f8")
+        add_to_hash(digest, predictions.sample_weight, "<f8")
     if predictions.groups is not None:
         digest.update(repr(predictions.groups.tolist()).encode())
     return digest.hexdigest()
@@ -241,12 +244,13 @@ def cells_hash(events: Iterable[tuple[object, Mapping[Any, Cells]]]) -> str:
         digest.update(str(lens).encode())
         for cells in by_group.values():
             for values in (cells.place, cells.n, cells.events):
-                _add(digest, values, "<i8")
-            _add(digest, cells.expected, "<f8")
+                add_to_hash(digest, values, "<i8")
+            add_to_hash(digest, cells.expected, "<f8")
     return digest.hexdigest()
 
 
-def _add(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
+def add_to_hash(digest: hashlib._Hash, values: NDArray[np.generic], kind: str) -> None:
+    """Add the values of an array, as numbers of a kind, to a hash."""
     for start in range(0, len(values), ROWS):
         digest.update(np.ascontiguousarray(values[start : start + ROWS], dtype=kind).tobytes())
 
@@ -269,8 +273,10 @@ class Profile:
         What is predicted; `meta["event"]` and `meta["events"]` take their place.
     binary : tuple of str
         Further tests of two classes, after the default one.
-    estimates : str
-        The title of the table of numbers.
+    estimates, scores : str
+        The titles of the table of numbers and of the scores.
+    subject : str
+        What is to be calibrated.
     first : tuple of str
         Keys of the sections that follow the answer, before the places.
     graded, gini : bool
@@ -288,6 +294,8 @@ class Profile:
     events: str = "events"
     binary: tuple[str, ...] = ("skce", "ece", "spiegelhalter", "cox", "calibration-slope")
     estimates: str = "Calibration in numbers"
+    scores: str = "Discrimination and scores"
+    subject: str = "probabilities"
     first: tuple[str, ...] = ("within", "estimates")
     graded: bool = False
     gini: bool = False
@@ -332,12 +340,23 @@ PROFILES: dict[str, Profile] = {
             binary=("corp", "brier", "spiegelhalter", "cox"),
             estimates="Skill and reliability",
         ),
+        Profile(
+            key="distribution",
+            predicted="nominal coverage",
+            observed="coverage",
+            too_high="too sure",
+            too_low="not sure enough",
+            binary=(),
+            estimates="Coverage of intervals and quantiles",
+            scores="Scores and diagrams",
+            subject="forecasts",
+        ),
     )
 }
 
 
 def profile_of(key: str | None, m: int) -> Profile:
-    """Return the profile of a key, or the one for so many classes.
+    """Return the profile of a key, or the one for so many classes; 0 are forecasts of numbers.
 
     Raises
     ------
@@ -350,8 +369,9 @@ def profile_of(key: str | None, m: int) -> Profile:
     ('general', 'ml', 'default rate')
     """
     if key is None:
-        return PROFILES["general" if m == 2 else "ml"]
-    return PROFILES[checks.check_choice(key, PROFILES, "profile")]
+        return PROFILES["general" if m == 2 else "ml" if m else "distribution"]
+    known = [one for one in PROFILES if (one == "distribution") == (m == 0)]
+    return PROFILES[checks.check_choice(key, known, "profile")]
 
 
 def worded(profile: Profile, meta: Iterable[tuple[str, str]]) -> Profile:

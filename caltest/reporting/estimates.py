@@ -147,7 +147,8 @@ def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
 def _estimate_row(one: Estimate) -> tuple[str, ...]:
     value, low, high = (_in_unit(end, one.unit) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
-    ideal = "" if one.ideal is None else f"{(100 if one.unit == 'points' else 1) * one.ideal:g}"
+    times = 100 if one.unit in WORDS else 1
+    ideal = "" if one.ideal is None else f"{round(times * one.ideal, 1):g}"
     return (
         one.name,
         value + WORDS.get(one.unit, ""),
@@ -168,6 +169,14 @@ def _in_unit(value: float | None, unit: str) -> str:
 
 # ---- Scores with their distribution under calibration, and the parts of the Brier score ---------
 
+OF_CLASSES = (
+    "if calibrated: the mean, and the range by the central limit theorem, over labels redrawn from "
+    "the probabilities; a calibration error is not 0 for a calibrated model either"
+)
+OF_FORECASTS = (
+    "if calibrated: the mean, and the range of 95 %, over outcomes redrawn from the forecasts; the "
+    "CRPS is in the unit of the outcomes, and smaller scores are better"
+)
 Z_OF_RANGE = 1.959964  # normal quantile of 97.5 %
 
 
@@ -255,7 +264,16 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         Of the section.
     """
     rows = [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination]
-    yield table(
+    if scores.discrimination:
+        yield _discrimination_table(rows)
+    yield _score_table(scores.scores, OF_CLASSES if scores.parts else OF_FORECASTS)
+    if scores.parts:
+        yield _parts_table(scores.parts)
+    yield from notes(scores.notes)
+
+
+def _discrimination_table(rows: Sequence[Sequence[str]]) -> Block:
+    return table(
         "Discrimination",
         ("measure", "value", "95 % interval", ""),
         rows,
@@ -265,23 +283,27 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         "the Brier skill score is 1 less the Brier score over that of the observed frequencies; a "
         "model may discriminate well and not be calibrated",
     )
+
+
+def _score_table(scores: Sequence[Score], explained: str) -> Block:
     rows = []
-    for one in scores.scores:
+    for one in scores:
         value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
         rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
-    yield table(
+    return table(
         "Scores",
         ("score", "value", "if calibrated", "95 % of values"),
         rows,
-        explained="if calibrated: the mean, and the range by the central limit theorem, over "
-        "labels redrawn from the probabilities; a calibration error is not 0 for a calibrated "
-        "model either",
+        explained=explained,
     )
+
+
+def _parts_table(parts: Sequence[tuple[str, str, measures.ScoreDecomposition]]) -> Block:
     rows = []
-    for score, lens, of in scores.parts:
+    for score, lens, of in parts:
         numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
         rows.append((score, lens, *numbers))
-    yield table(
+    return table(
         "Score = miscalibration \u2212 discrimination + uncertainty",
         ("score", "lens", "value", "MCB", "DSC", "UNC"),
         rows,
@@ -290,4 +312,3 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         "2021): MCB is what recalibration could gain on these data, DSC what the predictions gain "
         "on the class frequencies, UNC the score of these",
     )
-    yield from notes(scores.notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from caltest import plots
 from caltest.errors import NotApplicable
@@ -42,22 +42,11 @@ def draw_figures(
     outcomes: Sequence[tuple[Recalibrated, Predictions]],
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
-    tests, rows = content.answer.tests, source.predictions
-    of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
-    seen = tests[0] if rows is None else rows
+    rows, asked = source.predictions, cast("Any", source)  # forecasts have pictures of their own
+    of_classes = _sketches(content, source, profile, outcomes) if source.m else []
+    sketches = of_classes or asked.sketches(content)
     figures: list[Figure] = []
     left_out: list[str] = []
-    answer = (
-        "Smooth curve of the observed frequency against the predicted probability, with a band "
-        "that holds all of it with 95 %; on top the predictions of both outcomes."
-    )
-    sketches: list[Sketch] = [
-        ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
-        *([] if rows is None else _of_rows(rows, content, profile)),
-        *_of_places(content.where, content.segments),
-        *_of_tests(tests, seen, of, source.m, profile),
-        *_of_outcomes(outcomes),
-    ]
     for section, title, description, draw in sketches:
         try:
             drawn = draw()
@@ -69,6 +58,29 @@ def draw_figures(
     if rows is not None and _is_too_large(rows):
         left_out.append("No figure for each class: there are too many predictions to draw them.")
     return tuple(figures), tuple(left_out)
+
+
+def _sketches(
+    content: Content,
+    source: Source,
+    profile: Profile,
+    outcomes: Sequence[tuple[Recalibrated, Predictions]],
+) -> list[Sketch]:
+    """Return the figures of classes."""
+    tests, rows = content.answer.tests, source.predictions
+    of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
+    seen = tests[0] if rows is None else rows
+    answer = (
+        "Smooth curve of the observed frequency against the predicted probability, with a band "
+        "that holds all of it with 95 %; on top the predictions of both outcomes."
+    )
+    return [
+        ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
+        *([] if rows is None else _of_rows(rows, content, profile)),
+        *_of_places(content.where, content.segments),
+        *_of_tests(tests, seen, of, source.m, profile),
+        *_of_outcomes(outcomes),
+    ]
 
 
 def _is_too_large(rows: Predictions) -> bool:

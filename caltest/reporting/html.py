@@ -90,7 +90,7 @@ def subtitle(content: Content) -> str:
     """Return source, size and author in a line."""
     data = content.data
     author = [f"by {content.author}"] if content.author else []
-    rows = f"{data.n:,} row{'s' * (data.n != 1)}, {data.m:,} classes"
+    rows = f"{data.n:,} row{'s' * (data.n != 1)}" + (f", {data.m:,} classes" if data.m else "")
     return " \u00b7 ".join([data.source, rows, *author, content.reproduction.time[:10]])
 
 
@@ -192,11 +192,12 @@ def with_diagram(verdict: Verdict) -> str:
     """Write a verdict as a notebook shows it: the sentences, and beside them the diagram."""
     text = verdict.to_html()
     try:
-        canvas = cast("Canvas", verdict.plot().figure)
+        ax = verdict.plot()
     except (NotApplicable, ImportError):  # nothing to draw, or nothing to draw with
         return text
     key = f"verdict-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    picture = inline_svg(canvas, key=key, title="Reliability diagram", description=verdict.headline)
+    canvas, title = cast("Canvas", ax.figure), str(ax.get_label()) or "Reliability diagram"
+    picture = inline_svg(canvas, key=key, title=title, description=verdict.headline)
     return _template("verdict.html.j2").render(text=text, picture=picture, themes=THEMES)
 
 

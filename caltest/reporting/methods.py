@@ -77,6 +77,7 @@ def methods_of(
     for row in _first(rows, lambda row: row.null):
         null = nulls.REGISTRY.get(row.null)
         text = ASSUMPTIONS.get(row.null, "")
+        text = text if row.m else text.replace("labels are", "outcomes are")
         title = row.null_text if null is None else null.title
         yield MethodText("null", row.null, title, _text(text), REFERENCES.get(row.null, ""))
     for row in _first(rows, lambda row: row.lens.partition("[")[0]):

@@ -27,6 +27,7 @@ from caltest.predictions.options import ColumnOptions, EngineOptions, check_name
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
 from caltest.reporting.content import Answer, Block, Content, Figure, Section, Settings, notes
 from caltest.reporting.figures import draw_figures
+from caltest.reporting.forecasts import check_of_classes
 from caltest.reporting.html import html_page, markdown_page
 from caltest.reporting.reading import LEAST, MINUS, equals, sentence
 from caltest.reporting.source import (
@@ -104,7 +105,7 @@ class Report:
             "details": ("More on the answer", _details, content),
             "within": ("Within a tolerance", limits.within_blocks, content.within),
             "estimates": (profile.estimates, estimates.estimate_blocks, content.estimates),
-            "scores": ("Discrimination and scores", estimates.score_blocks, content.scores),
+            "scores": (profile.scores, estimates.score_blocks, content.scores),
             "grades": ("Grades", limits.grade_blocks, content.grades),
             "decisions": ("Decisions", lambda text: [_line("", text)], benefit),
             "groups": ("Groups", partial(where.group_blocks, profile=profile), content),
@@ -237,8 +238,10 @@ def report(
 
     Parameters
     ----------
-    model : classifier, calibrator, callable, array, Predictions or None
-        As for `test_calibration`.
+    model : classifier, regressor, calibrator, callable, array, Predictions, Forecasts or None
+        As for `test_calibration`. The page on forecasts has the coverage of intervals, quantiles,
+        the CRPS and the logarithmic score; `grades`, `segments`, `recalibrate` and `tolerance` are
+        of predicted probabilities.
     data, y : object
         As for `test_calibration`.
     test : str, Measure or list, optional
@@ -269,6 +272,7 @@ def report(
         and "ml" for more. "clinical" has E/O, intercept, slope, ICI and the calibration belt, each
         with its interval or p-value, and the net benefit; "credit" has grades with
         traffic lights (those of `grades=`, else the distinct PDs, else tenths of the rows).
+        Forecasts of numbers have a page of their own, "distribution".
     tolerance : float, optional
         A calibration error in the unit of probabilities, in (0, 1): the page says whether one
         within it is shown, or one beyond it, by the largest cumulative gap and the root mean
@@ -357,7 +361,7 @@ def report(
     def field(m: int) -> about.Profile:
         return about.worded(about.profile_of(profile, m), stated)
 
-    field(2)
+    checks.check_choice("general" if profile is None else profile, about.PROFILES, "profile")
     tests = None if test is None else [measure_of(one) for one in _as_list(test, "test")]
     for one in tests or ():
         if not isinstance(one, Measure):
@@ -388,9 +392,10 @@ def report(
         plan = partial(plan_of, **asked)
         with rows_named(None if table is None else table.place):
             source = read_rows(given, plan, event=event, fitted=bool(maps), name=origin)
+        check_of_classes(source.m, wanted)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
-        pd = source.predictions.probs[:, -1]
-        scale = None if grades is None else limits.read_grades(grades, given, pd)
+        if grades is not None:
+            scale = limits.read_grades(grades, given, source.predictions.probs[:, -1])
     own = field(source.m)
     name = source.name.partition(", event: ")[0]  # the line below the title has it
     with threads(jobs):
@@ -402,7 +407,7 @@ def report(
             maps=maps,
             columns=columns,
             scale=scale,
-            title=f"Are the probabilities of {name} calibrated?" if title is None else str(title),
+            title=f"Are the {own.subject} of {name} calibrated?" if title is None else str(title),
             author=author,
             meta=stated,
             reproduction=about.reproduction(
@@ -450,8 +455,11 @@ def _content(
     settings.progress("verdict")
     verdict = answer_of(tests.rows[0], found.groups, segments, comparison, settings)
     settings.progress("estimates")
-    numbers = tuple(estimates.collect_estimates(source, tests, profile))
+    asked: Any = source  # forecasts have numbers and scores of their own
+    own = asked.estimates(tests) if not source.m else None
+    numbers = tuple(own or estimates.collect_estimates(source, tests, profile))
     settings.progress("scores")
+    own = asked.scores(tests) if not source.m else None
     content = Content(
         level=settings.level,
         profile=profile.key,
@@ -463,7 +471,7 @@ def _content(
         grades=grades,
         where=found,
         segments=segments,
-        scores=estimates.collect_scores(source, tests, profile),
+        scores=own or estimates.collect_scores(source, tests, profile),
         comparison=comparison,
         methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **told)),
         **stated,

@@ -14,6 +14,12 @@ MEANING = (
     "70 %, 70 in 100 come true. A small p-value says that labels like these would be rare if they "
     "were right. A large one does not show that they are right: there may be too few data to tell."
 )
+MEANING_OF_FORECASTS = (
+    "Forecasts are right in the sense of this report where, among all cases, an outcome is below "
+    "its predicted 70 % quantile in 70 of 100, and so for every level, whatever was predicted. A "
+    "small p-value says that outcomes like these would be rare if they were right. A large one "
+    "does not show that they are right: there may be too few data to tell."
+)
 
 _ROUND = ((0.0995, 100), (0.000995, 1000))
 

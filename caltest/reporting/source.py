@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from caltest.reporting.content import (
 from caltest.reporting.reading import (
     DASH,
     MEANING,
+    MEANING_OF_FORECASTS,
     MINUS,
     count,
     sentence,
@@ -408,7 +409,12 @@ def read_rows(
 
         predictions, logits = read_inputs(given)
     else:
-        predictions, logits = given.predictions(), None
+        found = given.rows()
+        if not isinstance(found, Predictions):
+            from caltest.reporting.forecasts import ForecastRows
+
+            return ForecastRows(cast("Any", found), plan(cast("Any", found)))
+        predictions, logits = found, None
     if name is not None:
         predictions = predictions.from_source(name)
     hashed = data_hash(predictions)
@@ -532,7 +538,7 @@ def test_blocks(answer: Answer) -> Iterator[Block]:
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    yield content.paragraph(MEANING)
+    yield content.paragraph(MEANING if tested[0].m else MEANING_OF_FORECASTS)
     yield content.paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
@@ -608,6 +614,10 @@ def plan_of(
     further: Callable[[int], Sequence[str]],
 ) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
+    if not predictions.m:
+        from caltest.reporting.forecasts import plan_of_forecasts
+
+        return plan_of_forecasts(tests, lenses)
     if tests is None and lenses is None:
         return default_plan(predictions, further(predictions.m))
     usual = ["strong"] if predictions.m == 2 else ["strong", "confidence"]

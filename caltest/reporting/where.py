@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -145,6 +145,7 @@ def is_named(place: Place, level: float | None) -> bool:
 # ---- Where predictions and labels differ: by class, region of probability, group and segment ----
 
 MOST_SEGMENTS = 50
+WHAT = {2: "event", 0: "coverage of intervals"}
 GAP_COLUMNS = ("gap", "95 %", "adjusted p", "n")
 GAP = (
     "The gap is what is observed less what is predicted, in percentage points, with an interval of "
@@ -162,7 +163,9 @@ def find_where(source: Source, settings: Settings) -> Where:
         except NotApplicable as error:
             remarks = (f"Groups are not tested: {error}",)
     settings.progress("classes and ranges")
-    places = judged(source.search(), n_resamples=settings.n_resamples, seed=settings.seed)
+    search: Any = source.search()  # None of forecasts
+    draws: dict[str, int] = {"n_resamples": settings.n_resamples, "seed": settings.seed}
+    places = () if search is None else judged(search, **draws)
     if groups is None:
         return Where(source.lens, places, notes=remarks)
     return Where(source.lens, places, groups, group_places(groups), tuple(groups.notes))
@@ -197,7 +200,7 @@ def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
         yield from map(content.paragraph, told)
         yield content.paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is that "
-            f"of the {'event' if report.data.m == 2 else 'confidence'} in the group as a whole. "
+            f"of the {WHAT.get(report.data.m, 'confidence')} in the group as a whole. "
             f"The p-value is that of the test \u201c{tested[0].test}\u201d, which sees "
             "other errors too, adjusted for the groups: of a group that is right on average the "
             "direction is that of its worst range."
@@ -216,7 +219,7 @@ def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     places, m, level = report.where.places, report.data.m, report.level
     named = any(is_named(place, level) for place in places)
     bound = FIRST_EVIDENCE if level is None else level
-    if not named and report.answer.tests[0].pvalue > bound:
+    if not m or (not named and report.answer.tests[0].pvalue > bound):
         return
     if not named:
         yield content.paragraph(
@@ -248,8 +251,8 @@ def place_blocks(report: Content, profile: Profile) -> Iterator[Block]:
 
 def _table(title: str, places: Sequence[Place], report: Content, profile: Profile) -> Block:
     """Return the table of places of one kind, the worst first, with a bar for each."""
-    kind, two = places[0].kind, report.data.m == 2
-    of_class, ratio = kind == "class range", kind == "group" and two
+    kind, two = places[0].kind, report.data.m <= 2
+    of_class, ratio = kind == "class range", kind == "group" and report.data.m == 2
     heads = ["predicted", "observed"]
     if kind in {"group", "range"}:
         heads = [profile.predicted, profile.observed] if two else ["confidence", "accuracy"]

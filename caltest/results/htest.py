@@ -416,14 +416,17 @@ class HTest(Result):
 
         Parameters
         ----------
-        kind : {"reliability", "corp", "confidence-band", "null", "witness", "belt"}, optional
+        kind : str, optional
             "reliability", "corp" and "confidence-band" are `caltest.plots.reliability_diagram`
             with bins, with the isotonic fit, and with that and the confidence band; "null" is
-            `null_distribution`, "witness" `witness`, and "belt" `calibration_belt`. By default the
-            one that belongs to the test: the reliability diagram of the default test, with the
-            worst ranges shaded (of more classes that of the class, or the confidence, that has the
-            worst), under a lens that leaves two classes and for binned errors; the witness of a
-            kernel test of more classes; elsewhere the null distribution.
+            `null_distribution`, "witness" `witness`, and "belt" `calibration_belt`; of forecasts
+            "pit" is `pit_histogram`, "coverage" `coverage_curve`, "quantiles"
+            `quantile_reliability` and "spread" `spread_against_error`. By default of forecasts
+            the PIT histogram, and of classes the one that belongs to the test: the reliability
+            diagram of the default test, with the worst ranges shaded (of more classes that of the
+            class, or the confidence, that has the worst), under a lens that leaves two classes and
+            for binned errors; the witness of a kernel test of more classes; elsewhere the null
+            distribution.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure, `.figure` of what is returned.
         **options

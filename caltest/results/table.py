@@ -206,9 +206,10 @@ class HTestTable(Table[HTest]):
 
         Parameters
         ----------
-        kind : {"pvalues", "master-scale"}, optional
-            The p-values of all rows; or default rates against PDs, the default for the tables of
-            `test_master_scale`.
+        kind : str, optional
+            "pvalues", the p-values of all rows; "master-scale", default rates against PDs, the
+            default for the tables of `test_master_scale`; or of tests of the same forecasts "pit",
+            the default, "coverage", "quantiles" and "spread", as for `HTest.plot`.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default on a new figure.
 

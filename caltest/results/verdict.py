@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
@@ -17,7 +18,7 @@ from caltest.results import wording
 from caltest.results.base import NEVER, Result, given
 from caltest.results.htest import required
 from caltest.results.sheets import sizes_in_words
-from caltest.types import Floats, Labels
+from caltest.types import Floats, Labels, Singles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,15 +100,19 @@ class Verdict(Result):
         """Whether the p-value is at most the level; asks for a level if none was given."""
         return self.pvalue <= given(self.level)
 
-    def plot(self, *, ax: Axes | None = None, **options: Any) -> Axes:
+    def plot(self, kind: str | None = None, *, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the reliability diagram of the rows, with the ranges that are wrong shaded.
+
+        Of forecasts it is the PIT histogram.
 
         Parameters
         ----------
+        kind : str, optional
+            Another kind of plot, as for `HTest.plot`.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
         **options
-            For `caltest.plots.reliability_diagram`, such as `lens=` and `numbers=True`.
+            For its function, such as `lens=` and `numbers=True` of the reliability diagram.
 
         Returns
         -------
@@ -129,8 +134,10 @@ class Verdict(Result):
         if self.shown is None:
             reason = "a verdict on segments alone, or one read from JSON, holds no rows to draw"
             raise NotApplicable(reason, "call caltest.verdict, or plot the result of the test")
-        options = {"numbers": False, "ax": ax, **options}
-        return draw("htests.plot_test", self.shown, "reliability", options)
+        rows = None if self.shown.evidence is None else self.shown.evidence.predictions
+        kind = kind or (rows is not None and rows.drawn_as) or "reliability"
+        own = {"numbers": False} if kind == "reliability" else {}
+        return draw("htests.plot_test", self.shown, kind, {**own, "ax": ax, **options})
 
     def _repr_html_(self) -> str:
         return str(above("reporting.html.with_diagram", self))
@@ -333,6 +340,9 @@ NUMBERS = 8e6  # redrawn labels of a step of the search
 FEWEST, MOST = 40, 200  # data sets
 STEPS = 9
 LEAST_PROB = 1e-12
+COST = 160  # of a uniform number, in labels
+AT_ONCE = 1 << 19  # uniform numbers of which they are computed
+SHORT = 2.0**-25  # of a uniform number of single precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,11 +352,13 @@ class Detectable:
     Attributes
     ----------
     kind : str
-        "temperature", "slope" or "gap".
+        "temperature", "slope" or "gap"; of forecasts "spread" or "shift".
     size : float
-        Of the temperature and the slope the number, of the gap the difference of the means.
+        Of the temperature and the slope the number, of the gap the difference of the means; of the
+        spread a factor, and of the shift a number of predicted standard deviations.
     gap : float
-        The share of events less the mean prediction that goes with it.
+        The share of events less the mean prediction that goes with it, or of outcomes of forecasts
+        the mean less that of the predictions, in their unit.
     """
 
     kind: str
@@ -359,7 +371,8 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
 
     The predictions stay as they are, labels are drawn from what would be true, and the test decides
     at its level, or at 5 %, with the null distribution that it has. Of predictions of several
-    classes a temperature is sought, of two a slope and a shift of the log odds.
+    classes a temperature is sought, of two a slope and a shift of the log odds, and of forecasts a
+    factor of the spread and a shift.
 
     Raises
     ------
@@ -373,27 +386,31 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
     if test.null != "exact" or test.null_distribution is None or evidence.predictions.n != test.n:
         reason = "what the rows could have shown is known of tests with redrawn labels of all rows"
         raise NotApplicable(reason, "use null='exact', or caltest.power")
-    seen = evidence.seen
-    if not seen.m:
-        raise NotApplicable("what the rows could have shown is known of classes", "use a lens")
+    seen: Any = evidence.seen
     bound = evidence.measure.bind(seen)
     ordered = np.sort(bound.comparable(np.asarray(test.null_distribution)))
     sides = 2 if test.alternative == "two-sided" else 1
     most = max(int(np.floor((test.level or LEVEL) / sides * (ordered.size + 1))), 1)
     rng = np.random.default_rng(evidence.seed)
-    count = int(np.clip(NUMBERS / (seen.n * seen.m), FEWEST, MOST))
+    count = int(np.clip(NUMBERS / (seen.n * (seen.m or COST)), FEWEST, MOST))
+    # Of the same uniform numbers for all truths, so that power rises.
     kept = seen.n if bound.order is None else bound.order.size
     uniform = rng.random((count, kept), dtype=np.float32)
 
+    def found_in(observed: Any) -> float:
+        values = bound.comparable(bound.combine(bound.statistics(observed)))
+        far = values > ordered[-most]
+        return float(np.mean(far | (values < ordered[most - 1]) if sides == 2 else far))
+
+    if seen.label_probs is None:
+        return tuple(_of_forecasts(seen, bound, uniform, found_in))
+
     def power(probs: Floats) -> float:
-        # Labels (B, n) of the same uniform numbers for all truths, so that power rises.
         probs = probs if bound.order is None else probs[bound.order]
         labels: Labels = np.zeros(uniform.shape, dtype=label_dtype(seen.m))
         for limit in np.cumsum(probs, axis=1)[:, :-1].T:
             labels += uniform > limit
-        values = bound.comparable(bound.combine(bound.statistics(labels)))
-        far = values > ordered[-most]
-        return float(np.mean(far | (values < ordered[most - 1]) if sides == 2 else far))
+        return found_in(labels)
 
     rows = event_rows(seen)
     weight = np.ones(seen.n) if rows.weight is None else rows.weight
@@ -415,6 +432,32 @@ def detectable(test: HTest) -> tuple[Detectable, ...]:
             gap = float(np.average(chance - rows.probs, weights=weight))
             found.append(Detectable(kind=kind, size=abs(gap) if kind == "gap" else size, gap=gap))
     return tuple(found)
+
+
+def _of_forecasts(
+    seen: Any, bound: Any, uniform: Singles, found_in: Callable[[Any], float]
+) -> Iterator[Detectable]:
+    """Yield the smallest factor of the spread, and the smallest shift, that are found.
+
+    Outcomes scatter s times as widely around a mean that is b standard deviations off: a uniform
+    number v becomes Phi(s Phi^-1(v) + b), which is that of Gaussian forecasts, and of others what
+    deviates from uniform as much.
+    """
+    z = ndtri(np.clip(uniform.astype(np.float64), SHORT, 1.0 - SHORT))
+    step = max(1, AT_ONCE // seen.n)
+    parts = [z[start : start + step] for start in range(0, len(z), step)]
+
+    def power(s: float, b: float) -> float:
+        shares = [found_in(bound.drawn(ndtr(s * part + b))) for part in parts]
+        return float(np.average(shares, weights=[len(part) for part in parts]))
+
+    spread = _smallest(lambda s: power(s, 0.0), 1.0, 20.0)
+    if spread is not None:
+        yield Detectable(kind="spread", size=spread, gap=0.0)
+    shift = _smallest(lambda b: power(1.0, b), 0.0, 6.0)
+    if shift is not None:
+        unit = float(np.average(seen.scale, weights=seen.sample_weight))
+        yield Detectable(kind="shift", size=shift, gap=shift * unit)
 
 
 def _smallest(power: Callable[[float], float], calibrated: float, largest: float) -> float | None:

@@ -178,7 +178,7 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
     if size.kind == "interval":
         low, high = (100 * (size.predicted + end) for end in (size.low, size.high))
         digits = decimals(size)
-        told = f"intervals of {size.name} hold {observed} of the outcomes"
+        told = f"intervals of {100 * size.predicted:.3g} % hold {observed} of the outcomes"
         told += f" ({low:.{digits}f} to {high:.{digits}f})."
         word = "Too sure" if size.gap < 0 else "Not sure enough"
         return f"{word}: {told}" if clear and size.is_clear else capital(told)
@@ -499,6 +499,10 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         words = {"gap": f"a mean prediction that is {points} too {side}"}
         words["slope"] = f"a slope of {one.size:.2f}"
         words["temperature"] = f"a temperature of {one.size:.2f} (confidence {points} too high)"
+        words["spread"] = f"outcomes that scatter {one.size:.2f} times as widely as predicted"
+        unit = f" ({abs(one.gap):.3g} on average)" if math.isfinite(one.gap) else ""
+        deviations = f"{one.size:.2f} predicted standard deviations{unit}"
+        words["shift"] = f"forecasts that are too {side} by {deviations}"
         told.append(words[one.kind])
     return f"These {n:,} rows would have shown {' or '.join(told)} {often}."
 

@@ -126,6 +126,12 @@ GROUPS = {
             "calibration_belt",
             "confusion_change",
         ],
+        "Forecasts": [
+            "pit_histogram",
+            "coverage_curve",
+            "quantile_reliability",
+            "spread_against_error",
+        ],
         "Results": [
             "null_distribution",
             "pvalues",

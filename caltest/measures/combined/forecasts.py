@@ -151,6 +151,15 @@ class ForecastContext:
         return self.covariates(mean, scale, mean * mean, mean * scale, scale * scale)
 
     @cached_property
+    def along(self) -> dict[str, Floats]:
+        """Functions of the forecasts (n, 1), by name; without a column where none varies."""
+        rows = self.predictions
+        mean, scale = _shares(rows.mean), _shares(rows.scale)
+        by_mean = self.covariates(mean)
+        squares = self.covariates(mean, mean * mean)[:, by_mean.shape[1] :]
+        return {"mean": by_mean[:, 1:], "mean^2": squares, "scale": self.covariates(scale)[:, 1:]}
+
+    @cached_property
     def constant(self) -> Floats:
         """The weights of a plain sum, (n, 1)."""
         return self.by_size[:, :1]
@@ -163,7 +172,7 @@ class ForecastContext:
 
         def signed(function: Function) -> ResidualStatistic:
             terms = [part[0][:, None] * columns for part in basis(self.observed)]
-            return residual_sums.Sums(np.concatenate(terms, axis=1), function)
+            return residual_sums.of_terms(np.concatenate(terms, axis=1), function)
 
         return Summing(of, signed)
 
@@ -178,7 +187,7 @@ class ForecastContext:
 
         def signed(function: Function) -> ResidualStatistic:
             below = self.observed.steps[0][:, None] < np.arange(1, STEPS)
-            return residual_sums.Sums(weight[:, None] * (below - ends), function)
+            return residual_sums.of_terms(weight[:, None] * (below - ends), function)
 
         return Summing(of, signed)
 
@@ -269,19 +278,39 @@ def _by_size(rows: ForecastContext, basis: Basis, first: int, name: str) -> Comp
     return Component(rows, sums, _square, finding)
 
 
-def slope(rows: ForecastContext) -> Component:
-    """Normal numbers that rise or fall with the mean of the forecast."""
-    sums = rows.sums(hermite(1), rows.covariates(_shares(rows.predictions.mean))[:, 1:])
+def _along(
+    rows: ForecastContext, degree: int, column: str, words: tuple[str, str], name: str
+) -> Component:
+    """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
+    sums = rows.sums(hermite(degree), rows.along[column])
 
     def value(sums: Floats) -> Floats:
         return sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
 
     def finding() -> Finding:
         z = float(value(sums.of(rows.observed))[0])
-        text = f"outcomes rise {'more' if z > 0 else 'less'} steeply than forecasts (z = {z:.3g})"
-        return Finding(text, z, "z of the slope", in_words=False)
+        return Finding(f"{words[z > 0]} (z = {z:.3g})", z, f"z of {name}", in_words=False)
 
     return Component(rows, sums, value, finding, two_sided=True)
+
+
+SLOPE = "outcomes rise less steeply than forecasts", "outcomes rise more steeply than forecasts"
+CURVE = (
+    "outcomes are too low at both ends of the forecasts",
+    "outcomes are too high at both ends of the forecasts",
+)
+BY_MEAN = (
+    "outcomes scatter too little where forecasts are high",
+    "outcomes scatter too widely where forecasts are high",
+)
+BY_SCALE = (
+    "outcomes scatter too little where forecasts are wide",
+    "outcomes scatter too widely where forecasts are wide",
+)
+slope = partial(_along, degree=1, column="mean", words=SLOPE, name="the slope")
+curve = partial(_along, degree=1, column="mean^2", words=CURVE, name="the curvature")
+spread_by_mean = partial(_along, degree=2, column="mean", words=BY_MEAN, name="spread by mean")
+spread_by_scale = partial(_along, degree=2, column="scale", words=BY_SCALE, name="spread by scale")
 
 
 def anderson_darling(rows: ForecastContext) -> Component:
@@ -345,16 +374,9 @@ FORECASTS = (
     Kind("skewness", "score of skewness", skewness),
     Kind("tails", "score of tails", tails),
     Kind("slope", "score of the slope on the mean", slope),
-    Kind(
-        "bias-by-size",
-        "scores of the bias by mean and scale",
-        partial(_by_size, basis=hermite(1), first=1, name="chi^2 of the bias by size"),
-    ),
-    Kind(
-        "spread-by-size",
-        "scores of the spread by mean and scale",
-        partial(_by_size, basis=hermite(2), first=1, name="chi^2 of the spread by size"),
-    ),
+    Kind("curve", "score of the square of the mean", curve),
+    Kind("spread-by-mean", "score of the spread along the mean", spread_by_mean),
+    Kind("spread-by-scale", "score of the spread along the scale", spread_by_scale),
     Kind("smooth", "Neyman's smooth test", partial(_chi2, basis=polynomials, name="chi^2")),
     Kind("waves", "cosines of the uniform numbers", partial(_chi2, basis=waves, name="chi^2")),
     Kind(

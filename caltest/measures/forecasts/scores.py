@@ -12,7 +12,7 @@ from caltest.forecasts import Forecasts
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
 from caltest.predictions.options import Measured
-from caltest.types import Floats, Hashes
+from caltest.types import Floats
 
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
 
@@ -57,9 +57,8 @@ class BoundScores(BoundMeasure):
     def observed(self) -> Floats:  # type: ignore[override]
         return self.seen
 
-    def redraw(self, keys: Hashes) -> Floats:  # type: ignore[override]
-        uniform = np.ascontiguousarray(self.forecasts.uniforms.labels(keys).T)
-        return self.score.scores_at(self.forecasts, uniform).T
+    def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
+        return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]
         """Return the mean of each row of scores (B, n)."""
@@ -75,7 +74,7 @@ class CRPS(ForecastScore):
     symbol: ClassVar[str] = "CRPS"
 
     def scores(self, forecasts: Forecasts) -> Floats:
-        return forecasts.law.crps(forecasts.outcomes)
+        return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.crps_at(forecasts.outcomes, uniform)

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
+from scipy.stats import kstest
 
 import caltest as ct
 from caltest.comparison.out_of_fold import Choice
@@ -316,3 +318,21 @@ def test_verdict_is_rejected_at_its_level(level, found):
     assert replace(result, level=level).verdict().rejected is found
     with pytest.raises(ct.InvalidInput, match="rejected needs a significance level"):
         _ = result.verdict().rejected
+
+
+@pytest.mark.full
+def test_detectable_errors_of_forecasts_have_the_power_that_is_said():
+    """Kolmogorov's test of SciPy finds the spread and the shift in about 80 % of data sets."""
+    rng, n = np.random.default_rng(3), 100
+    forecasts = ct.Forecasts(rng.normal(size=n), mean=np.zeros(n), scale=1.0)
+    result = ct.test_calibration(forecasts, test="pit-ks", rng=1)
+    spread, shift = detectable(result)
+    assert (spread.kind, shift.kind) == ("spread", "shift")
+    assert shift.gap == pytest.approx(shift.size)
+    for s, b in ((spread.size, 0.0), (1.0, shift.size)):
+        drawn = ndtr(s * rng.normal(size=(300, n)) + b)
+        found = [kstest(row, "uniform").pvalue <= 0.05 for row in drawn]
+        assert np.mean(found) == pytest.approx(0.8, abs=0.12)
+    told = dict(result.verdict().sentences)["detectable"]
+    assert f"scatter {spread.size:.2f} times as widely as predicted" in told
+    assert f"too low by {shift.size:.2f} predicted standard deviations" in told

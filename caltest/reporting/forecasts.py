@@ -1,0 +1,127 @@
+"""What a report says of forecasts: coverage, quantiles and scores in place of classes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from caltest import plots
+from caltest.errors import NotApplicable
+from caltest.forecasts import Forecasts
+from caltest.htests import DEFAULT
+from caltest.lenses import Lens
+from caltest.measures import Measure
+from caltest.reporting.about import add_to_hash
+from caltest.reporting.content import Content, Estimate, Score, Scores
+from caltest.reporting.source import Rows, TestPlan
+from caltest.results import HTestTable
+
+if TYPE_CHECKING:
+    from caltest.reporting.figures import Sketch
+
+USUAL = ((DEFAULT, "strong"), ("pit-ks", "strong"), ("crps", "strong"), ("log-score", "strong"))
+SHARES = (("ks", "interval"), ("ks", "below-quantile"))
+
+
+class ForecastRows(Rows):
+    """Forecasts in memory; see `Rows`."""
+
+    label_counts: Any = None
+
+    def __init__(self, forecasts: Forecasts, plan: TestPlan) -> None:
+        self.predictions: Any = forecasts
+        self.plan, self.logits = plan, None
+        self.name, self.n, self.m = forecasts.source, forecasts.n, forecasts.m
+        self.weight, self.lens = forecasts.sample_weight, "strong"
+        digest = hashlib.sha256(repr((forecasts.n, forecasts.kind)).encode())
+        columns = forecasts.outcomes, *forecasts.limits, forecasts.mean, forecasts.scale
+        for values in (*columns, *([] if self.weight is None else [self.weight])):
+            add_to_hash(digest, values, "<f8")
+        if forecasts.groups is not None:
+            digest.update(repr(forecasts.groups.tolist()).encode())
+        self.hashed = digest.hexdigest()
+
+    def search(self) -> None:  # type: ignore[override]
+        """Return no candidates for places: forecasts have neither classes nor probabilities."""
+
+    def class_counts(self) -> tuple[()]:
+        """Return no classes."""
+        return ()
+
+    def extremes(self) -> tuple[bool, int, int]:
+        """Return that nothing is certain or impossible."""
+        return False, 0, 0
+
+    def estimates(self, tests: HTestTable) -> Iterator[Estimate]:
+        """Yield the coverage of intervals, and the shares of outcomes below quantiles."""
+        names = {
+            "interval": ("central interval of {} %", "below: too sure"),
+            "below-quantile": ("outcomes below the quantile of {} %", "above: quantile too high"),
+        }
+        told: set[tuple[str, float]] = set()
+        for row in tests.rows:
+            key, _, rest = row.lens.partition("[")
+            if key not in names or row.size is None:
+                continue
+            # Several levels of few members attain the same probability, and are one event.
+            if (same := (key, round(row.size.predicted, 9))) not in told:
+                told.add(same)
+                (name, note), size = names[key], row.size
+                ends = size.predicted + size.low, size.predicted + size.high
+                about: dict[str, Any] = {"unit": "share", "note": note}
+                about |= {"ideal": size.predicted, "pvalue": row.pvalue}
+                named = name.format(f"{100 * float(rest[:-1]):g}")
+                yield Estimate(named, size.observed, low=ends[0], high=ends[1], **about)
+
+    def scores(self, tests: HTestTable) -> Scores:
+        """Return the scores with what they are of redrawn outcomes."""
+        found = []
+        for row in tests.rows:
+            if row.test in {"crps", "log-score"} and row.null_distribution is not None:
+                drawn = row.null_distribution
+                null = [float(drawn.mean()), *np.quantile(drawn, [0.025, 0.975]).tolist()]
+                found.append(Score(row.estimate_name, row.estimate, *null))
+        return Scores((), tuple(found), ())
+
+    def sketches(self, content: Content) -> Iterator[Sketch]:
+        """Yield the pictures of forecasts."""
+        first, rows = content.answer.tests.rows[0], self.predictions
+        band = "what calibrated forecasts show with 95 %, all of it at once"
+        text = f"The probability integral transform of the outcomes in ten bins, and {band}."
+        yield "answer", "PIT histogram", text, partial(plots.pit_histogram, first)
+        text = (
+            f"How often central intervals hold the outcome against how often they should; {band}."
+        )
+        yield (
+            "scores",
+            "Coverage of central intervals",
+            text,
+            partial(plots.coverage_curve, rows),
+        )
+        text = f"The share of outcomes below quantiles against the levels of these; {band}."
+        yield "scores", "Quantile reliability", text, partial(plots.quantile_reliability, rows)
+        text = f"Root mean squared error against the predicted standard deviation; {band}."
+        yield "scores", "Spread against error", text, partial(plots.spread_against_error, rows)
+
+
+def plan_of_forecasts(
+    tests: Sequence[str | Measure] | None, lenses: Sequence[str | Lens] | None
+) -> TestPlan:
+    """Return what was asked for, every test under every lens, or the usual tests and lenses."""
+    if tests is None and lenses is None:
+        return TestPlan((*USUAL, *SHARES))
+    return TestPlan(
+        tuple((test, lens) for lens in lenses or ["strong"] for test in tests or [DEFAULT])
+    )
+
+
+def check_of_classes(m: int, wanted: dict[str, object]) -> None:
+    """Raise NotApplicable where something is wanted that forecasts, of 0 classes, do not have."""
+    for name, value in wanted.items():
+        if not m and value is not None and name != "cluster":
+            reason = f"{name}= of a report is of predicted probabilities, not of forecasts"
+            raise NotApplicable(reason, f"leave out {name}=")

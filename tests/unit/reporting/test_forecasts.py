@@ -1,0 +1,75 @@
+"""The report on forecasts: coverage, quantiles, scores and pictures; nothing of classes."""
+
+import json
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+
+
+@pytest.fixture(scope="module")
+def forecasts():
+    """Return forecasts that are too sure, in two groups."""
+    rng = np.random.default_rng(1)
+    mean = rng.normal(size=80)
+    y = mean + 1.6 * rng.normal(size=80)
+    return ct.Forecasts(y, mean=mean, scale=1.0, groups=["a", "b"] * 40)
+
+
+@pytest.fixture(scope="module")
+def page(make, forecasts):
+    """Return its report."""
+    return make(forecasts, by=True)
+
+
+def test_report_of_forecasts_has_what_belongs_to_them(page):
+    """The answer with the histogram, coverage, scores, groups; no diagram of classes."""
+    keys = [section.key for section in page.sections]
+    assert keys[0] == "answer"
+    assert {"estimates", "scores", "groups", "tests", "methods"} <= set(keys)
+    assert not {"where", "diagrams"} & set(keys)
+    assert [figure.title for figure in page.figures] == [
+        "PIT histogram",
+        "Coverage of central intervals",
+        "Quantile reliability",
+        "Spread against error",
+    ]
+    text = page.to_markdown()
+    assert "Are the forecasts of arrays calibrated?" in text
+    assert "Too sure: intervals of 90 % hold" in text
+    for word in ("AUC", "Reliability diagram", "classes"):
+        assert word not in text
+    assert page.to_html().count("<svg") > 4
+
+
+def test_coverage_and_scores_are_those_of_the_rows(page, forecasts):
+    """Shares are counted by NumPy; the score is that of the measure, beyond what is expected."""
+    z = (forecasts.outcomes - forecasts.mean) / forecasts.scale
+    rows = {row.name: row for row in page.content.estimates}
+    cover = rows["central interval of 90 %"]
+    assert cover.value == pytest.approx(np.mean(np.abs(z) < 1.6448536269514722))
+    assert (cover.ideal, cover.low < cover.value < cover.high) == (pytest.approx(0.9), True)
+    below = rows["outcomes below the quantile of 75 %"]
+    assert below.value == pytest.approx(np.mean(z < 0.6744897501960817))
+    crps = page.content.scores.scores[0]
+    assert crps.value == pytest.approx(ct.measures.crps(forecasts))
+    assert crps.low < crps.expected < crps.high < crps.value
+    assert json.loads(page.to_json())["profile"] == "distribution"
+
+
+def test_levels_of_few_members_are_one_event(make):
+    """Of ten members the intervals of 80, 90 and 95 % are the same: they stand in one row."""
+    x = np.random.default_rng(2).normal(size=(60, 11))
+    page = make(ct.Forecasts(x[:, 0], members=x[:, 1:]), lens="interval", test="ks")
+    assert [round(row.ideal, 4) for row in page.content.estimates] == [0.4545, 0.8182]
+
+
+def test_what_is_of_classes_is_refused(make, forecasts):
+    """Each by its name."""
+    for name, value in (("tolerance", 0.1), ("recalibrate", "temperature")):
+        with pytest.raises(NotApplicable, match=f"{name}= of a report is of predicted"):
+            make(forecasts, **{name: value})
+    with pytest.raises(InvalidInput, match="profile must be one of 'distribution'"):
+        make(forecasts, profile="clinical")
