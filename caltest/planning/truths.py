@@ -270,6 +270,10 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
         return given.model
     found = _distribution_of(given)
     object.__setattr__(found.template, "library", given.library)
+    ordered = (
+        given.ordinal or getattr(given.model, "ordinal", False) or models.is_ordered(given.model)
+    )
+    object.__setattr__(found.template, "ordinal", ordered)
     return found
 
 

@@ -15,19 +15,19 @@ from caltest.checks import suspicions
 from caltest.errors import invalid, rows_named
 from caltest.predictions import files, models, tables
 from caltest.predictions.dependence import CLUSTER, cluster_codes
-from caltest.predictions.options import NumberOptions, check_names, parted
+from caltest.predictions.options import ClassOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.types import AnyArray, Codes, Flags, Floats
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 LEAST_SHARE = 1e-38  # of the largest weight
 ROW_FIELDS = ("probs", "labels", "sample_weight", "groups", "clusters")
-FIELDS = ("probs", "labels", "classes", *ROW_FIELDS[2:], "unit", "source", "library")
+FIELDS = ("probs", "labels", "classes", *ROW_FIELDS[2:], "unit", "source", "library", "ordinal")
 OF_ROWS = ("sample_weight", "groups", "clusters")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
 
-class RowValues(NumberOptions, total=False):
+class RowValues(ClassOptions, total=False):
     """Values of rows beside their probabilities, and how numbers are read."""
 
     classes: object
@@ -67,6 +67,10 @@ class Predictions:
         Whether rows whose sum is off by at most 0.01, as after rounding, may be rescaled.
     from_logits : bool
         Whether `probs` are logits; in one dimension, log odds of class 1.
+    ordinal : bool
+        Whether the classes are ordered, as the columns of `probs` are. With it the default test
+        looks at P(Y <= k) too, and maps that are ordered are compared; with two classes it means
+        nothing.
     source : str
         Where the predictions come from, for print.
 
@@ -92,6 +96,8 @@ class Predictions:
         "arrays, event: yes".
     library : str
         That of the data frame or the series that was given, in which results answer; else "polars".
+    ordinal : bool
+        Whether the classes are ordered.
 
     Raises
     ------
@@ -102,8 +108,9 @@ class Predictions:
     -----
     SuspectInputWarning
         If the columns fit the labels far better in another order, the probabilities are all 0 or 1
-        or all right, there is about a group for each row, or pandas objects have the same index in
-        another order.
+        or all right, there is about a group for each row, pandas objects have the same index in
+        another order, or classes that are ordered are in the order of the alphabet because nobody
+        gave another.
 
     Examples
     --------
@@ -124,6 +131,7 @@ class Predictions:
     unit: str
     source: str
     library: str
+    ordinal: bool
 
     def __init__(
         self,
@@ -136,6 +144,7 @@ class Predictions:
         clusters: object = None,
         renormalize: bool = False,
         from_logits: bool = False,
+        ordinal: bool = False,
         source: str = "arrays",
     ) -> None:
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
@@ -148,6 +157,7 @@ class Predictions:
         checks.check_not_swapped(probs, labels)
         from_logits = checks.check_flag(from_logits, "from_logits")
         renormalize = checks.check_flag(renormalize, "renormalize")
+        ordinal = checks.check_flag(ordinal, "ordinal")
         matrix = None
         if probs.ndim == 1 and not from_logits:
             known = self.__dict__["_event"] = checks.check_event_probs(probs, classes=classes)
@@ -157,6 +167,8 @@ class Predictions:
             )
         n, m = len(known), 2 if matrix is None else matrix.shape[1]
         codes, names = checks.check_labels(labels, n, m, classes)
+        if ordinal and classes is None:
+            suspicions.suspect_alphabet(names)
         if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
             checks.check_not_numbered_from_one(matrix, codes)
         if from_logits:
@@ -173,7 +185,18 @@ class Predictions:
             weights = checks.read_only(share / share[share > 0].mean())
         values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
-        found = (matrix, codes, names, weights, values, dependent, CLUSTER, source, library)
+        found = (
+            matrix,
+            codes,
+            names,
+            weights,
+            values,
+            dependent,
+            CLUSTER,
+            source,
+            library,
+            ordinal,
+        )
         self.__dict__.update(zip(FIELDS, found, strict=True))
         if matrix is None:
             del self.__dict__["probs"]  # made where somebody asks for it
@@ -211,7 +234,8 @@ class Predictions:
         The arrays become read-only; the rows are those of `like`, and `redrawing`, or what that
         function returns when it is first needed, makes their labels from the same uniform numbers.
         """
-        return like._with(redrawing, probs=probs, labels=labels, classes=classes)
+        ordinal = like.ordinal and np.array_equal(classes, like.classes)
+        return like._with(redrawing, probs=probs, labels=labels, classes=classes, ordinal=ordinal)
 
     @classmethod
     def from_model(
@@ -228,8 +252,9 @@ class Predictions:
         y : array_like, shape (n,) or (n, m)
             Labels of the rows of X.
         **rows
-            `sample_weight`, `groups`, `clusters`, `classes`, `from_logits` and `renormalize`, as
-            for `Predictions`; the classes are by default those of the model.
+            `sample_weight`, `groups`, `clusters`, `classes`, `from_logits`, `renormalize` and
+            `ordinal`, as for `Predictions`; the classes are by default those of the model, and
+            those of an OrderedModel of statsmodels are ordinal.
 
         Returns
         -------
@@ -256,6 +281,10 @@ class Predictions:
         probs, known = models.predict(model, X)
         if rows.get("classes") is None:
             rows["classes"] = known
+            if rows.get("ordinal"):
+                suspicions.suspect_alphabet(np.asarray(known))
+        if models.is_ordered(model):
+            rows["ordinal"] = True
         return cls(probs, checks.as_array(y, "y"), **rows, source=models.describe(model))
 
     @classmethod
@@ -271,8 +300,8 @@ class Predictions:
         label : str
             Column of the labels.
         **columns
-            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
-            `renormalize`.
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits`,
+            `renormalize` and `ordinal`.
 
         Returns
         -------
@@ -294,7 +323,7 @@ class Predictions:
         classes : sequence, optional
             The names of the classes, in the order of the columns. By default what follows the
             prefix: "p_cat" is the probability of the label "cat".
-        from_logits, renormalize : bool
+        from_logits, renormalize, ordinal : bool
             As for `Predictions`.
 
         Raises
@@ -349,8 +378,8 @@ class Predictions:
         sheet : str, optional
             The name of the sheet of a spreadsheet, by default the first.
         **columns
-            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
-            `renormalize`, as for `from_frame`. In an NPZ file the names are those of its arrays,
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits`,
+            `renormalize` and `ordinal`, as for `from_frame`. In an NPZ file the names are those of its arrays,
             and `probs` may be one array of shape (n, m), by default the one called "probs".
 
         Returns
@@ -386,7 +415,7 @@ class Predictions:
     def _of_table(
         cls, table: tables.Table, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
-        read_as, named = parted(columns, NumberOptions)
+        read_as, named = parted(columns, ClassOptions)
         with rows_named(table.place):
             raw = tables.choose_columns(table, label=label, **named)
             found = cls(**raw, **read_as, source=source)
@@ -463,6 +492,10 @@ class Predictions:
     def with_clusters(self, clusters: object, unit: str = CLUSTER) -> Predictions:
         """Give each row a cluster, within which rows may depend on each other."""
         return self._with(clusters=cluster_codes(clusters, self.n), unit=unit)
+
+    def with_order(self) -> Predictions:
+        """Say that the classes are ordered, as their columns are."""
+        return self._with(ordinal=True)
 
     def from_source(self, name: str) -> Predictions:
         """Name what the data frame was read from, for print."""

@@ -358,7 +358,7 @@ def report(
     wanted = {"grades": grades, "segments": segments, "cluster": cluster}
     wanted |= {"recalibrate": maps or None, "tolerance": tolerance}
     needs_rows = {name: one is not None for name, one in wanted.items()}
-    for name in ("features", "from_logits", "renormalize"):
+    for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))
     needs_rows["by"] = by is not None and not as_columns(by)
     table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")

@@ -21,6 +21,7 @@ from caltest.measures.combined.component import BINARY, SEVERAL, Component, Func
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.groups import CombinedGroups
 from caltest.measures.combined.one_event import EventCells, OneEvent
+from caltest.measures.combined.ordered import ORDERED, Events
 from caltest.measures.combined.tails import Combining, reference_keys
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
@@ -37,7 +38,7 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows of two classes from which cells are cheaper
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
-KEYS = {kind.key for kind in (*BINARY, *SEVERAL)}
+KEYS = {kind.key for kind in (*BINARY, *SEVERAL, *ORDERED)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,11 +241,20 @@ def measure_of(key: str) -> Measure:
 
 
 def portfolio(rows: Context, names: Sequence[Name] | None) -> Iterator[Component]:
-    """Yield the components: those of two classes or of several, or those that are named."""
+    """Yield the components: those of two classes or of several, or those that are named.
+
+    Where several are ordered, also those of their order.
+    """
     own = {kind.key: kind for kind in (BINARY if rows.m == 2 else SEVERAL)}
-    for name in own if names is None else names:
+    ordered = {kind.key: kind for kind in (ORDERED if rows.m > 2 else ())}
+    if names is None:
+        names = [*own, *(ordered if rows.predictions.ordinal else ())]
+    events = Events(rows) if ordered.keys() & set(names) else None
+    for name in names:
         if isinstance(name, str) and name in own:
             yield own[name].of(rows.source)
+        elif isinstance(name, str) and name in ordered:
+            yield ordered[name].of(lambda _: events)
         else:
             test, lens = name if isinstance(name, tuple) else (name, "strong")
             yield OfMeasure(rows, test, lens)
