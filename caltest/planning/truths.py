@@ -270,9 +270,8 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
         return given.model
     found = _distribution_of(given)
     object.__setattr__(found.template, "library", given.library)
-    ordered = (
-        given.ordinal or getattr(given.model, "ordinal", False) or models.is_ordered(given.model)
-    )
+    ordered = given.ordinal or models.is_ordered(given.model)
+    ordered = ordered or any(getattr(x, "ordinal", False) for x in (given.model, given.data))
     object.__setattr__(found.template, "ordinal", ordered)
     return found
 
