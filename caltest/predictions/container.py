@@ -13,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.checks import suspicions
 from caltest.errors import invalid, rows_named
-from caltest.predictions import files, models, tables
+from caltest.predictions import files, models, multilabel, tables
 from caltest.predictions.dependence import CLUSTER, cluster_codes
 from caltest.predictions.options import ClassOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
@@ -185,18 +185,8 @@ class Predictions:
             weights = checks.read_only(share / share[share > 0].mean())
         values = None if groups is None else suspicions.looked_at(checks.check_groups(groups, n))
         dependent = None if clusters is None else cluster_codes(clusters, n)
-        found = (
-            matrix,
-            codes,
-            names,
-            weights,
-            values,
-            dependent,
-            CLUSTER,
-            source,
-            library,
-            ordinal,
-        )
+        of_rows = (matrix, codes, names, weights, values, dependent)
+        found = (*of_rows, CLUSTER, source, library, ordinal)
         self.__dict__.update(zip(FIELDS, found, strict=True))
         if matrix is None:
             del self.__dict__["probs"]  # made where somebody asks for it
@@ -344,6 +334,57 @@ class Predictions:
         return cls._of_table(tables.table_of_frame(df), "data frame", label, columns)
 
     @classmethod
+    def multilabel(
+        cls,
+        probs: object,
+        labels: object,
+        *,
+        names: Sequence[object] | None = None,
+        sample_weight: object = None,
+        clusters: object = None,
+    ) -> Predictions:
+        """Take the probabilities of L labels, of which a row may have several or none.
+
+        Each label is a binary prediction of its own, and the labels of a row may depend on each
+        other in any way: with `by=True` `test_calibration` tests each label by itself, adjusts the
+        p-values for their dependence, and tests all labels together.
+
+        Parameters
+        ----------
+        probs : array_like or data frame, shape (n, L)
+            The probability of each label.
+        labels : array_like or data frame, shape (n, L)
+            1 or True where the row has the label, else 0.
+        names : sequence of length L, optional
+            The names of the labels; by default the columns of a data frame, else label 0, label 1.
+        sample_weight, clusters : array_like, shape (n,), optional
+            As for `Predictions`, one for each row.
+
+        Returns
+        -------
+        Predictions
+            n L binary predictions, with the labels as groups, and the rows, or `clusters`, as
+            clusters.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument breaks a rule; the message names the row and the label.
+
+        Examples
+        --------
+        >>> from caltest import Predictions
+        >>> Predictions.multilabel([[0.2, 0.9], [0.6, 0.5]], [[0, 1], [1, 1]], names=["a", "b"])
+        Predictions(n=4, m=2, source='arrays')
+        """
+        of_rows = {"sample_weight": sample_weight, "clusters": clusters}
+        found, size = multilabel.stacked(probs, labels, names, **of_rows)
+        unit = f"row of {size} labels" if clusters is None else CLUSTER
+        made = cls(**found)
+        made.__dict__.update(unit=unit, library=tables.library_of(probs, labels))
+        return made
+
+    @classmethod
     def read(
         cls,
         path: str | Path | BinaryIO,
@@ -379,8 +420,9 @@ class Predictions:
             The name of the sheet of a spreadsheet, by default the first.
         **columns
             `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits`,
-            `renormalize` and `ordinal`, as for `from_frame`. In an NPZ file the names are those of its arrays,
-            and `probs` may be one array of shape (n, m), by default the one called "probs".
+            `renormalize` and `ordinal`, as for `from_frame`. In an NPZ file the names are those
+            of its arrays, and `probs` may be one array of shape (n, m), by default the one called
+            "probs".
 
         Returns
         -------
