@@ -21,7 +21,7 @@ from caltest.measures.combined.component import BINARY, SEVERAL, Component, Func
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.groups import CombinedGroups
 from caltest.measures.combined.one_event import EventCells, OneEvent
-from caltest.measures.combined.ordered import ORDERED, Events
+from caltest.measures.combined.ordered import KEPT, ORDERED, Events
 from caltest.measures.combined.tails import Combining, reference_keys
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
@@ -243,12 +243,12 @@ def measure_of(key: str) -> Measure:
 def portfolio(rows: Context, names: Sequence[Name] | None) -> Iterator[Component]:
     """Yield the components: those of two classes or of several, or those that are named.
 
-    Where several are ordered, also those of their order.
+    Of several that are ordered, those of their order take the place of those of the confidence.
     """
     own = {kind.key: kind for kind in (BINARY if rows.m == 2 else SEVERAL)}
     ordered = {kind.key: kind for kind in (ORDERED if rows.m > 2 else ())}
     if names is None:
-        names = [*own, *(ordered if rows.predictions.ordinal else ())]
+        names = [*KEPT, *ordered] if ordered and rows.predictions.ordinal else list(own)
     events = Events(rows) if ordered.keys() & set(names) else None
     for name in names:
         if isinstance(name, str) and name in own:
@@ -277,7 +277,9 @@ def combined(
 
     minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
     component, less :math:`\log K`. The weights are 1; of the
-    temperature, and of level and slope of the confidence, 2.
+    temperature, and of level and slope of the confidence, 2. Where the classes are ordered
+    (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
+    those of the confidence; of level, slope and curve of the order the weights are 2.
 
     Parameters
     ----------
