@@ -19,7 +19,13 @@ from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
-from caltest.predictions.options import ENGINES, FileOptions, NumberOptions, names_of
+from caltest.predictions.options import (
+    ENGINES,
+    ClassOptions,
+    FileOptions,
+    NumberOptions,
+    names_of,
+)
 from caltest.predictions.tables import Table
 
 if TYPE_CHECKING:
@@ -159,7 +165,7 @@ class PredictionFile(FileForm):
             raw = self.chosen(self.observed, probs or self.probs, by)
             if raw["classes"] is None and known is not None:
                 raw["classes"] = list(known)
-            how = {"ordinal": self.ordinal, **self.read_as}
+            how: ClassOptions = {"ordinal": self.ordinal, **self.read_as}
             found = Predictions(**raw, **how, source=self._opened[1])
             return dependence.of_table(self._opened[0], self.observed).given_to(found)
 

@@ -91,8 +91,8 @@ def compare_calibrators(
         put into `OneVsRest` where there are more. By default temperature, isotonic, spline and GP
         with, for two classes, Platt and beta; else structured vector and matrix scaling and
         Dirichlet, from 50 classes of these and isotonic the structured vector alone, as a note
-        says. By its key, isotonic is
-        `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
+        says; of classes that are ordered (`ordinal=True`) also ordinal scaling. By its key,
+        isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
     time_limit : float or None, default 60
         Seconds that the fits of the GP may take where `calibrators` is not given, by an estimate
         from rows, classes and folds, so that results do not depend on the machine. Beyond, it is
@@ -129,9 +129,9 @@ def compare_calibrators(
         Called with (steps done, steps in all), two steps a calibrator.
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `renormalize` and `from_logits`, by which an array, columns or what `model` returns are
-        logits: the calibrators are given these, and `best` takes them. Options of the tests, such
-        as `kernel=`.
+        `renormalize`, `ordinal` and `from_logits`, by which an array, columns or what `model`
+        returns are logits: the calibrators are given these, and `best` takes them. Options of the
+        tests, such as `kernel=`.
 
     Returns
     -------
@@ -182,7 +182,8 @@ def compare_calibrators(
     setup, left_out = make_setup(predictions, calibration_set, **asked), list[str]()
     if calibrators is None:
         fits, m = sum(len(inner) + 1 for inner in setup.inner) + 1, predictions.m
-        calibrators, left_out = maps.compared_by_default(setup.n_fit, m, fits, time_limit)
+        given_size = (setup.n_fit, m, fits, time_limit)
+        calibrators, left_out = maps.compared_by_default(*given_size, ordinal=predictions.ordinal)
     compared = maps.resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     tell = progress or (lambda _done, _total: None)
     inner, found = {}, {}

@@ -94,7 +94,7 @@ def resolve_calibrators(
 
 
 def compared_by_default(
-    n: int, m: int, n_fits: int, time_limit: float | None
+    n: int, m: int, n_fits: int, time_limit: float | None, *, ordinal: bool = False
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the keys of what is compared where nothing is named, and what is said of the rest.
 
@@ -107,8 +107,10 @@ def compared_by_default(
     time_limit : float or None
         Seconds that the fits of one calibrator may take, by an estimate that depends on nothing
         else; None for any time.
+    ordinal : bool
+        Whether the classes are ordered.
     """
-    names, notes = (*_default(m), "spline"), []
+    names, notes = (*_default(m, ordinal=ordinal), "spline"), []
     if m >= CLASSES_FOR_SMALL_MAPS:
         left = [name for name in OF_SEVERAL if name not in SMALL_MAPS]
         why = f"which have many parameters from {CLASSES_FOR_SMALL_MAPS} classes on"
@@ -122,18 +124,19 @@ def compared_by_default(
     return names, notes
 
 
-def _default(m: int) -> tuple[str, ...]:
+def _default(m: int, *, ordinal: bool = False) -> tuple[str, ...]:
     if m == 2:
         return OF_TWO
-    return OF_SEVERAL if m < CLASSES_FOR_SMALL_MAPS else SMALL_MAPS
+    first, *others = OF_SEVERAL if m < CLASSES_FOR_SMALL_MAPS else SMALL_MAPS
+    return (first, *(["ordinal"] if ordinal else []), *others)
 
 
-def simple_maps(m: int) -> dict[str, object]:
+def simple_maps(m: int, *, ordinal: bool = False) -> dict[str, object]:
     """Return what may help, by name: maps of which each holds those before it that it can.
 
     Of two classes a shift of the log odds stands before the temperature, which does not hold it.
     """
-    nested = {key: key for key in _default(m) if key != "isotonic"}
+    nested = {key: key for key in _default(m, ordinal=ordinal) if key != "isotonic"}
     return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else {**nested}
 
 

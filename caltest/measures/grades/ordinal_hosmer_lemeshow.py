@@ -33,7 +33,7 @@ class OrdinalHosmerLemeshow(GroupedMeasure):
         if units.mean.ndim == 1:
             return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
         rows = cast("RowUnits", units)
-        score = np.round(rows.probs @ np.arange(1.0, rows.predictions.m + 1), DIGITS)
+        score: Floats = np.round(rows.probs @ np.arange(1.0, rows.predictions.m + 1), DIGITS)
         return RiskGroups.of_classes(rows, score, self.groups)
 
 
