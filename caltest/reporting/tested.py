@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.htests import DEFAULT
 from caltest.htests import REGISTRY as TESTS
 from caltest.htests.combine import adjusted_rows
-from caltest.lenses import Classwise, Confidence, Lens, Strong
+from caltest.lenses import Classwise, Confidence, Cumulative, Lens, Strong
 from caltest.measures import Measure
 from caltest.nulls.cluster import Clusters
 from caltest.nulls.exact import bind_cells
@@ -115,7 +115,11 @@ def default_plan(predictions: Predictions, further: Sequence[str]) -> TestPlan:
         entries.pop()
     entries += [(test, "confidence") for test in ("skce", "ece")]
     chosen = frequent_classes(predictions)
-    entries += [(DEFAULT, Classwise(predictions.classes.tolist()[k])) for k in chosen]
+    names = predictions.classes.tolist()
+    if predictions.ordinal:
+        entries += [(DEFAULT, Cumulative(names[k])) for k in chosen if k < m - 1]
+    else:
+        entries += [(DEFAULT, Classwise(names[k])) for k in chosen]
     if len(chosen) < m:
         notes.append(
             f"{m - len(chosen):,} of {m:,} classes are not tested one by one, to keep the time "

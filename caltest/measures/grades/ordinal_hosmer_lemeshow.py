@@ -33,8 +33,8 @@ class OrdinalHosmerLemeshow(GroupedMeasure):
         if units.mean.ndim == 1:
             return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
         rows = cast("RowUnits", units)
-        score: Floats = np.round(rows.probs @ np.arange(1.0, rows.predictions.m + 1), DIGITS)
-        return RiskGroups.of_classes(rows, score, self.groups)
+        score = np.asarray(rows.probs @ np.arange(1.0, rows.predictions.m + 1), np.float64)
+        return RiskGroups.of_classes(rows, np.around(score, DIGITS), self.groups)
 
 
 def ordinal_hosmer_lemeshow(
