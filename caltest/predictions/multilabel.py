@@ -64,5 +64,5 @@ def stacked(
 def _check(values: AnyArray, good: Flags, names: Sequence[object], rule: str) -> None:
     if not good.all():
         row, k = np.argwhere(~good)[0]
-        got = f"{shown(values[row, k])} in row {row}, label {names[k]!r}"
+        got = f"{shown(values[row, k : k + 1].tolist()[0])} in row {row}, label {names[k]!r}"
         raise invalid(rule, got, "pass one column per label, with a value in each row")
