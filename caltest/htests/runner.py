@@ -45,6 +45,10 @@ SPREAD = (
     "clusters have rows in several groups, which depend on each other: the groups are not tested "
     "together"
 )
+SIGNED = (
+    "clusters have rows in several groups: adjusted p-values and the test of all groups allow for "
+    "it by signs of residuals, flipped by cluster for all groups together"
+)
 Row = tuple[Plan, HTest]
 
 
@@ -246,9 +250,10 @@ def _table(
     is_joint = asked.correction == "joint"
     spread = source.spread(plans)
     draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
+    told: tuple[str, ...] = ()
     resampled = (with_shared_signs(found, **draws) if spread and is_joint else []) or list(rows)
     if resampled[0] is not rows[0]:
-        spread = ""
+        spread, told = "", (SIGNED,)
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
     together: list[HTest] = []
@@ -271,7 +276,7 @@ def _table(
         adjusted,
         library=asked.given.library,
         level=asked.level,
-        notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
+        notes=tuple(filter(None, (*source.left_out, *left_out, *told, spread, apart))),
         omnibus=tuple(together),
         together=pvalue_of_groups(resampled, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
