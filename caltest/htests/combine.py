@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,30 +52,27 @@ def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats
 def with_shared_signs(
     found: Sequence[tuple[Plan, HTest]], *, n_resamples: int, seed: int
 ) -> list[HTest]:
-    r"""Return tests of groups that share clusters as if they had been resampled together.
+    r"""Return exact tests of groups that share clusters as if they had been resampled together.
 
-    The p-value of each test stays what it is, exact for instance. Their joint distribution is that
-    of signs of residuals, flipped by cluster for all groups together, which keep the covariance of
-    the sums of residuals of a cluster over all groups, whatever its dependence: the resamples of a
-    test become -log p among its values with flipped signs, and what was observed -log p by its own
-    null. So adjusted p-values are as valid as those of Holm's method as the number of clusters
-    grows, and smaller where groups are alike. Empty where there are few clusters, or where a
-    measure has no version for signs.
+    The p-value of each test stays what it is. Their joint distribution is that of signs of
+    residuals, flipped by cluster for all groups together, which keep the covariance of the sums of
+    residuals of a cluster over all groups, whatever its dependence: the resamples of a test become
+    -log p among its values with flipped signs, and what was observed -log p by its own null. So
+    adjusted p-values are as valid as those of Holm's method as the number of clusters grows, and
+    smaller where groups are alike. Empty where there are few clusters, or a test has another null
+    or no version for signs.
     """
     rows = []
     for plan, row in found:
-        own = row.replicates
-        if row.null not in JOINT or own is None or plan.tolerance is not None:
+        if row.null != "exact" or row.replicates is None or row.replicates.weights is not None:
             return []
         try:
             seen = plan.lens(plan.predictions)
             flipped = shared_signs(plan.measure, seen, Draws(n_resamples, seed))
         except NotApplicable:
             return []
-        first = float(own.scores()[0])
-        if row.pvalue > own.pvalue * (1.0 + TIES):
-            first = -math.log(row.pvalue)
-        scores = Replicates(np.append(first, flipped.scores()[1:]), 1.0, "greater")
+        own = row.replicates.scores()[:1]
+        scores = Replicates(np.append(own, flipped.scores()[1:]), 1.0, "greater")
         rows.append(replace(row, null="cluster", pvalue=scores.pvalue, replicates=scores))
     return rows
 

@@ -250,10 +250,9 @@ def _table(
     is_joint = asked.correction == "joint"
     spread = source.spread(plans)
     draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
-    told: tuple[str, ...] = ()
-    resampled = (with_shared_signs(found, **draws) if spread and is_joint else []) or list(rows)
-    if resampled[0] is not rows[0]:
-        spread, told = "", (SIGNED,)
+    shared = with_shared_signs(found, **draws) if spread and is_joint else []
+    resampled, note = shared or rows, SIGNED if shared else spread
+    spread = "" if shared else spread
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
     together: list[HTest] = []
@@ -276,7 +275,7 @@ def _table(
         adjusted,
         library=asked.given.library,
         level=asked.level,
-        notes=tuple(filter(None, (*source.left_out, *left_out, *told, spread, apart))),
+        notes=tuple(filter(None, (*source.left_out, *left_out, note, apart))),
         omnibus=tuple(together),
         together=pvalue_of_groups(resampled, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
