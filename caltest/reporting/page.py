@@ -234,8 +234,8 @@ def report(
         page says what it does not.
     lens : str, Lens or list, optional
         By default "strong", for more than two classes also "confidence" and "classwise" for the
-        classes that are expected most often, at most 20; of ordered classes "cumulative". A test and a lens that do not go together
-        are left out with a remark.
+        classes that are expected most often, at most 20; of ordered classes "cumulative". A test
+        and a lens that do not go together are left out with a remark.
     by : (n,) array, column name, list of column names or True, optional
         Groups to be tested, each by itself, with adjusted p-values, and whether they differ.
     grades : (n,) array, column name or list of float, optional
