@@ -11,6 +11,7 @@ from caltest.calibrators.base import BinaryCalibrator, Calibrator, Identity
 from caltest.calibrators.linear.scaling import TemperatureScaling
 from caltest.calibrators.mixtures import EnsembleTemperatureScaling
 from caltest.calibrators.linear.scaling import VectorScaling
+from caltest.calibrators.linear.ordinal import OrdinalScaling
 from caltest.calibrators.linear.structured import StructuredVectorScaling
 from caltest.calibrators.linear.full_maps import MatrixScaling, DirichletCalibrator
 from caltest.calibrators.linear.structured import StructuredMatrixScaling

@@ -151,6 +151,16 @@ def _suspect_order(
     )
 
 
+def suspect_alphabet(classes: AnyArray) -> None:
+    """Warn where several classes of text have an order that nobody gave: that of the alphabet."""
+    if classes.dtype.kind == "U" and classes.size > 2 and (classes[1:] > classes[:-1]).all():
+        order = " < ".join(classes.tolist())
+        suspect(
+            f"with ordinal=True, the classes are taken in the order of the alphabet, {order}; "
+            "pass the probabilities and classes= in the order of the classes"
+        )
+
+
 def suspect_logits(values: AnyArray) -> None:
     """Warn where logits are probabilities already."""
     if values.min() < 0 or values.max() > 1:

@@ -19,7 +19,13 @@ from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
-from caltest.predictions.options import ENGINES, FileOptions, NumberOptions, names_of
+from caltest.predictions.options import (
+    ENGINES,
+    ClassOptions,
+    FileOptions,
+    NumberOptions,
+    names_of,
+)
 from caltest.predictions.tables import Table
 
 if TYPE_CHECKING:
@@ -58,6 +64,7 @@ class PredictionFile(FileForm):
     sample_weight: str | None = None
     from_logits: bool = False
     renormalize: bool = False
+    ordinal: bool = False
 
     @cached_property
     def _opened(self) -> tuple[Table, str]:
@@ -121,6 +128,7 @@ class PredictionFile(FileForm):
             "label": self.observed,
             "probs": options.parse_probs(self.probs),
             "classes": options.parse_classes(self.classes),
+            "ordinal": self.ordinal,
             **self.read_as,
             "by": _groups(by, self._names),
             "segments": _groups(segments, self._names, "--segments"),
@@ -157,7 +165,8 @@ class PredictionFile(FileForm):
             raw = self.chosen(self.observed, probs or self.probs, by)
             if raw["classes"] is None and known is not None:
                 raw["classes"] = list(known)
-            found = Predictions(**raw, **self.read_as, source=self._opened[1])
+            how: ClassOptions = {"ordinal": self.ordinal, **self.read_as}
+            found = Predictions(**raw, **how, source=self._opened[1])
             return dependence.of_table(self._opened[0], self.observed).given_to(found)
 
     @property

@@ -88,7 +88,8 @@ def compare_calibrators(
         and either. They choose their own options where they have several, as
         `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
         put into `OneVsRest` where there are more. By default `AutoCalibrator` and the maps that it
-        mixes. By its key, isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
+        mixes; of classes that are ordered (`ordinal=True`) also ordinal scaling. By its key,
+        isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
     time_limit : float or None, default 60
         Seconds that the fits of `AutoCalibrator` may take where `calibrators` is not given, by an
         estimate from rows, classes and folds, so that results do not depend on the machine. Beyond,
@@ -125,9 +126,9 @@ def compare_calibrators(
         Called with (steps done, steps in all), two steps a calibrator.
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `renormalize` and `from_logits`, by which an array, columns or what `model` returns are
-        logits: the calibrators are given these, and `best` takes them. Options of the tests, such
-        as `kernel=`.
+        `renormalize`, `ordinal` and `from_logits`, by which an array, columns or what `model`
+        returns are logits: the calibrators are given these, and `best` takes them. Options of the
+        tests, such as `kernel=`.
 
     Returns
     -------
@@ -178,7 +179,8 @@ def compare_calibrators(
     setup, left_out = make_setup(predictions, calibration_set, **asked), list[str]()
     if calibrators is None:
         fits, m = sum(len(inner) + 1 for inner in setup.inner) + 1, predictions.m
-        calibrators, left_out = maps.compared_by_default(setup.n_fit, m, fits, time_limit)
+        given_size = (setup.n_fit, m, fits, time_limit)
+        calibrators, left_out = maps.compared_by_default(*given_size, ordinal=predictions.ordinal)
     compared = maps.resolve_calibrators(calibrators, predictions.m, from_logits=given.from_logits)
     tell = progress or (lambda _done, _total: None)
     inner, found = {}, {}

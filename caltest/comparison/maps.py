@@ -88,7 +88,7 @@ def resolve_calibrators(
 
 
 def compared_by_default(
-    n: int, m: int, n_fits: int, time_limit: float | None
+    n: int, m: int, n_fits: int, time_limit: float | None, *, ordinal: bool = False
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the keys of what is compared where nothing is named, and what is said of the rest.
 
@@ -101,8 +101,10 @@ def compared_by_default(
     time_limit : float or None
         Seconds that the fits of one calibrator may take, by an estimate that depends on nothing
         else; None for any time.
+    ordinal : bool
+        Whether the classes are ordered.
     """
-    names = mixed_maps(n, m)
+    names = _with_order(mixed_maps(n, m), ordinal=ordinal)
     seconds = AUTO_SECONDS * n * (m + CLASSES_OF_KERNEL) * n_fits
     if time_limit is None or seconds <= time_limit:
         return (*names, "auto"), []
@@ -112,12 +114,19 @@ def compared_by_default(
     return kept, [f"left out: {which}; {size}, the limit is {time_limit:g} s; to have it, name it"]
 
 
-def simple_maps(m: int) -> dict[str, object]:
+def _with_order(names: Sequence[str], *, ordinal: bool) -> tuple[str, ...]:
+    first, *others = names
+    return (first, *(["ordinal"] if ordinal else []), *others)
+
+
+def simple_maps(m: int, *, ordinal: bool = False) -> dict[str, object]:
     """Return what may help, by name: maps of which each holds those before it that it can.
 
     Of two classes a shift of the log odds stands before the temperature, which does not hold it.
     """
-    nested: dict[str, object] = {key: key for key in nested_maps(m)}
+    nested: dict[str, object] = {
+        key: key for key in _with_order(nested_maps(m), ordinal=ordinal and m > 2)
+    }
     return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else nested
 
 

@@ -439,10 +439,10 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     classes with one number, a shift of the log odds and a temperature, the one with the better
     score first, then Platt and beta maps; else temperature, structured vector and matrix, and
     Dirichlet maps, from 50 classes on the first two: those that `AutoCalibrator` mixes of which
-    each holds those before it. Where a class has no label, it is temperature alone, since the
-    others could give that class no chance. Where there are more than 400,000 rows times classes, a
-    sample of so many is compared, drawn by the seed. A map that the rows of a fold leave undefined
-    is not taken.
+    each holds those before it; and ordinal scaling of classes that are ordered. Where a class has
+    no label, it is temperature alone, since the others could give that class no chance. Where there
+    are more than 400,000 rows times classes, a sample of so many is compared, drawn by the seed. A
+    map that the rows of a fold leave undefined is not taken.
 
     Parameters
     ----------
@@ -465,7 +465,8 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     tests = outcomes.CalibrationTests(0, n_jobs)
     setups = [make_setup(_sample(part, most, seed), tests_of=tests, seed=seed) for part in parts]
     seen = all(np.unique(one.predictions.labels[one.rows]).size == m for one in setups)
-    maps = resolve_calibrators(simple_maps(m) if seen else [TEMPERATURE], m)
+    simple = simple_maps(m, ordinal=parts[0].ordinal)
+    maps = resolve_calibrators(simple if seen else [TEMPERATURE], m)
     scores = {}
     for name, one in maps.items():
         own = [outcomes.held_out_scores(one, setup) for setup in setups]
@@ -474,9 +475,9 @@ def first_map(parts: Sequence[Predictions], seed: int, n_jobs: int | None = None
     weight = np.concatenate([setup.weight for setup in setups])
     units = np.concatenate([setup.units + k * most for k, setup in enumerate(setups)])
     codes = np.unique(units, return_inverse=True)[1]
-    simple = [name for name in (SHIFT, TEMPERATURE) if scores.get(name)]
-    simple.sort(key=lambda name: mean_score(scores[name][LOG_LOSS.title], weight))
-    scores = {name: scores[name] for name in (REFERENCE, *simple, *scores)}
+    first = [name for name in (SHIFT, TEMPERATURE) if scores.get(name)]
+    first.sort(key=lambda name: mean_score(scores[name][LOG_LOSS.title], weight))
+    scores = {name: scores[name] for name in (REFERENCE, *first, *scores)}
     chosen = choose(maps, scores, weight, codes, n_folds=FOLDS, m=m)
     if len(parts) > 1 or chosen.name not in TOLD:
         return chosen

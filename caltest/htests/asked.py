@@ -91,6 +91,7 @@ class Asked:
             **vars(given.dependence),
             "features": given.features,
             **{name: value or None for name, value in given.reading.items()},
+            "ordinal": given.ordinal or None,
             "by": given.by if as_columns(given.by) == () else None,
             "an array of sample_weight": None if isinstance(weight, str) else weight,
         }

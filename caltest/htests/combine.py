@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from caltest.htests.asked import Asked
+from caltest.errors import NotApplicable
+from caltest.htests.asked import Asked, Plan
 from caltest.lenses import Lens
 from caltest.measures.bound import in_words
 from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
-from caltest.nulls.base import Replicates
+from caltest.nulls.base import Draws, Replicates
+from caltest.nulls.cluster import shared_signs
 from caltest.numerics.crossings import Totals, dispersions
 from caltest.numerics.joint import TIES, step_down
 from caltest.numerics.labels import resample_keys, row_hashes
@@ -45,6 +47,34 @@ def adjusted_rows(rows: Sequence[HTest], correction: str | None) -> tuple[Floats
         return adjusted_pvalues(pvalues, correction)
     adjusted = step_down(np.stack([one.scores() for one in replicates]))
     return np.maximum(pvalues, adjusted), "joint"
+
+
+def with_shared_signs(
+    found: Sequence[tuple[Plan, HTest]], *, n_resamples: int, seed: int
+) -> list[HTest]:
+    r"""Return exact tests of groups that share clusters as if they had been resampled together.
+
+    The p-value of each test stays what it is. Their joint distribution is that of signs of
+    residuals, flipped by cluster for all groups together, which keep the covariance of the sums of
+    residuals of a cluster over all groups, whatever its dependence: the resamples of a test become
+    -log p among its values with flipped signs, and what was observed -log p by its own null. So
+    adjusted p-values are as valid as those of Holm's method as the number of clusters grows, and
+    smaller where groups are alike. Empty where there are few clusters, or a test has another null
+    or no version for signs.
+    """
+    rows = []
+    for plan, row in found:
+        if row.null != "exact" or row.replicates is None or row.replicates.weights is not None:
+            return []
+        try:
+            seen = plan.lens(plan.predictions)
+            flipped = shared_signs(plan.measure, seen, Draws(n_resamples, seed))
+        except NotApplicable:
+            return []
+        own = row.replicates.scores()[:1]
+        scores = Replicates(np.append(own, flipped.scores()[1:]), 1.0, "greater")
+        rows.append(replace(row, null="cluster", pvalue=scores.pvalue, replicates=scores))
+    return rows
 
 
 def adjusted_pvalues(pvalues: Sequence[float], correction: str | None) -> tuple[Floats, str]:

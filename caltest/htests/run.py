@@ -283,6 +283,9 @@ def test_calibration(
         `Forecasts.from_frame`.
     from_logits, renormalize : bool, default False
         Read an array or columns as logits; rescale rows whose sum is off by up to 0.01.
+    ordinal : bool, default False
+        The classes are ordered, as the columns of the probabilities are: see `Predictions`. Those
+        of an OrderedModel of statsmodels are.
     sample_weight : (n,) array or column name, optional
         Weights of the rows: labels are redrawn row by row, whatever the weight, so that a row of
         weight 2 is no two rows that were seen; see each measure for what it does with weights. By

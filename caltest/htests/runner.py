@@ -20,6 +20,7 @@ from caltest.htests.combine import (
     in_one_pass,
     omnibus,
     pvalue_of_groups,
+    with_shared_signs,
 )
 from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
@@ -43,6 +44,10 @@ TOLD = 0.1  # largest adjusted p-value of what a component found that is told wi
 SPREAD = (
     "clusters have rows in several groups, which depend on each other: the groups are not tested "
     "together"
+)
+SIGNED = (
+    "clusters have rows in several groups: adjusted p-values and the test of all groups allow for "
+    "it by signs of residuals, flipped by cluster for all groups together"
 )
 Row = tuple[Plan, HTest]
 
@@ -248,19 +253,23 @@ def _table(
     plans, rows = [plan for plan, _ in found], tuple(row for _, row in found)
     is_joint = asked.correction == "joint"
     spread = source.spread(plans)
+    draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
+    shared = with_shared_signs(found, **draws) if spread and is_joint else []
+    resampled, note = shared or rows, SIGNED if shared else spread
+    spread = "" if shared else spread
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
-    draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
     together: list[HTest] = []
     members: dict[tuple[int, str], list[Row]] = {}
-    for plan, row in found if not spread else ():
+    for plan, row in zip(plans, resampled, strict=True) if not spread else ():
         if plan.group is not None and plan.tolerance is None:
             members.setdefault((plan.number, str(plan.lens)), []).append((plan, row))
     for some in members.values():
         if len(some) > 1:
             some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
             together.append(omnibus([row for _, row in some], **draws))
-    adjusted, name = adjusted_rows(rows, correction)
+    adjusted, name = adjusted_rows(resampled, correction)
+    adjusted = np.maximum(adjusted, [row.pvalue for row in rows])
     draws["n_resamples"] = min(asked.most_resamples, MOST)
     is_tested = source.grouped and asked.tolerance is None
     names, keys = source.keys or ((), {})
@@ -270,9 +279,9 @@ def _table(
         adjusted,
         library=asked.given.library,
         level=asked.level,
-        notes=tuple(filter(None, (*source.left_out, *left_out, spread, apart))),
+        notes=tuple(filter(None, (*source.left_out, *left_out, note, apart))),
         omnibus=tuple(together),
-        together=pvalue_of_groups(rows, together),
+        together=pvalue_of_groups(resampled, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
         by=names or None,
         values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,

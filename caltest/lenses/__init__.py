@@ -16,6 +16,7 @@ REGISTRY: dict[str, type[Lens]] = {
     "strong": Strong,
     "confidence": Confidence,
     "classwise": Classwise,
+    "cumulative": Cumulative,
     "top-label": TopLabel,
     "top-R": TopRank,
     "within-top-R": WithinTop,

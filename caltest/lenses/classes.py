@@ -19,6 +19,7 @@ from caltest.types import AnyArray, Codes, Floats
 __all__ = [
     "Classwise",
     "Confidence",
+    "Cumulative",
     "Custom",
     "Grouped",
     "Largest",
@@ -124,6 +125,72 @@ class Classwise(PerClass):
         code = self._code(np.array(columns.classes))
         name = str(columns.classes[code])
         return ColumnEvent(name, columns.probs[code], columns.is_label[code])
+
+
+@dataclass(frozen=True)
+class Cumulative(PerClass):
+    """The probability of class k or one before it; without `k`, of each class but the last.
+
+    The classes are taken in the order of their columns.
+
+    Parameters
+    ----------
+    k : object, optional
+        Name or code of a class but the last.
+
+    Examples
+    --------
+    >>> from caltest import Predictions
+    >>> predictions = Predictions([[0.25, 0.5, 0.25]], ["high"], classes=["low", "some", "high"])
+    >>> Cumulative("some")(predictions).probs
+    array([[0.25, 0.75]])
+    >>> [str(lens) for lens in Cumulative().members(predictions)]
+    ['cumulative[low]', 'cumulative[some]']
+    """
+
+    title = "each class or one before it; cumulative[K] for one"
+    key = "cumulative"
+    null = "P(Y <= {k} | its prediction) = the sum of p up to {k}"
+
+    def __call__(self, predictions: Predictions) -> Predictions:
+        """Return (1 - s, s) of the sum s of p up to class k, and 1 where y is at most k."""
+        code = self._code(predictions.classes)
+        upto = np.minimum(predictions.probs[:, : code + 1].sum(axis=1), 1.0)
+        above = np.minimum(predictions.probs[:, code + 1 :].sum(axis=1), 1.0)
+        larger = upto > 0.5  # neither loses the digits of the other
+        name = str(predictions.classes[code])
+        return Predictions.trusted(
+            np.column_stack([np.where(larger, above, 1 - upto), np.where(larger, 1 - above, upto)]),
+            (predictions.labels <= code).astype(np.int64),
+            np.array([f"above {name}", f"at most {name}"]),
+            like=predictions,
+            redrawing=lambda: predictions.redrawing.upto(code, predictions.probs.shape),
+        )
+
+    def members(self, predictions: Predictions) -> list[Lens]:
+        """List one lens per class but the last."""
+        return self.members_of(predictions.classes.tolist())
+
+    def members_of(self, classes: Sequence[object]) -> list[Lens]:
+        """List the lenses for classes of which no row is seen."""
+        return super().members_of(classes[:-1])
+
+    def of_columns(self, columns: ClassColumns) -> ColumnEvent:
+        """Return the probability of class k or one before it, and whether it is the label."""
+        import narwhals as nw
+
+        code = self._code(np.array(columns.classes))
+        name, upto = str(columns.classes[code]), slice(code + 1)
+        prob = nw.min_horizontal(nw.sum_horizontal(*columns.probs[upto]), nw.lit(1.0))
+        happens = nw.any_horizontal(*columns.is_label[upto], ignore_nulls=False)
+        return ColumnEvent(f"at most {name}", prob, happens, other=f"above {name}")
+
+    def _code(self, classes: AnyArray) -> int:
+        code = super()._code(classes)
+        if code == len(classes) - 1:
+            got = f"{self.k}, the last: P(Y <= {self.k}) is 1"
+            raise invalid("cumulative must be of a class but the last", got, "take one before it")
+        return code
 
 
 @dataclass(frozen=True)

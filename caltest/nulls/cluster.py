@@ -81,7 +81,11 @@ class Clusters:
         if self.is_listed(n_resamples):
             every = np.arange(1, 2**self.count)
             yield np.where(every[:, None] >> np.arange(self.count) & 1, -1.0, 1.0)
-            return
+        else:
+            yield from self.random_signs(n_resamples, seed)
+
+    def random_signs(self, n_resamples: int, seed: int) -> Iterator[Floats]:
+        """Yield random signs (b, C), some at a time; a cluster has the same ones in all rows."""
         keys, step = resample_keys(seed, n_resamples), max(8, AT_A_TIME // self.count)
         for b in range(0, n_resamples, step):
             yield flipped_signs(self.numbers, keys[b : b + step])
@@ -163,19 +167,10 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     combined, first = len(statistics) > 1, statistics[0]
     used = [first, first.quadratic] if not combined and first.quadratic else statistics
     values = flipped_values(used, clusters, draws)
-    if not np.isfinite(values).all():
-        raise NotApplicable(
-            "the statistic is not a number for these residuals", "check extreme options"
-        )
     bound = measure.bind(predictions)
     parts: tuple[Part, ...] = ()
-    replicates = Replicates(values[0], first.scale, "two-sided" if first.two_sided else "greater")
-    if combined:  # how far out each value of each statistic is, -log p
-        every = zip(statistics, values, strict=True)
-        sides = [tail_scores(v, one.scale, two_sided=one.two_sided) for one, v in every]
-        scores = np.stack(sides)
-        weight = [one.weight for one in statistics]
-        replicates = Replicates(log_mean_exp(scores, weight), 1.0, "greater")
+    replicates, scores = replicates_of(statistics, values)
+    if combined:
         parts = _parts(measure.findings(predictions), statistics, values, scores)
     way = "all" if clusters.is_listed(draws.n_resamples) else "random"
     pvalue = replicates.pvalue
@@ -206,14 +201,51 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
 
 
 def flipped_values(
-    statistics: Sequence[ResidualStatistic], clusters: Clusters, draws: Draws
+    statistics: Sequence[ResidualStatistic],
+    clusters: Clusters,
+    draws: Draws,
+    *,
+    shared: bool = False,
 ) -> Floats:
-    """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1)."""
+    """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1).
+
+    With `shared` a cluster has the same signs as in any other rows of the call, however few it is.
+    """
     flipped = [one.flipped(clusters.codes, clusters.count) for one in statistics]
-    blocks = clusters.signs(draws.n_resamples, draws.seed)
+    signs = clusters.random_signs if shared else clusters.signs
+    blocks = signs(draws.n_resamples, draws.seed)
     first = np.vstack([np.ones((1, clusters.count)), next(blocks)])
     every = itertools.chain([first], blocks)
-    return np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
+    found = np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
+    if not np.isfinite(found).all():
+        raise NotApplicable(
+            "the statistic is not a number for these residuals", "check extreme options"
+        )
+    return found
+
+
+def replicates_of(
+    statistics: Sequence[ResidualStatistic], values: Floats
+) -> tuple[Replicates, Floats]:
+    """Return the statistic, or what combines several, and how far out each is, -log p."""
+    first = statistics[0]
+    if len(statistics) == 1:
+        side = "two-sided" if first.two_sided else "greater"
+        return Replicates(values[0], first.scale, side), values[:1]
+    every = zip(statistics, values, strict=True)
+    scores = np.stack([tail_scores(v, s.scale, two_sided=s.two_sided) for s, v in every])
+    combined = log_mean_exp(scores, [one.weight for one in statistics])
+    return Replicates(combined, 1.0, "greater"), scores
+
+
+def shared_signs(measure: Measure, predictions: Predictions, draws: Draws) -> Replicates:
+    """Return the measure with signs of clusters that are those of other rows of the clusters."""
+    clusters = Clusters.of(predictions)
+    if clusters.count < FEW_CLUSTERS:
+        raise NotApplicable(f"{clusters.words()} are too few for signs to tell how groups depend")
+    statistics = measure.residual_statistics(predictions)
+    values = flipped_values(statistics, clusters, draws, shared=True)
+    return replicates_of(statistics, values)[0]
 
 
 def _parts(

@@ -270,6 +270,9 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
         return given.model
     found = _distribution_of(given)
     object.__setattr__(found.template, "library", given.library)
+    ordered = given.ordinal or models.is_ordered(given.model)
+    ordered = ordered or any(getattr(x, "ordinal", False) for x in (given.model, given.data))
+    object.__setattr__(found.template, "ordinal", ordered)
     return found
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from caltest import checks
 from caltest.checks import suspicions
 from caltest.numerics.labels import label_dtype
-from caltest.predictions import models, tables
-from caltest.predictions.options import FileOptions, NumberOptions, check_names, parted
+from caltest.predictions import models, multilabel, tables
+from caltest.predictions.dependence import CLUSTER
+from caltest.predictions.options import ClassOptions, FileOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.predictions.rows import ABOUT, OF_ROWS, Redraws, RowColumns, Rows
 from caltest.types import AnyArray, Codes, Floats, Labels
@@ -22,7 +23,7 @@ from caltest.types import AnyArray, Codes, Floats, Labels
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
 
 
-class RowValues(RowColumns, NumberOptions, total=False):
+class RowValues(RowColumns, ClassOptions, total=False):
     """Values of rows beside their probabilities, and how numbers are read."""
 
     classes: object
@@ -59,6 +60,10 @@ class Predictions(Rows):
         Whether rows whose sum is off by at most 0.01, as after rounding, may be rescaled.
     from_logits : bool
         Whether `probs` are logits; in one dimension, log odds of class 1.
+    ordinal : bool
+        Whether the classes are ordered, as the columns of `probs` are. With it the default test
+        looks at P(Y <= k) too, and maps that are ordered are compared; with two classes it means
+        nothing.
     source : str
         Where the predictions come from, for print.
 
@@ -84,6 +89,8 @@ class Predictions(Rows):
         "arrays, event: yes".
     library : str
         That of the data frame or the series that was given, in which results answer; else "polars".
+    ordinal : bool
+        Whether the classes are ordered.
 
     Raises
     ------
@@ -94,8 +101,9 @@ class Predictions(Rows):
     -----
     SuspectInputWarning
         If the columns fit the labels far better in another order, the probabilities are all 0 or 1
-        or all right, there is about a group for each row, or pandas objects have the same index in
-        another order.
+        or all right, there is about a group for each row, pandas objects have the same index in
+        another order, or classes that are ordered are in the order of the alphabet because nobody
+        gave another.
 
     Examples
     --------
@@ -108,12 +116,13 @@ class Predictions(Rows):
     """
 
     outcome_fields = ("probs", "labels")
-    other_fields = ("classes",)
+    other_fields = ("classes", "ordinal")
     claim = "P(Y = k | p) = p_k for every class k"
     redrawn_text = "labels redrawn from the predictions"
     probs: Floats
     labels: Codes
     classes: AnyArray
+    ordinal: bool
 
     def __init__(
         self,
@@ -126,6 +135,7 @@ class Predictions(Rows):
         clusters: object = None,
         renormalize: bool = False,
         from_logits: bool = False,
+        ordinal: bool = False,
         source: str = "arrays",
     ) -> None:
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
@@ -138,6 +148,7 @@ class Predictions(Rows):
         checks.check_not_swapped(probs, labels)
         from_logits = checks.check_flag(from_logits, "from_logits")
         renormalize = checks.check_flag(renormalize, "renormalize")
+        ordinal = checks.check_flag(ordinal, "ordinal")
         matrix = None
         if probs.ndim == 1 and not from_logits:
             known = self.__dict__["_event"] = checks.check_event_probs(probs, classes=classes)
@@ -147,6 +158,8 @@ class Predictions(Rows):
             )
         n, m = len(known), 2 if matrix is None else matrix.shape[1]
         codes, names = checks.check_labels(labels, n, m, classes)
+        if ordinal and classes is None:
+            suspicions.suspect_alphabet(names)
         if matrix is not None and classes is None and labels.ndim == 1 and names.dtype.kind in "iu":
             checks.check_not_numbered_from_one(matrix, codes)
         if from_logits:
@@ -154,7 +167,7 @@ class Predictions(Rows):
         suspicions.suspect_predictions(known, codes, names)
         if probs.ndim == 1 and names.dtype.kind == "U":
             source = f"{source}, event: {names[1]}"
-        outcomes = {"probs": matrix, "labels": codes, "classes": names}
+        outcomes = {"probs": matrix, "labels": codes, "classes": names, "ordinal": ordinal}
         self._set(outcomes, n, **rows, source=source, library=library)
         if matrix is None:
             del self.__dict__["probs"]  # made where somebody asks for it
@@ -186,8 +199,10 @@ class Predictions(Rows):
         The arrays become read-only; the rows are those of `like`, and `redrawing`, or what that
         function returns when it is first needed, makes their labels from the same uniform numbers.
         """
+        ordinal = isinstance(like, Predictions) and like.ordinal
+        ordinal = ordinal and np.array_equal(classes, like.classes)  # type: ignore[attr-defined]
         about = [getattr(like, name) for name in (*OF_ROWS, *ABOUT)]
-        found = cls._restored(probs, labels, classes, *about)
+        found = cls._restored(probs, labels, classes, ordinal, *about)
         found.__dict__["_redrawing"] = redrawing
         return found
 
@@ -206,8 +221,9 @@ class Predictions(Rows):
         y : array_like, shape (n,) or (n, m)
             Labels of the rows of X.
         **rows
-            `sample_weight`, `groups`, `clusters`, `classes`, `from_logits` and `renormalize`, as
-            for `Predictions`; the classes are by default those of the model.
+            `sample_weight`, `groups`, `clusters`, `classes`, `from_logits`, `renormalize` and
+            `ordinal`, as for `Predictions`; the classes are by default those of the model, and
+            those of an OrderedModel of statsmodels are ordinal.
 
         Returns
         -------
@@ -234,6 +250,10 @@ class Predictions(Rows):
         probs, known = models.predict(model, X)
         if rows.get("classes") is None:
             rows["classes"] = known
+            if rows.get("ordinal"):
+                suspicions.suspect_alphabet(np.asarray(known))
+        if models.is_ordered(model):
+            rows["ordinal"] = True
         return cls(probs, checks.as_array(y, "y"), **rows, source=models.describe(model))
 
     @classmethod
@@ -249,8 +269,8 @@ class Predictions(Rows):
         label : str
             Column of the labels.
         **columns
-            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
-            `renormalize`.
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits`,
+            `renormalize` and `ordinal`.
 
         Returns
         -------
@@ -272,7 +292,7 @@ class Predictions(Rows):
         classes : sequence, optional
             The names of the classes, in the order of the columns. By default what follows the
             prefix: "p_cat" is the probability of the label "cat".
-        from_logits, renormalize : bool
+        from_logits, renormalize, ordinal : bool
             As for `Predictions`.
 
         Raises
@@ -290,6 +310,57 @@ class Predictions(Rows):
         """
         check_names(columns, TableColumns, cls.from_frame)
         return cls._of_frame(df, label, columns)
+
+    @classmethod
+    def multilabel(
+        cls,
+        probs: object,
+        labels: object,
+        *,
+        names: Sequence[object] | None = None,
+        sample_weight: object = None,
+        clusters: object = None,
+    ) -> Predictions:
+        """Take the probabilities of L labels, of which a row may have several or none.
+
+        Each label is a binary prediction of its own, and the labels of a row may depend on each
+        other in any way: with `by=True` `test_calibration` tests each label by itself, adjusts the
+        p-values for their dependence, and tests all labels together.
+
+        Parameters
+        ----------
+        probs : array_like or data frame, shape (n, L)
+            The probability of each label.
+        labels : array_like or data frame, shape (n, L)
+            1 or True where the row has the label, else 0.
+        names : sequence of length L, optional
+            The names of the labels; by default the columns of a data frame, else label 0, label 1.
+        sample_weight, clusters : array_like, shape (n,), optional
+            As for `Predictions`, one for each row.
+
+        Returns
+        -------
+        Predictions
+            n L binary predictions, with the labels as groups, and the rows, or `clusters`, as
+            clusters.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument breaks a rule; the message names the row and the label.
+
+        Examples
+        --------
+        >>> from caltest import Predictions
+        >>> Predictions.multilabel([[0.2, 0.9], [0.6, 0.5]], [[0, 1], [1, 1]], names=["a", "b"])
+        Predictions(n=4, m=2, source='arrays')
+        """
+        of_rows = {"sample_weight": sample_weight, "clusters": clusters}
+        found, size = multilabel.stacked(probs, labels, names, **of_rows)
+        unit = f"row of {size} labels" if clusters is None else CLUSTER
+        made = cls(**found)
+        made.__dict__.update(unit=unit, library=tables.library_of(probs, labels))
+        return made
 
     @classmethod
     def read(
@@ -326,9 +397,10 @@ class Predictions(Rows):
         sheet : str, optional
             The name of the sheet of a spreadsheet, by default the first.
         **columns
-            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits` and
-            `renormalize`, as for `from_frame`. In an NPZ file the names are those of its arrays,
-            and `probs` may be one array of shape (n, m), by default the one called "probs".
+            `probs`, `groups`, `clusters`, `sample_weight`, `classes`, `from_logits`,
+            `renormalize` and `ordinal`, as for `from_frame`. In an NPZ file the names are those
+            of its arrays, and `probs` may be one array of shape (n, m), by default the one called
+            "probs".
 
         Returns
         -------
@@ -363,7 +435,7 @@ class Predictions(Rows):
     def _of_table(
         cls, table: tables.Table, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
-        read_as, named = parted(columns, NumberOptions)
+        read_as, named = parted(columns, ClassOptions)
         raw = tables.choose_columns(table, label=label, **named)
         return cls(**raw, **read_as, source=source)
 
@@ -428,6 +500,10 @@ class Predictions(Rows):
     def relabelled(self, labels: Codes) -> Predictions:
         """Give the rows other labels, codes (n,)."""
         return self._with(labels=labels.astype(np.int64))
+
+    def with_order(self) -> Predictions:
+        """Say that the classes are ordered, as their columns are."""
+        return self._with(ordinal=True)
 
 
 def event_column(predictions: Predictions) -> Floats:

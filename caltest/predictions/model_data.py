@@ -36,7 +36,7 @@ class ModelData:
         Columns of the data frame; the features are by default all other columns.
     mean, scale, members, quantiles : optional
         Columns of forecasts, as for `Forecasts.from_frame`.
-    classes, from_logits, renormalize : optional
+    classes, from_logits, renormalize, ordinal : optional
         As for `Predictions`.
     by : array_like, str, list of str or True, optional
         Groups of the rows: values, a column, several columns that are crossed, or those that the
@@ -60,6 +60,7 @@ class ModelData:
     classes: object = None
     from_logits: bool = False
     renormalize: bool = False
+    ordinal: bool = False
     by: object = None
     sample_weight: object = None
     cluster: object = None
@@ -94,7 +95,7 @@ class ModelData:
     @property
     def options(self) -> dict[str, Any]:
         """The arguments of `Predictions` that go with an array or a table."""
-        return {"classes": self.classes, **self.reading}
+        return {"classes": self.classes, "ordinal": self.ordinal, **self.reading}
 
     @property
     def library(self) -> str:
@@ -197,14 +198,15 @@ class ModelData:
             logits, rescaled = self.from_logits or None, self.renormalize or None
             reason = f"on a {kind}, which is checked already"
             check_unused(reason, from_logits=logits, renormalize=rescaled)
-            return data
+            return data.with_order() if self.ordinal and isinstance(data, Predictions) else data
         if not models.is_model(model) or not isinstance(data, Predictions):
             rule = f"model must be None, a calibrator or a function where data is a {kind}"
             raise invalid(rule, f"type {type(model).__name__}", "pass data=labels with an array")
         probs, labels = models.predict(model, data.probs)[0], data.classes[data.labels]
         own = ("classes", "sample_weight", "groups", "clusters")
         rows: dict[str, Any] = {name: getattr(data, name) for name in own}
-        return Predictions(probs, labels, source=models.describe(model), **rows, **self.reading)
+        rows |= self.reading | {"ordinal": self.ordinal or data.ordinal}
+        return Predictions(probs, labels, source=models.describe(model), **rows)
 
     def _of_table(self, model: object, df: object, table: tables.Table) -> Rows:
         crossed = tables.columns_named(table, self.by)

@@ -120,6 +120,12 @@ def _is_of_statsmodels(model: object) -> bool:
     return type(getattr(inner, "family", None)).__name__ == "Binomial"
 
 
+def is_ordered(model: object) -> bool:
+    """Tell the results of an OrderedModel of statsmodels, whose classes are ordered."""
+    bases = {base.__name__ for base in type(getattr(model, "model", None)).__mro__}
+    return "OrderedModel" in bases and _is_of_statsmodels(model)
+
+
 def _outcomes(model: Any) -> object:
     """Return the outcomes in the order of the columns; None for two, of which 1 is the second."""
     if hasattr(model, "_ynames_map"):

@@ -44,6 +44,12 @@ class NumberOptions(TypedDict, total=False):
     renormalize: Annotated[bool, "Rescale rows whose sum is off by rounding."]
 
 
+class ClassOptions(NumberOptions, total=False):
+    """The same, and what the classes are."""
+
+    ordinal: Annotated[bool, "The classes are ordered, as the probabilities are."]
+
+
 class FileOptions(TypedDict, total=False):
     """How a file is read where what is in it is not to tell; see `Predictions.read`."""
 
@@ -58,7 +64,7 @@ class FileOptions(TypedDict, total=False):
     sheet: Annotated[str | None, "NAME: Sheet of a spreadsheet, by default the first."]
 
 
-class MeasuredOptions(NumberOptions, total=False):
+class MeasuredOptions(ClassOptions, total=False):
     """The rows of a function of (probs, labels); see `Predictions`."""
 
     classes: object
@@ -71,7 +77,7 @@ class Measured(MeasuredOptions, total=False):
     n_jobs: int | None
 
 
-class ColumnOptions(NumberOptions, total=False):
+class ColumnOptions(ClassOptions, total=False):
     """How a model, its data and their columns are read; see `test_calibration`."""
 
     label: Annotated[str | None, "COLUMN: Column of the true labels."]

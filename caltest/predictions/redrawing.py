@@ -40,6 +40,10 @@ class Redrawing(ABC):
         """Return that of the event that the label of each row, one of m, is its code, (n,)."""
         return self.relabelled(codes[:, None] == np.arange(m), 2)
 
+    def upto(self, code: int, shape: tuple[int, int]) -> Redrawing:
+        """Return that of the event that the label is at most a code, of labels (n, m)."""
+        return self.relabelled(np.broadcast_to(np.arange(shape[1]) <= code, shape), 2)
+
     def relabelled(self, table: Codes | Flags, m: int) -> Redrawing:
         """Return that of the labels (n, m before) in a table, for each label before."""
         return Relabelled(self, table.astype(loops.label_dtype(m)))
@@ -115,6 +119,10 @@ class Inversion(Redrawing):
         low = np.where(codes > 0, self.limits[at, np.maximum(codes - 1, 0)], 0)
         high = np.where(codes <= last, self.limits[at, np.minimum(codes, last)], loops.ALWAYS)
         return Interval(low, high - low, self.rows)
+
+    def upto(self, code: int, shape: tuple[int, int]) -> Redrawing:
+        high = np.ascontiguousarray(self.limits[:, code])
+        return Interval(np.zeros_like(high), high, self.rows)
 
 
 @dataclass(frozen=True)

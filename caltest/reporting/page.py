@@ -249,8 +249,8 @@ def report(
         page says what it does not.
     lens : str, Lens or list, optional
         By default "strong", for more than two classes also "confidence" and "classwise" for the
-        classes that are expected most often, at most 20. A test and a lens that do not go together
-        are left out with a remark.
+        classes that are expected most often, at most 20; of ordered classes "cumulative". A test
+        and a lens that do not go together are left out with a remark.
     by : (n,) array, column name, list of column names or True, optional
         Groups to be tested, each by itself, with adjusted p-values, and whether they differ.
     grades : (n,) array, column name or list of float, optional
@@ -374,7 +374,7 @@ def report(
     wanted = {"grades": grades, "segments": segments, "cluster": cluster}
     wanted |= {"recalibrate": maps or None, "tolerance": tolerance}
     needs_rows = {name: one is not None for name, one in wanted.items()}
-    for name in ("features", "from_logits", "renormalize"):
+    for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))
     needs_rows["by"] = by is not None and not as_columns(by)
     table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")

@@ -22,7 +22,7 @@ from caltest.htests.asked import Asked, as_columns
 from caltest.htests.cells import CountedRows, Prepared, counted_rows
 from caltest.htests.combine import adjusted_rows
 from caltest.htests.places import CellSearch, RowSearch
-from caltest.lenses import Classwise, Confidence, Lens, Strong, resolve_lens
+from caltest.lenses import Classwise, Confidence, Cumulative, Lens, Strong, resolve_lens
 from caltest.measures import Measure
 from caltest.measures.gap import Gap, event_rows, gap_of, gap_of_cells
 from caltest.measures.scores.auc import AUC, area_of_cells, area_of_rows
@@ -588,7 +588,11 @@ def default_plan(predictions: Predictions, further: Sequence[str]) -> TestPlan:
         entries.pop()
     entries += [(test, "confidence") for test in ("skce", "ece")]
     chosen = frequent_classes(predictions)
-    entries += [(DEFAULT, Classwise(predictions.classes.tolist()[k])) for k in chosen]
+    names = predictions.classes.tolist()
+    if predictions.ordinal:
+        entries += [(DEFAULT, Cumulative(names[k])) for k in chosen if k < m - 1]
+    else:
+        entries += [(DEFAULT, Classwise(names[k])) for k in chosen]
     if len(chosen) < m:
         notes.append(
             f"{m - len(chosen):,} of {m:,} classes are not tested one by one, to keep the time "

@@ -261,7 +261,8 @@ def difference_in_words(test: HTest) -> str:
 # ---- several tests ------------------------------------------------------------------------------
 
 
-KINDS = {"groups": "group", "grades": "group", "segments": "segment", "classes": "class"}
+KINDS = {"groups": "group", "grades": "group", "segments": "segment"}
+KINDS |= {"classes": "class", "thresholds": "class"}
 
 
 def pvalue_of_table(table: HTestTable) -> float:
@@ -374,6 +375,8 @@ def noun_of(rows: Sequence[HTest]) -> str:
     if len({row.data_name for row in rows}) > 1:
         return "models"
     if len({row.lens for row in rows}) == len(rows) > 1:
+        if all(row.lens.startswith("cumulative[") for row in rows):
+            return "thresholds"
         return "classes" if all("[" in row.lens for row in rows) else "lenses"
     return "tests"
 

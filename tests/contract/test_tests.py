@@ -19,6 +19,7 @@ RESAMPLES = 49
 
 BLOCKS = "blocks are consecutive rows"
 PLACES = "the sampled test locations depend on the order of the columns"
+ORDER = "takes the order of the classes"
 REFERENCE = "groups are along the probability of the reference class, the first"
 KNOTS = "a loess is interpolated between knots that are chosen from the smallest P(Y = 1) on"
 EVENT = "defaults are events, the second class"
@@ -31,6 +32,8 @@ DEPENDS_ON_CLASSES = {
     ("ks", 2): PARTIAL,
     ("cramer-von-mises", 2): PARTIAL,
     ("hosmer-lemeshow", 3): REFERENCE,
+    ("rps", 3): ORDER,
+    ("ordinal-hosmer-lemeshow", 3): ORDER,
     ("calibration-in-the-large", 2): SIGN,
     ("ici", 2): KNOTS,
     **{(key, 2): EVENT for key in ("binomial", "jeffreys", "normal", "vasicek")},

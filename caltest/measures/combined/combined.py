@@ -23,6 +23,7 @@ from caltest.measures.combined.component import BINARY, Component, Function, com
 from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.forecasts import FORECASTS, ForecastContext
 from caltest.measures.combined.one_event import EventCells, OneEvent
+from caltest.measures.combined.ordered import KEPT, ORDERED, Events
 from caltest.measures.combined.tails import Combining, parameters_of, reference_keys
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
@@ -140,7 +141,7 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows of two classes from which cells are cheaper
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
-KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *FORECASTS)}
+KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS)}
 CONTEXTS: dict[type[Rows], Any] = {Predictions: Context, Forecasts: ForecastContext}
 
 
@@ -349,11 +350,21 @@ def measure_of(key: str) -> Measure:
 
 
 def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:
-    """Yield the components: those of the rows of a context, or those that are named."""
+    """Yield the components: those of the rows of a context, or those that are named.
+
+    Of several classes that are ordered, those of their order take the place of those of the
+    confidence.
+    """
     own = {kind.key: kind for kind in rows.kinds}
-    for name in own if names is None else names:
+    ordered = {kind.key: kind for kind in (ORDERED if rows.predictions.m > 2 else ())}
+    if names is None:
+        names = [*KEPT, *ordered] if ordered and rows.predictions.ordinal else list(own)
+    events = Events(rows) if ordered.keys() & set(names) else None
+    for name in names:
         if isinstance(name, str) and name in own:
             yield own[name].of(rows.source)
+        elif isinstance(name, str) and name in ordered:
+            yield ordered[name].of(lambda _: events)
         else:
             test, lens = name if isinstance(name, tuple) else (name, "strong")
             yield OfMeasure(rows, test, lens)
@@ -376,7 +387,9 @@ def combined(
 
     minus the log of the harmonic mean of the tail probabilities: about as large as the most extreme
     component, less :math:`\log K`. The weights are 1; of the
-    temperature, and of level and slope of the confidence, 2.
+    temperature, and of level and slope of the confidence, 2. Where the classes are ordered
+    (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
+    those of the confidence; of level, slope and curve of the order the weights are 2.
 
     Parameters
     ----------

@@ -73,10 +73,9 @@ class GroupedMeasure(Measure):
     def description(self) -> str:
         return f"{self.title} of the development sample" if self.internal else self.title
 
-    @property
     @abstractmethod
-    def lost(self) -> int:
-        """Degrees of freedom, for each class but one, that fitting the model takes."""
+    def lost(self, m: int) -> int:
+        """Return the degrees of freedom that fitting the model of m classes takes."""
 
     @abstractmethod
     def risk_groups(self, units: Units) -> RiskGroups:
@@ -106,7 +105,7 @@ class GroupedMeasure(Measure):
         """Return the chi^2 limit; its degrees of freedom depend on what the model was fitted to."""
         found = self.statistic(RowUnits(predictions))
         bound = cast("RiskGroups", found.sums)
-        df = bound.freedom - (self.lost * (predictions.m - 1) if self.internal else 0)
+        df = bound.freedom - (self.lost(predictions.m) if self.internal else 0)
         if df < 1:
             groups = f"{bound.count} group{'s' if bound.count > 1 else ''}"
             groups += " with certain classes" if found.degenerate else ""
@@ -172,8 +171,11 @@ class RiskGroups(UnitSums):
         return cls(units, start, expected, spread, others * events / size if pooled else spread)
 
     @classmethod
-    def of_classes(cls, units: RowUnits, start: Ints) -> RiskGroups:
-        """Return groups of several classes, of rows in their order."""
+    def of_classes(cls, rows: RowUnits, score: Floats, wanted: int) -> RiskGroups:
+        """Return groups of several classes along a score of the rows."""
+        order = np.argsort(score, kind="stable")
+        given = step_ends(score[order]), rows.row_counts, rows.start, np.zeros(1, np.bool_)
+        start, units = group_starts(*given, wanted), RowUnits(rows.predictions, order)
         p = units.mean
         expected, spread = (np.add.reduceat(x, start[:-1]) for x in (p, p * (1.0 - p)))
         return cls(units, start, expected, spread.ravel(), expected.ravel())
@@ -277,7 +279,9 @@ class HosmerLemeshow(GroupedMeasure):
     key: ClassVar[str] = "hosmer-lemeshow"
     title: ClassVar[str] = "Hosmer-Lemeshow statistic"
     symbol: ClassVar[str] = "X^2"
-    lost: ClassVar[int] = 2
+
+    def lost(self, m: int) -> int:
+        return 2 * (m - 1)
 
     def statistic(self, units: Units) -> Statistic:
         found = super().statistic(units)
@@ -293,11 +297,7 @@ class HosmerLemeshow(GroupedMeasure):
             units = units.ordered(f"the {self.title}")
             return RiskGroups.of_event(units, self.groups, pooled=True)
         rows = cast("RowUnits", units)
-        score = 1.0 - rows.probs[:, self._place(rows)]
-        order = np.argsort(score, kind="stable")
-        given = step_ends(score[order]), rows.row_counts, rows.start, np.zeros(1, np.bool_)
-        start = group_starts(*given, self.groups)
-        return RiskGroups.of_classes(RowUnits(rows.predictions, order), start)
+        return RiskGroups.of_classes(rows, 1.0 - rows.probs[:, self._place(rows)], self.groups)
 
     def _place(self, rows: RowUnits) -> int:
         given, classes = self.reference, rows.predictions.classes
@@ -406,7 +406,9 @@ class PigeonHeyse(GroupedMeasure):
     key: ClassVar[str] = "pigeon-heyse"
     title: ClassVar[str] = "Pigeon-Heyse statistic"
     symbol: ClassVar[str] = "J^2"
-    lost: ClassVar[int] = 1
+
+    def lost(self, m: int) -> int:
+        return 1
 
     def risk_groups(self, units: Units) -> RiskGroups:
         units = units.ordered(f"the {self.title}")

@@ -77,8 +77,13 @@ class BrierScore(ScoreOfUnits):
     def scores(self, units: Units) -> ScoreSums:
         # The expected scores have the squares of the rows of cells.
         return ScoreSums(
-            units, squared_distances, terms=lambda u: u.cells.variance, fused=binary_brier_sums
+            units, self.distances, terms=lambda u: u.cells.variance, fused=binary_brier_sums
         )
+
+    @staticmethod
+    def distances(probs: Floats) -> Floats:
+        """Return the score of each label, (n, m); of two classes the squares of 1 - p."""
+        return squared_distances(probs)
 
     def statistic(self, units: Units) -> Statistic:
         return self.mean(self.scores(units), error=lambda: _error(units))

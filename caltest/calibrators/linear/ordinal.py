@@ -1,0 +1,260 @@
+"""Ordinal scaling: proportional-odds recalibration of classes that are ordered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from scipy.special import expit, log_expit
+
+from caltest.calibrators.base import CalibrationSet, Coefficient
+from caltest.calibrators.inputs import Inputs
+from caltest.calibrators.linear.scaling import LogitMap
+from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
+from caltest.checks import listing
+from caltest.numerics.loops import one_blas_thread
+from caltest.numerics.newton import backtrack, damped_factor
+from caltest.types import Floats
+
+STEPS = 200
+DECREMENT = 1e-9  # of the decrement: what remains after a step of this size is rounding
+LARGE_STEP = 1e-4  # in log odds: there is no maximum nearby
+SHIFT = 1e-11  # of the Hessian with unit diagonal
+SINGULAR = 1e-9  # the smallest pivot of a Hessian that determines the parameters
+SLACK = 1e-14  # rounding error of the objective
+RIDGE = 1e-6
+LEAST_GAP = 1e-300  # of log odds, so that it has a logarithm
+
+
+@dataclass(frozen=True)
+class Point:
+    """The objective with its derivatives at parameters."""
+
+    theta: Floats
+    value: float
+    gradient: Floats
+    hessian: Floats
+
+
+class CumulativeLogit:
+    r"""The mean log loss of :math:`u_k = a + b s + r_k(c)`, which is convex.
+
+    Parameters
+    ----------
+    rows : LogitRows
+        Their logits are the mean log odds s and the gaps :math:`d_2, \ldots, d_{m-1}`.
+    m : int
+        The number of classes.
+    ridge : float
+        The strength of a penalty that has its minimum, 0, where the map is the identity.
+    """
+
+    def __init__(self, rows: LogitRows, m: int, ridge: float = 0.0) -> None:
+        self.codes, self.weight, self.ridge, self.m = rows.codes, rows.weight, ridge, m
+        at, design = np.arange(rows.codes.size), designs(rows.logits, m)
+        # The label is at most k where the log odds of the threshold after it are high, and above
+        # k - 1 where those of the threshold before it are low.
+        self.upper = design[at, np.minimum(self.codes, m - 2)]
+        self.lower = design[at, np.maximum(self.codes - 1, 0)]
+        self.has_upper = np.where(self.codes < m - 1, self.weight, 0.0)
+        self.has_lower = np.where(self.codes > 0, self.weight, 0.0)
+        self.inner = np.flatnonzero((self.codes > 0) & (self.codes < m - 1))
+        self.gap_of = self.codes[self.inner] - 1
+        self.gap = rows.logits[self.inner, self.codes[self.inner]]
+
+    def at(self, theta: Floats) -> Point:
+        """Return the objective at (a, b, c); it is infinite unless all c are positive."""
+        c = theta[2:]
+        if not (c > 0).all():
+            return Point(theta, math.inf, theta, np.eye(theta.size))
+        up, low = self.upper @ theta, self.lower @ theta
+        gap, weight = c[self.gap_of] * self.gap, self.weight[self.inner]
+        small = np.maximum(gap, LEAST_GAP)
+        value = -float(self.has_upper @ log_expit(up) + self.has_lower @ log_expit(-low))
+        value -= float(weight @ np.log(-np.expm1(-small)))
+        rise, fall = self.has_upper * expit(-up), self.has_lower * expit(low)
+        gradient = fall @ self.lower - rise @ self.upper
+        # d / expm1(c d) and (d / 2 sinh(c d / 2))^2, of any size of c d
+        first = small * np.exp(-small) / -np.expm1(-small)
+        second = np.square(small) * np.exp(-small) / np.square(np.expm1(-small))
+        sums = [np.bincount(self.gap_of, weight * x, c.size) for x in (first, second)]
+        gradient[2:] -= sums[0] / c
+        hessian = (self.upper.T * (rise * expit(up))) @ self.upper
+        hessian += (self.lower.T * (fall * expit(-low))) @ self.lower
+        curvature = np.append([0.0, 0.0], sums[1] / np.square(c))
+        if self.ridge:
+            a, b = theta[0], theta[1] - 1.0
+            value += self.ridge * float(0.5 * (a * a + b * b) + np.sum(c - 1.0 - np.log(c)))
+            gradient += self.ridge * np.append([a, b], 1.0 - 1.0 / c)
+            curvature += self.ridge * np.append([1.0, 1.0], 1.0 / np.square(c))
+        hessian[np.diag_indices(theta.size)] += curvature
+        return Point(theta, value, gradient, hessian)
+
+    def minimise(self) -> tuple[Point, bool]:
+        """Return the minimum by Newton's method, and whether it is the only one."""
+        point = self.at(np.append([0.0], np.ones(self.m - 1)))
+        size = np.sqrt(np.maximum(self.has_upper @ np.square(self.upper), LEAST_GAP))
+        with one_blas_thread():
+            for _ in range(STEPS):
+                step, pivot = newton_step(point)
+                decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
+                moved = self._moved(point, step)
+                point = point if moved is None else moved
+                if decrement <= DECREMENT or moved is None:
+                    break
+        longest = float(np.abs(step * np.append(size[:2], 1.0 / point.theta[2:])).max())
+        return point, longest < LARGE_STEP and pivot > SINGULAR
+
+    def _moved(self, point: Point, step: Floats) -> Point | None:
+        def at(length: float) -> tuple[float, Point]:
+            trial = self.at(point.theta + length * step)
+            return trial.value, trial
+
+        slack = SLACK * abs(point.value)
+        found = backtrack(at, point.value + slack, float(point.gradient @ step))
+        return None if found is None else found[1][1]
+
+
+def newton_step(point: Point) -> tuple[Floats, float]:
+    """Return the Newton step, and the smallest pivot of the Hessian scaled to unit diagonal."""
+    diagonal = point.hessian.diagonal()
+    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    factor, shift = damped_factor(point.hessian / scale / scale[:, None], SHIFT)
+    step: Floats = scipy.linalg.cho_solve(factor, -point.gradient / scale) / scale
+    return step, float(factor[0].diagonal().min()) ** 2 if shift == SHIFT else 0.0
+
+
+def designs(columns: Floats, m: int) -> Floats:
+    r"""Return what the log odds of each threshold take of (a, b, c), (n, m - 1, m).
+
+    :math:`u_k = a + b s + \sum_{j \le k} c_j d_j` less the mean of the sums over k: the mean of the
+    u is a + b s, so that the map of the classes in reverse is the same.
+    """
+    n = len(columns)
+    out = np.zeros((n, m - 1, m))
+    out[:, :, 0], out[:, :, 1] = 1.0, columns[:, :1]
+    if m > 2:
+        after = np.tri(m - 1)[:, 1:]
+        out[:, :, 2:] = columns[:, None, 1:] * (after - after.mean(axis=0))
+    return out
+
+
+def mapped(columns: Floats, theta: Floats) -> Floats:
+    """Return the probabilities (n, m) of the mean log odds and the gaps."""
+    u = designs(columns, theta.size) @ theta
+    logs = np.zeros((len(u), theta.size))
+    logs[:, :-1] += log_expit(u)
+    logs[:, 1:] += log_expit(-u)
+    gaps = np.maximum(theta[2:] * columns[:, 1:], LEAST_GAP)
+    logs[:, 1:-1] += np.log(-np.expm1(-gaps))
+    probs = np.exp(logs)
+    return np.asarray(probs / probs.sum(axis=1, keepdims=True))
+
+
+class OrdinalScaling(LogitMap):
+    r"""Ordinal scaling: a proportional-odds model of the log odds of all P(Y <= k).
+
+    With the classes in the order of their columns, let :math:`L_k` be the log odds of P(Y <= k),
+    k = 1, ..., m - 1, :math:`s` their mean and :math:`d_k = L_k - L_{k-1} > 0` their gaps. The
+    recalibrated log odds :math:`u_k` have the mean and the gaps
+
+    .. math:: \bar u = a + b s, \qquad u_k - u_{k-1} = c_k d_k, \quad c_k > 0,
+
+    so that they are in order for every prediction. a is the level of all thresholds, b the slope,
+    and c are the spacings; the map is the identity at a = 0, b = c = 1. They minimise the weighted
+    mean log loss, which is convex, by Newton's method. Of predictions of a proportional-odds model,
+    whose gaps are the same in all rows, it is the proportional-odds model of s: the m - 1 ordered
+    intercepts and the slope of `OrderedModel` of statsmodels. Of two classes it is Platt scaling of
+    the log odds. The classes in reverse have the same map.
+
+    Where the loss has no minimum or several, a penalty of strength 1e-6 makes the answer unique and
+    finite, with a DegenerateDataWarning: classes without a label, labels in the order of the
+    predictions, predictions that are all alike.
+
+    Parameters
+    ----------
+    clip : float, default 2.2e-16
+        In (0, 0.1]; smaller probabilities are raised to it before their logarithm is taken. Logits
+        are not clipped.
+    from_logits : bool, default False
+        Whether the inputs are logits (of shape (n,): log odds) instead of probabilities.
+    classes : sequence of length m, optional
+        Names of the columns, in their order. By default the sorted labels where each class occurs,
+        and otherwise 0 to m - 1.
+
+    Attributes
+    ----------
+    level_ : float
+        a: above 0 the predicted classes were too high.
+    slope_ : float
+        b: below 1 the predictions were too sure of the order.
+    spacings_ : (m - 2,) array
+        c, of the classes but the first and the last: above 1 their probabilities were too low.
+    stderr_ : (m,) array or None
+        Standard errors of (a, b, c) from the observed information of the weighted sample; None
+        where the penalty was needed.
+
+    References
+    ----------
+    McCullagh (1980), Regression models for ordinal data, J. R. Statist. Soc. B 42; Edlinger et al.
+    (2022), Risk prediction models for discrete ordinal outcomes: calibration and the impact of the
+    proportional odds assumption, Statistics in Medicine 41; Pratt (1981), Concavity of the log
+    likelihood, J. Am. Stat. Assoc. 76.
+
+    Examples
+    --------
+    >>> from caltest.calibrators import OrdinalScaling
+    >>> probs = [[0.5, 0.25, 0.25]] * 3 + [[0.25, 0.25, 0.5]] * 3
+    >>> calibrator = OrdinalScaling().fit(probs, [0, 0, 1, 0, 1, 2])
+    >>> calibrator.predict_proba(probs[:1]).round(2)
+    array([[0.69, 0.25, 0.07]])
+    """
+
+    key, title = "ordinal", "Ordinal scaling"
+
+    def _columns(self, inputs: Inputs) -> Floats:
+        """Return the mean log odds of P(Y <= k) and their gaps, (n, m - 1), from logarithms."""
+        logs = self._logits(inputs)
+        upto = np.logaddexp.accumulate(logs, axis=1)
+        above = np.logaddexp.accumulate(logs[:, ::-1], axis=1)[:, ::-1]
+        out = np.empty((len(logs), logs.shape[1] - 1))
+        out[:, 0] = (upto[:, :-1] - above[:, 1:]).mean(axis=1)
+        own = logs[:, 1:-1]
+        out[:, 1:] = np.logaddexp(0.0, own - upto[:, :-2]) + np.logaddexp(0.0, own - above[:, 2:])
+        return out
+
+    def _fit(self, data: CalibrationSet) -> None:
+        rows, m = logit_rows(data, self._columns), data.inputs.m
+        absent = np.bincount(rows.codes, minlength=m) == 0
+        optimum, unique = (None, False) if absent.any() else CumulativeLogit(rows, m).minimise()
+        self.stderr_ = None
+        if optimum is None or not unique:
+            reason = "the labels are in the order of the predictions, or these are alike"
+            if absent.any():
+                reason = f"no label is {listing(self.classes_[absent].tolist())}"
+            remedy = f"the map is drawn to the identity with strength {RIDGE:g}"
+            self._note(f"the likelihood has no single maximum, since {reason}: {remedy}")
+            optimum, _ = CumulativeLogit(rows, m, RIDGE).minimise()
+        else:
+            self.stderr_ = np.sqrt(np.linalg.inv(optimum.hessian).diagonal() / rows.total)
+        self.level_, self.slope_ = map(float, optimum.theta[:2])
+        self.spacings_ = optimum.theta[2:].copy()
+
+    def _calibrate(self, inputs: Inputs) -> Floats:
+        theta = np.concatenate([[self.level_, self.slope_], self.spacings_])
+        return mapped(self._columns(inputs), theta)
+
+    def coefficients(self) -> Sequence[Coefficient]:
+        errors: list[float | None] = [None] * len(self.classes_)
+        if self.stderr_ is not None:
+            errors = self.stderr_.tolist()
+        spacings = [f"spacing[{name}]" for name in self.classes_[1:-1].tolist()]
+        values = zip(spacings, self.spacings_.tolist(), errors[2:], strict=True)
+        return (
+            Coefficient("level", self.level_, errors[0], neutral=0.0),
+            Coefficient("slope", self.slope_, errors[1], neutral=1.0),
+            *(Coefficient(*one, neutral=1.0, scale="log") for one in values),
+        )
