@@ -353,6 +353,9 @@ class RowsInMemory(Answering):
         """Return the null of a measure: by default that of clusters where rows have some."""
         if asked.tolerance is not None:
             return "tolerance"
+        if part.censoring is not None and asked.null not in (None, "cluster"):
+            reason = f"the null {asked.null!r} does not know which rows are censored"
+            raise NotApplicable(reason, "leave out null=")
         return asked.null or ("cluster" if part.has_dependence else measure.nulls[0])
 
     def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
 import numpy as np
 
@@ -124,6 +124,10 @@ class Predictions:
     unit: str
     source: str
     library: str
+
+    # Of outcomes that were not seen in all rows: their weights, which depend on each other.
+    censoring: ClassVar[Any] = None
+    described: ClassVar[Mapping[str, object]] = {}  # what results say of the rows besides
 
     def __init__(
         self,

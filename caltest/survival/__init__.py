@@ -1,0 +1,3 @@
+"""x"""
+from caltest.survival.predictions import SurvivalPredictions
+__all__=["SurvivalPredictions"]
