@@ -105,7 +105,7 @@ class SurvivalPredictions(Predictions):
             raise invalid("risk must have one dimension", got, "pass the risk by one horizon")
         p = checks.check_event_probs(checked, name="risk")
         n, end = p.size, checks.check_positive(horizon, "horizon")
-        times, codes = _check_times(time, n), _check_events(event, n)
+        times, codes = _check_times(time, n), check_events(event, n)
         kind = checks.check_integer(cause, "cause")
         if not (codes == kind).any():
             named = ", ".join(map(str, np.unique(codes)))
@@ -230,7 +230,7 @@ def _check_times(time: object, n: int) -> Floats:
     return values
 
 
-def _check_events(event: object, n: int) -> Codes:
+def check_events(event: object, n: int) -> Codes:
     """Check what happened: booleans, or whole numbers from 0."""
     values: AnyArray = checks.check_column(event, n, "event")
     if values.dtype.kind == "O":
