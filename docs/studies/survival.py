@@ -1,0 +1,217 @@
+"""Tests of predicted risk with censored times: simulates and writes the tables beside this file.
+
+    python -P docs/studies/survival.py [--repetitions 1000] [--jobs 2] [--only size power]
+
+The text of the page stays; each table is written below the line that names it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import warnings
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import joblib
+import numpy as np
+from scipy import special
+
+import caltest as ct
+from caltest.measures.recalibration.expected_observed_ratio import ExpectedObservedRatio
+
+LEVEL, B = 0.05, 199  # 0.05 x 200 is whole
+FIRST = 20_261_127  # seeds that nothing was chosen on
+PAGE = Path(__file__).with_suffix(".md")
+RATES = {20: 0.3, 50: 1.0, 70: 1.9}  # of censoring, by the rows in % that are lost before 1
+COMPETING = 0.3  # hazard of the other event, where there is one
+ERRORS = {"calibrated": (1.0, 1.0), "too high by 20 %": (1.2, 1.0), "overconfident": (1.0, 1.4)}
+CALTEST = {
+    "combined": "combined",
+    "ks": "ks",
+    "O/E": ExpectedObservedRatio(),
+    "ece": "ece",
+    "skce": "skce",
+    "brier": "brier",
+    "calibration-slope": "calibration-slope",
+}
+MAIN = ("combined", "ks", "O/E")
+OTHERS = ("O/E, weights as known", "ks, weights as known", "O/E, pseudo", "ks, pseudo")
+FORMULAS = ("z of O/E", "GND")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A distribution of data sets: times with proportional hazards, risks by 1."""
+
+    n: int
+    lost: int
+    error: str = "calibrated"
+    competing: bool = False
+
+
+def simulate(cell: Cell, seed: int) -> ct.SurvivalPredictions:
+    """Draw risks by the horizon 1, times and what happened."""
+    rng = np.random.default_rng([zlib.crc32(repr(cell).encode()), seed])
+    hazard = 0.45 * np.exp(0.8 * rng.normal(size=cell.n))
+    other = COMPETING if cell.competing else 0.0
+    total = hazard + other
+    risk = hazard / total * -np.expm1(-total)
+    first, lost = rng.exponential(1 / total), rng.exponential(1 / RATES[cell.lost], cell.n)
+    code = np.where(rng.random(cell.n) * total < hazard, 1, 2)
+    factor, slope = ERRORS[cell.error]
+    x = np.log(-np.log1p(-risk))
+    given = -np.expm1(-np.exp(-0.8 + slope * (x + 0.8)))  # -0.8: where the observed risk is right
+    risk = np.minimum(factor * given, 0.99)
+    event = np.where(first <= lost, code, 0)
+    return ct.SurvivalPredictions(risk, np.minimum(first, lost), event, horizon=1.0)
+
+
+def pvalues(survival: ct.SurvivalPredictions, tests: Iterable[str], seed: int) -> dict[str, float]:
+    """Return the p-values of caltest's tests."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.DegenerateDataWarning)
+        for name in tests:
+            given = {"test": CALTEST[name], "n_resamples": B, "rng": seed}
+            found[name] = ct.test_calibration(survival, **given).pvalue
+    return found
+
+
+def alternatives(survival: ct.SurvivalPredictions, seed: int) -> dict[str, float]:
+    """Return the p-values of other ways to do it, without code of the tests."""
+    p = survival.probs[:, 1]
+    order = np.argsort(p)
+    signs = np.where(np.random.default_rng(seed).random((B, p.size)) < 0.5, -1.0, 1.0)
+    weighted = survival.sample_weight * (survival.labels - p)
+    pseudo = ct.survival.pseudo_observations(survival) - p
+    found = {}
+    for name, residuals in (("weights as known", weighted), ("pseudo", pseudo)):
+        every = np.vstack([residuals, signs * residuals])[:, order]
+        for test, values in (
+            ("O/E", np.abs(every.sum(axis=1))),
+            ("ks", np.abs(np.cumsum(every, axis=1)).max(axis=1)),
+        ):
+            found[f"{test}, {name}"] = float((values >= values[0] - 1e-12).mean())
+    return found
+
+
+def formulas(survival: ct.SurvivalPredictions) -> dict[str, float]:
+    """Return the z test of O/E, and the chi^2 of Greenwood, Nam and D'Agostino."""
+    p, time, event = survival.probs[:, 1], survival.time, survival.event
+    observed, variance = kaplan_meier(time, event)
+    z = (observed - p.mean()) / math.sqrt(variance)
+    chi2, used, groups = 0.0, 0, []
+    for rows in np.array_split(np.argsort(p), 10):  # those with few events join the next
+        groups.append(rows)
+        together = np.concatenate(groups)
+        if (event[together] * (time[together] <= 1)).sum() >= 5:
+            share, spread = kaplan_meier(time[together], event[together])
+            if spread > 0:
+                chi2 += (share - p[together].mean()) ** 2 / spread
+                groups = []
+                used += 1
+    gnd = special.chdtrc(max(used - 1, 1), chi2)
+    return {"z of O/E": 2 * special.ndtr(-abs(z)), "GND": float(gnd)}
+
+
+def kaplan_meier(time: np.ndarray, event: np.ndarray) -> tuple[float, float]:
+    """Return the risk by 1, and Greenwood's variance."""
+    order = np.argsort(time)
+    at_risk = np.arange(time.size, 0, -1.0)
+    here = (event[order] > 0) & (time[order] <= 1)
+    stays = np.prod(1 - 1 / at_risk[here])
+    sums = np.sum(1 / (at_risk[here] * np.maximum(at_risk[here] - 1, 1e-9)))
+    return 1 - float(stays), float(stays**2 * sums)
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def rejections(cell: Cell, seed: int, tests: tuple[str, ...], *, compare: bool) -> dict[str, bool]:
+    """Return which tests reject."""
+    survival = simulate(cell, FIRST + seed)
+    found = pvalues(survival, tests, seed)
+    if compare:
+        found |= alternatives(survival, seed) | formulas(survival)
+    return {name: p <= LEVEL for name, p in found.items()}
+
+
+def rates(cells: list[Cell], tests: tuple[str, ...], args: argparse.Namespace, **how) -> list:
+    """Return the shares of rejections in % with their standard errors, a row for each cell."""
+    rows = []
+    for cell in cells:
+        seeds = range(args.repetitions)
+        work = (joblib.delayed(rejections)(cell, seed, tests, **how) for seed in seeds)
+        found = joblib.Parallel(n_jobs=args.jobs)(work)
+        row = [f"{cell.n}", f"{cell.lost} %"]
+        if cell.error != "calibrated":
+            row.insert(0, cell.error)
+        for name in found[0]:
+            share = np.mean([one[name] for one in found])
+            error = math.sqrt(max(share * (1 - share), 1e-9) / len(found))
+            row.append(f"{100 * share:.1f} ({100 * error:.1f})")
+        print(" | ".join(row), flush=True)
+        rows.append(row)
+    return rows
+
+
+def size(args: argparse.Namespace) -> tuple[list[str], list]:
+    """Return the sizes of the main tests and of other ways to do it."""
+    cells = [Cell(n, lost) for n, lost in itertools.product((200, 1000), RATES)]
+    header = ["n", "lost", *MAIN, *OTHERS, *FORMULAS]
+    return header, rates(cells, MAIN, args, compare=True)
+
+
+def others(args: argparse.Namespace) -> tuple[list[str], list]:
+    """Return the sizes of other tests of caltest."""
+    tests = tuple(name for name in CALTEST if name not in MAIN)
+    cells = [Cell(n, lost) for n, lost in itertools.product((200, 1000), RATES)]
+    return ["n", "lost", *tests], rates(cells, tests, args, compare=False)
+
+
+def competing(args: argparse.Namespace) -> tuple[list[str], list]:
+    """Return the sizes with a competing event."""
+    cells = [Cell(n, 50, competing=True) for n in (200, 1000)]
+    return ["n", "lost", *MAIN], rates(cells, MAIN, args, compare=False)
+
+
+def power(args: argparse.Namespace) -> tuple[list[str], list]:
+    """Return the power against risks that are too high, and too extreme."""
+    errors = [error for error in ERRORS if error != "calibrated"]
+    cells = [Cell(n, lost, e) for e, n, lost in itertools.product(errors, (200, 1000), RATES)]
+    header = ["error", "n", "lost", *MAIN, *OTHERS, *FORMULAS]
+    return header, rates(cells, MAIN, args, compare=True)
+
+
+TABLES = {"size": size, "others": others, "competing": competing, "power": power}
+
+
+def written(name: str, header: list[str], rows: list) -> None:
+    """Write a table below the line of the page that names it."""
+    first = sum(not cell[0].isdigit() for cell in rows[0][:1])
+    lines = ["| " + " | ".join(header) + " |"]
+    lines.append("|" + " --- |" * first + " ---: |" * (len(header) - first))
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    text = PAGE.read_text()
+    block = re.compile(rf"(<!-- {name} -->\n)(\|.*\n)*")
+    PAGE.write_text(block.sub(lambda found: found[1] + "\n".join(lines) + "\n", text))
+
+
+def main() -> None:
+    """Simulate and write the tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repetitions", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*", choices=TABLES, default=list(TABLES))
+    args = parser.parse_args()
+    for name in args.only:
+        written(name, *TABLES[name](args))
+
+
+if __name__ == "__main__":
+    main()
