@@ -222,6 +222,8 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     if weight is not None:
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
         told = f" ({name})" if isinstance(name, str) else ""
+        if getattr(plan.predictions, "censoring", None) is not None:
+            told = " for those that were censored"
         notes.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
     whole, parts = replace(whole, notes=tuple(notes)), answer.outcome.parts
     if not parts:

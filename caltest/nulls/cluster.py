@@ -217,8 +217,8 @@ def flipped_values(
     """Return the statistics for the residuals as they are and with flipped signs, (K, B + 1)."""
     codes, blocks = clusters.codes, clusters.signs(draws.n_resamples, draws.seed)
     count = clusters.count
-    if clusters.censoring is not None:
-        blocks = (clusters.censoring.multipliers(signs[:, codes]) for signs in blocks)
+    if (censoring := clusters.censoring) is not None:
+        blocks = (censoring.multipliers(signs[:, clusters.codes]) for signs in blocks)
         codes, count = np.arange(codes.size), codes.size
     flipped = [one.flipped(codes, count) for one in statistics]
     first = np.vstack([np.ones((1, count)), next(blocks)])

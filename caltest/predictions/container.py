@@ -127,7 +127,11 @@ class Predictions:
 
     # Of outcomes that were not seen in all rows: their weights, which depend on each other.
     censoring: ClassVar[Any] = None
-    described: ClassVar[Mapping[str, object]] = {}  # what results say of the rows besides
+
+    @property
+    def described(self) -> Mapping[str, object]:
+        """What results say of the rows besides."""
+        return {}
 
     def __init__(
         self,

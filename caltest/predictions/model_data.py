@@ -179,7 +179,11 @@ class ModelData:
         probs, labels = models.predict(model, data.probs)[0], data.classes[data.labels]
         own = ("classes", "sample_weight", "groups", "clusters")
         rows: dict[str, Any] = {name: getattr(data, name) for name in own}
-        return Predictions(probs, labels, source=models.describe(model), **rows, **self.reading)
+        source = models.describe(model)
+        found = Predictions(probs, labels, source=source, **rows, **self.reading)
+        if data.censoring is None:
+            return found
+        return data.predicting(found.probs, source)
 
     def _of_table(self, model: object, df: object, table: tables.Table) -> Predictions:
         crossed = tables.columns_named(table, self.by)

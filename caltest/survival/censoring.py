@@ -69,7 +69,7 @@ class Censoring:
         return np.asarray(signs + paths[:, self.passed])
 
     def influences(self, residuals: Floats) -> Floats:
-        """Return what each row adds to the sum of the residuals, (n,), by its weight and all others.
+        """Return what each row adds to the sum of the residuals, (n,), by all weights.
 
         The sum of signs times these is that of multipliers times the residuals.
         """

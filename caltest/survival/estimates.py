@@ -11,7 +11,7 @@ from caltest import checks
 from caltest.errors import NotApplicable
 from caltest.numerics.tails import normal_isf
 from caltest.survival.predictions import SurvivalPredictions
-from caltest.types import Codes, Floats
+from caltest.types import Codes, Floats, Ints
 
 LEAST = 1e-12  # smaller risks, and larger than 1 less it, count as this one in logs
 KNOTS = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}
@@ -164,12 +164,10 @@ def pseudo_observations(survival: SurvivalPredictions) -> Floats:
     if moments.size == 0:
         return np.zeros(n)
     at_risk = n - np.searchsorted(np.sort(time), moments, side="left")
+    by_horizon = time <= survival.horizon
     every, own = (
-        np.bincount(np.searchsorted(moments, time[kept]), minlength=moments.size)
-        for kept in (
-            (event > 0) & (time <= survival.horizon),
-            (event == survival.cause) & (time <= survival.horizon),
-        )
+        np.bincount(np.searchsorted(moments, time[kept & by_horizon]), minlength=moments.size)
+        for kept in (event > 0, event == survival.cause)
     )
     # Before the time of a row one fewer is at risk; after it all is as with the row.
     fewer = np.maximum(at_risk - 1, 1)
@@ -179,7 +177,8 @@ def pseudo_observations(survival: SurvivalPredictions) -> Floats:
     for k in range(moments.size - 1, -1, -1):
         after[k] = own[k] / at_risk[k] + (1.0 - every[k] / at_risk[k]) * after[k + 1]
     before = np.searchsorted(moments, time, side="left")
-    without, k = upto[before], np.minimum(before, moments.size - 1)
+    without: Floats = upto[before]
+    k: Ints = np.minimum(before, moments.size - 1)
     is_at = (before < moments.size) & (moments[k] == time)
     own_event = is_at & (event == survival.cause)
     left, lost = own[k] - own_event, every[k] - (is_at & (event > 0))

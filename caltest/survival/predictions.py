@@ -136,35 +136,42 @@ class SurvivalPredictions(Predictions):
         self.__dict__["sample_weight"] = checks.read_only(self.censoring.weights)
 
     @cached_property
-    def censoring(self) -> Censoring:  # type: ignore[override]
+    def censoring(self) -> Censoring:
         """The weights of the rows, and what estimating them changes."""
         return Censoring(np.minimum(self.time, self.horizon), self.is_lost, self.mass)
 
     @property
     def is_lost(self) -> Flags:
         """Whether each row was censored before the horizon, (n,)."""
-        return (self.event == 0) & (self.time < self.horizon)
+        return np.asarray((self.event == 0) & (self.time < self.horizon))
 
     @property
-    def has_dependence(self) -> bool:  # type: ignore[override]
+    def has_dependence(self) -> bool:
         """Whether rows depend on each other: they do by the estimated weights."""
         return True
 
     @property
     def described(self) -> Mapping[str, object]:
-        """What results say of the rows."""
-        lost = int(np.count_nonzero(self.is_lost))
-        return {"horizon": self.horizon, "censored before it": f"{lost} of {self.n} rows"}
+        lost = np.count_nonzero(self.is_lost)
+        return {"censored": f"{lost} of {self.n} rows before the horizon {self.horizon:g}"}
 
-    def subset(self, rows: object) -> SurvivalPredictions:
-        """Keep some rows: a data set of its own, whose weights are estimated anew."""
+    def predicting(self, probs: Floats, source: str) -> Predictions:
+        """Return the same rows with other risks, as probabilities (n, 2)."""
+        return self._with(probs=probs, source=source)
+
+    def subset(self, rows: object) -> Predictions:
+        """Keep some rows: a data set of its own, whose weights are estimated anew.
+
+        Rows of known status alone keep their weights, by which they stand for those that were lost.
+        """
         kept = checks.check_rows(rows, self.n)
-        part: Any = super().subset(kept)
-        own = {name: checks.read_only(getattr(self, name)[kept]) for name in OF_ROWS}
-        part.__dict__.update(own)
+        part = super().subset(kept)
+        own = {name: getattr(self, name)[kept] for name in OF_ROWS}
+        if not self.is_lost[kept].any() and self.sample_weight is not None:
+            own["mass"] = self.sample_weight[kept]
+        part.__dict__.update({name: checks.read_only(values) for name, values in own.items()})
         part.__dict__["sample_weight"] = checks.read_only(part.censoring.weights)
-        found: SurvivalPredictions = part
-        return found
+        return part
 
     def by_group(self) -> dict[object, Predictions]:
         """Split the rows by their group; each must have rows that were followed up to the horizon.
