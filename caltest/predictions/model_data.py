@@ -183,7 +183,7 @@ class ModelData:
         found = Predictions(probs, labels, source=source, **rows, **self.reading)
         if data.censoring is None:
             return found
-        return data.predicting(found.probs, source)
+        return data._with(probs=found.probs, source=source)  # noqa: SLF001, the rows are the same
 
     def _of_table(self, model: object, df: object, table: tables.Table) -> Predictions:
         crossed = tables.columns_named(table, self.by)

@@ -19,7 +19,18 @@ STEPS, CLOSE = 100, 1e-10  # of Gauss and Newton
 
 
 class Estimate(NamedTuple):
-    """An estimate with the ends of its confidence interval."""
+    """An estimate with the ends of its confidence interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The estimate, and the ends.
+
+    Examples
+    --------
+    >>> Estimate(0.4, 0.3, 0.5).low
+    0.3
+    """
 
     value: float
     low: float
@@ -35,6 +46,11 @@ class SmoothCalibration(NamedTuple):
         The curve at the predicted risk of each row.
     ici, e50, e90, emax : float
         Mean, median, 90 % quantile and largest of |observed - predicted| over the rows.
+
+    Examples
+    --------
+    >>> SmoothCalibration(np.array([0.2, 0.4]), 0.1, 0.1, 0.1, 0.1).emax
+    0.1
     """
 
     observed: Floats

@@ -155,10 +155,6 @@ class SurvivalPredictions(Predictions):
         lost = np.count_nonzero(self.is_lost)
         return {"censored": f"{lost} of {self.n} rows before the horizon {self.horizon:g}"}
 
-    def predicting(self, probs: Floats, source: str) -> Predictions:
-        """Return the same rows with other risks, as probabilities (n, 2)."""
-        return self._with(probs=probs, source=source)
-
     def subset(self, rows: object) -> Predictions:
         """Keep some rows: a data set of its own, whose weights are estimated anew.
 
