@@ -60,7 +60,7 @@ class SmoothCalibration(NamedTuple):
     emax: float
 
 
-def cumulative_incidence(survival: SurvivalPredictions, *, level: float = 0.95) -> Estimate:
+def cumulative_incidence(survival: SurvivalPredictions, *, confidence: float = 0.95) -> Estimate:
     r"""Estimate the risk of the event by the horizon: Kaplan-Meier, or Aalen-Johansen.
 
     The interval is symmetric for :math:`\log(-\log(1 - F))`; its standard error is that of the
@@ -70,8 +70,8 @@ def cumulative_incidence(survival: SurvivalPredictions, *, level: float = 0.95) 
     ----------
     survival : SurvivalPredictions
         The rows.
-    level : float
-        Confidence of the interval.
+    confidence : float
+        Of the interval.
 
     Returns
     -------
@@ -94,12 +94,12 @@ def cumulative_incidence(survival: SurvivalPredictions, *, level: float = 0.95) 
     value, error = _observed(survival)
     if not 0.0 < value < 1.0:
         return Estimate(value, value, value)
-    reach = _quantile(level) * error / ((1.0 - value) * -math.log1p(-value))
+    reach = _quantile(confidence) * error / ((1.0 - value) * -math.log1p(-value))
     low, high = (-math.expm1(math.log1p(-value) * math.exp(x)) for x in (-reach, reach))
     return Estimate(value, low, high)
 
 
-def observed_expected_ratio(survival: SurvivalPredictions, *, level: float = 0.95) -> Estimate:
+def observed_expected_ratio(survival: SurvivalPredictions, *, confidence: float = 0.95) -> Estimate:
     r"""Divide the observed risk by the mean of the predicted risks of all rows.
 
     The observed risk is that of `cumulative_incidence`; the interval is symmetric for the log of
@@ -109,8 +109,8 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, level: float = 0.9
     ----------
     survival : SurvivalPredictions
         The rows.
-    level : float
-        Confidence of the interval.
+    confidence : float
+        Of the interval.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def observed_expected_ratio(survival: SurvivalPredictions, *, level: float = 0.9
         reason = "no event is observed by the horizon, so that the ratio has no interval"
         raise NotApplicable(reason, "choose a later horizon")
     ratio = value / float(np.average(_risk(survival), weights=survival.mass))
-    factor = math.exp(_quantile(level) * error / value)
+    factor = math.exp(_quantile(confidence) * error / value)
     return Estimate(ratio, ratio / factor, ratio * factor)
 
 
@@ -204,7 +204,7 @@ def pseudo_observations(survival: SurvivalPredictions) -> Floats:
 
 
 def calibration_slope(
-    survival: SurvivalPredictions, *, level: float = 0.95
+    survival: SurvivalPredictions, *, confidence: float = 0.95
 ) -> tuple[Estimate, Estimate]:
     r"""Fit the pseudo-observations by the predicted risks, both on the scale of the log hazard.
 
@@ -217,8 +217,8 @@ def calibration_slope(
     ----------
     survival : SurvivalPredictions
         The rows, without sample weights.
-    level : float
-        Confidence of the intervals.
+    confidence : float
+        Of the intervals.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def calibration_slope(
     >>> round(intercept.value, 2), round(slope.value, 2)
     (0.59, 0.79)
     """
-    theta, x, z = pseudo_observations(survival), _log_hazard(_risk(survival)), _quantile(level)
+    theta, x, z = pseudo_observations(survival), _log_hazard(_risk(survival)), _quantile(confidence)
     found = []
     for design, offset in ((np.ones((x.size, 1)), x), (np.vander(x, 2, increasing=True), 0.0)):
         beta, covariance = _fit(design, theta, offset)
@@ -328,8 +328,8 @@ def _log_hazard(risk: Floats) -> Floats:
     return np.asarray(np.log(-np.log1p(-np.clip(risk, LEAST, 1.0 - LEAST))))
 
 
-def _quantile(level: float) -> float:
-    return normal_isf((1.0 - checks.check_confidence(level)) / 2.0)
+def _quantile(confidence: float) -> float:
+    return normal_isf((1.0 - checks.check_confidence(confidence)) / 2.0)
 
 
 def _check_unweighted(survival: SurvivalPredictions) -> None:

@@ -77,7 +77,8 @@ def test_the_error_of_the_observed_risk_is_greenwoods():
     assert found.low == pytest.approx(1 - stays ** np.exp(-reach))
     assert found.high == pytest.approx(1 - stays ** np.exp(reach))
     reach = 1.959964 * stays * np.sqrt(total) / (1 - stays)
-    assert ratio == pytest.approx((1 - stays) / rows.probs[:, 1].mean() * np.exp([0, -reach, reach]))
+    expected = (1 - stays) / rows.probs[:, 1].mean()
+    assert ratio == pytest.approx(expected * np.exp([0, -reach, reach]))
 
 
 @CASES
@@ -220,7 +221,7 @@ def test_d_calibration_is_the_formula_of_haider():
 def test_rows_stay_survival_predictions():
     """Copies, lenses, calibrators and rows of known status keep times and weights."""
     rows = simulated(200, 15)
-    copy = pickle.loads(pickle.dumps(rows))
+    copy = pickle.loads(pickle.dumps(rows))  # noqa: S301, its own
     np.testing.assert_array_equal(copy.sample_weight, rows.sample_weight)
     np.testing.assert_array_equal(copy.time, rows.time)
     known = rows.subset(~rows.is_lost)
@@ -277,5 +278,5 @@ def test_calls_that_redraw_labels_say_so():
     short = ct.SurvivalPredictions(
         rows.probs[:, 1], early, event, horizon=HORIZON, groups=rows.groups
     )
-    with pytest.raises(InvalidInput, match="in group 'a', 0.5"):
+    with pytest.raises(InvalidInput, match=r"in group 'a', 0\.5"):
         ct.test_calibration(short, by=True)
