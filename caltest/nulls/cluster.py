@@ -252,6 +252,9 @@ def are_many(predictions: Predictions, clusters: Clusters) -> bool:
     predictions alone, so that it does not depend on the labels.
     """
     spread = 0.5 * (1.0 - np.einsum("ik,ik->i", predictions.probs, predictions.probs))
+    if predictions.censoring is not None:  # rows of known status, as many as of equal weights
+        weight = row_weights(predictions)
+        spread *= weight * (weight @ spread) / max(float(np.square(weight) @ spread), 1e-300)
     sums = np.bincount(clusters.codes, spread, clusters.count)
     return float(sums.sum()) >= FEW_EVENTS and float(-np.expm1(-sums).sum()) >= FEW_CLUSTERS
 

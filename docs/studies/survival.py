@@ -1,8 +1,6 @@
-"""Tests of predicted risk with censored times: simulates and writes the tables beside this file.
+"""Tests of predicted risk with censored times: prints the tables of docs/studies/survival.md.
 
-    python -P docs/studies/survival.py [--repetitions 1000] [--few 400] [--jobs 2]
-
-The text of the page stays; each table is written below the line that names it.
+python -P docs/studies/survival.py [--only size power] [--repetitions 1000] [--few 400] [--jobs 2]
 """
 
 from __future__ import annotations
@@ -10,12 +8,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import re
 import warnings
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -26,7 +22,6 @@ from caltest.measures.recalibration.expected_observed_ratio import ExpectedObser
 
 LEVEL, B = 0.05, 199  # 0.05 x 200 is whole
 FIRST = 20_261_127  # seeds that nothing was chosen on
-PAGE = Path(__file__).with_suffix(".md")
 RATES = {20: 0.3, 50: 1.0, 70: 1.9}  # of censoring, by the rows in % that are lost before 1
 COMPETING = 0.3  # hazard of the other event, where there is one
 ERRORS = {"calibrated": (1.0, 1.0), "too high by 20 %": (1.2, 1.0), "overconfident": (1.0, 1.4)}
@@ -41,7 +36,11 @@ CALTEST = {
 }
 MAIN = ("combined", "ks", "O/E")
 CHEAP = ("ks", "O/E")
-OTHERS = ("O/E, weights as known", "ks, weights as known", "O/E, pseudo", "ks, pseudo")
+OTHERS = tuple(
+    f"{test}, {way}"
+    for way in ("weights as known", "pseudo", "multipliers")
+    for test in ("O/E", "ks")
+)
 FORMULAS = ("z of O/E", "GND")
 
 
@@ -91,8 +90,12 @@ def alternatives(survival: ct.SurvivalPredictions, seed: int) -> dict[str, float
     weighted = survival.sample_weight * (survival.labels - p)
     pseudo = ct.survival.pseudo_observations(survival) - p
     found = {}
-    for name, residuals in (("weights as known", weighted), ("pseudo", pseudo)):
-        every = np.vstack([residuals, signs * residuals])[:, order]
+    for name, residuals, factors in (
+        ("weights as known", weighted, signs),
+        ("pseudo", pseudo, signs),
+        ("multipliers", weighted, survival.censoring.multipliers(signs)),
+    ):
+        every = np.vstack([residuals, factors * residuals])[:, order]
         for test, values in (
             ("O/E", np.abs(every.sum(axis=1))),
             ("ks", np.abs(np.cumsum(every, axis=1)).max(axis=1)),
@@ -163,7 +166,6 @@ def rates(
             share = np.mean(known)
             error = math.sqrt(max(share * (1 - share), 1e-9) / len(known))
             row.append(f"{100 * share:.1f} ({100 * error:.1f})")
-        print(" | ".join(row), flush=True)  # noqa: T201
         rows.append(row)
     return rows
 
@@ -199,19 +201,8 @@ def power(args: argparse.Namespace) -> tuple[list[str], list]:
 TABLES = {"size": size, "others": others, "competing": competing, "power": power}
 
 
-def written(name: str, header: list[str], rows: list) -> None:
-    """Write a table below the line of the page that names it."""
-    first = sum(not cell[0].isdigit() for cell in rows[0][:1])
-    lines = ["| " + " | ".join(header) + " |"]
-    lines.append("|" + " --- |" * first + " ---: |" * (len(header) - first))
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    text = PAGE.read_text()
-    block = re.compile(rf"(<!-- {name} -->\n)(\|.*\n)*")
-    PAGE.write_text(block.sub(lambda found: found[1] + "\n".join(lines) + "\n", text))
-
-
 def main() -> None:
-    """Simulate and write the tables."""
+    """Simulate and print the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--few", type=int, default=400, help="data sets for tests that take longer")
@@ -219,7 +210,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=TABLES, default=list(TABLES))
     args = parser.parse_args()
     for name in args.only:
-        written(name, *TABLES[name](args))
+        header, rows = TABLES[name](args)
+        print(" | ".join(header))  # noqa: T201
+        print("\n".join(" | ".join(row) for row in rows))  # noqa: T201
 
 
 if __name__ == "__main__":
