@@ -194,11 +194,11 @@ def pseudo_observations(survival: SurvivalPredictions) -> Floats:
         after[k] = own[k] / at_risk[k] + (1.0 - every[k] / at_risk[k]) * after[k + 1]
     before = np.searchsorted(moments, time, side="left")
     without: Floats = upto[before]
-    k: Ints = np.minimum(before, moments.size - 1)
-    is_at = (before < moments.size) & (moments[k] == time)
+    at: Ints = np.minimum(before, moments.size - 1)
+    is_at = (before < moments.size) & (moments[at] == time)
     own_event = is_at & (event == survival.cause)
-    left, lost = own[k] - own_event, every[k] - (is_at & (event > 0))
-    here = left / fewer[k] + (1.0 - lost / fewer[k]) * after[k + 1]
+    left, lost = own[at] - own_event, every[at] - (is_at & (event > 0))
+    here = left / fewer[at] + (1.0 - lost / fewer[at]) * after[at + 1]
     without = without + stays[before] * np.where(is_at, here, after[before])
     return np.asarray(n * after[0] - (n - 1) * without)
 
