@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caltest import datasets as datasets
     from caltest import integrations as integrations
     from caltest import metrics as metrics
+    from caltest import survival as survival
     from caltest import testing as testing
     from caltest.active import ActiveLearner
     from caltest.comparison import compare_calibrators, compare_models
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from caltest.reporting import report
     from caltest.results import GroupsTest, HTest, HTestTable
     from caltest.segments import Segment, SegmentsTest, test_segments
+    from caltest.survival import SurvivalPredictions
     from caltest.verdicts import verdict
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "Predictions",
     "Segment",
     "SegmentsTest",
+    "SurvivalPredictions",
     "SuspectInputWarning",
     "__version__",
     "calibrators",
@@ -63,6 +66,7 @@ __all__ = [
     "report",
     "sample_size",
     "sample_size_for_precision",
+    "survival",
     "test_calibration",
     "test_master_scale",
     "test_segments",
@@ -80,6 +84,7 @@ _NAMES = {
     "Predictions": "caltest.predictions",
     "Segment": "caltest.segments",
     "SegmentsTest": "caltest.segments",
+    "SurvivalPredictions": "caltest.survival",
     "compare_calibrators": "caltest.comparison",
     "compare_models": "caltest.comparison",
     "Monitor": "caltest.monitoring",

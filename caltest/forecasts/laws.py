@@ -698,13 +698,13 @@ class Members(_Knots):
         return np.full(self.n, rank / (self.size + 1))
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
-        pool, rank = np.sort(np.column_stack([self.points, y]), axis=1), self._rank(u)
+        pool, rank = np.sort(np.column_stack([self.values, y]), axis=1), self._rank(u)
         rest = np.arange(self.size + 1) != rank[:, None]
         return pool[np.arange(self.n), rank], Members(pool[rest].reshape(self.n, -1))
 
     def crps_at(self, y: Floats, u: Floats) -> Floats:
         """Return the CRPS where the outcome and a member change places, with equal probability."""
-        pool = np.sort(np.column_stack([self.points, y]), axis=1)
+        pool = np.sort(np.column_stack([self.values, y]), axis=1)
         rank, sums = np.arange(self.size + 1), np.cumsum(pool, axis=1)
         distance = (2 * rank + 1 - self.size) * pool + sums[:, -1:] - 2 * sums
         pairs = 0.5 * distance.sum(axis=1, keepdims=True)

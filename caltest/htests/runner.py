@@ -231,6 +231,8 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     if weight is not None:
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
         told = f" ({name})" if isinstance(name, str) else ""
+        if getattr(plan.predictions, "censoring", None) is not None:
+            told = " for those that were censored"
         notes.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
     whole, parts = replace(whole, notes=tuple(notes)), answer.outcome.parts
     if not parts:
@@ -368,6 +370,9 @@ class RowsInMemory(Answering):
         """Return the null of a measure: by default that of clusters where rows have some."""
         if asked.tolerance is not None:
             return "tolerance"
+        if part.censoring is not None and asked.null not in (None, "cluster"):
+            reason = f"the null {asked.null!r} does not know which rows are censored"
+            raise NotApplicable(reason, "leave out null=")
         return asked.null or ("cluster" if part.has_dependence else measure.nulls[0])
 
     def claim_of(self, plan: Plan) -> str:

@@ -94,7 +94,7 @@ class Where:
             k = self._code(self.event, seen)
             p, happened = seen.probs[:, k], seen.labels == k
         clusters = seen.clusters if seen.has_dependence else None
-        return Rows(p, happened, seen.sample_weight, clusters)
+        return Rows(p, happened, seen.sample_weight, clusters, seen.censoring)
 
     @staticmethod
     def _code(name: str, seen: Predictions) -> int:
@@ -249,16 +249,20 @@ class Gap:
 
 
 class Rows(NamedTuple):
-    """Predictions of an event (n,), whether it happened, weights and clusters of the rows."""
+    """Predictions of an event (n,), whether it happened, weights and clusters of the rows.
+
+    All rows together may have a censoring, of which their weights were estimated.
+    """
 
     probs: Floats
     happened: Flags
     weight: Floats | None = None
     clusters: Ints | None = None
+    censoring: Any = None
 
     def of(self, some: Flags) -> Rows:
         """Return some of the rows."""
-        return Rows(*(None if column is None else column[some] for column in self))  # type: ignore[arg-type]
+        return Rows(*(None if column is None else column[some] for column in self[:-1]))  # type: ignore[arg-type]
 
 
 def gap_of(rows: Rows, kind: str, name: str) -> Gap:
@@ -287,12 +291,15 @@ def gap_of(rows: Rows, kind: str, name: str) -> Gap:
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
     if rows.clusters is None:
         return gap
+    most = gap.effective or float(p.size)
+    if rows.censoring is not None:
+        residuals, most = rows.censoring.influences(residuals), float(p.size)
     sums = np.bincount(np.unique(rows.clusters, return_inverse=True)[1], residuals)
     count, scale, size = sums.size, observed * (1.0 - observed) * mass * mass, float(sums.size)
     if count < 2 or scale == 0:
         return replace(gap, effective=min(gap.effective or size, size)).at(LEVEL)
     size = scale / max(size / (size - 1) * float(sums @ sums), 1e-300)
-    return replace(gap, effective=min(gap.effective or size, size), clusters=count).at(LEVEL)
+    return replace(gap, effective=min(most, size), clusters=count).at(LEVEL)
 
 
 def gap_of_cells(cells: Cells, kind: str, name: str) -> Gap:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -46,11 +47,14 @@ class Clusters:
         Their numbers among all clusters: a cluster has the same sign under every lens.
     unit : str
         What one of them is.
+    censoring : Censoring, optional
+        Where the weights of rows were estimated of all of them: rows have multipliers, not signs.
     """
 
     codes: Ints
     numbers: Ints
     unit: str
+    censoring: Any = None
 
     @classmethod
     def of(cls, predictions: Predictions, remedy: str = UNKNOWN) -> Clusters:
@@ -58,7 +62,7 @@ class Clusters:
         if predictions.clusters is None:
             raise NotApplicable("it is not known which rows depend on each other", remedy)
         numbers, codes = np.unique(predictions.clusters, return_inverse=True)
-        found = cls(codes.astype(np.int64), numbers, predictions.unit)
+        found = cls(codes.astype(np.int64), numbers, predictions.unit, predictions.censoring)
         if found.count < 2:
             raise NotApplicable(
                 f"all rows are of one {found.unit}, and a test needs two that are independent",
@@ -130,7 +134,9 @@ def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     least, most = int(sizes.min()), int(sizes.max())
     rows = f"{least} to {most}" if least < most else f"{most}"
     of = rest or f"{rows} row{'' if most == 1 else 's'}"
-    found: dict[str, object] = {f"{kind}s": f"{clusters.count} of {of}"}
+    found = dict(predictions.described)
+    if most > 1 or not found:
+        found[f"{kind}s"] = f"{clusters.count} of {of}"
     if squares > 0 and sizes.max() > 1:
         pairs = float(np.sum(sizes * (sizes - 1.0))) / clusters.codes.size
         found["correlation within"] = float((total / squares - 1.0) / pairs)
@@ -211,10 +217,13 @@ def flipped_values(
 
     With `shared` a cluster has the same signs as in any other rows of the call, however few it is.
     """
-    flipped = [one.flipped(clusters.codes, clusters.count) for one in statistics]
-    signs = clusters.random_signs if shared else clusters.signs
-    blocks = signs(draws.n_resamples, draws.seed)
-    first = np.vstack([np.ones((1, clusters.count)), next(blocks)])
+    codes, count = clusters.codes, clusters.count
+    blocks = (clusters.random_signs if shared else clusters.signs)(draws.n_resamples, draws.seed)
+    if (censoring := clusters.censoring) is not None:
+        blocks = (censoring.multipliers(signs[:, clusters.codes]) for signs in blocks)
+        codes, count = np.arange(codes.size), codes.size
+    flipped = [one.flipped(codes, count) for one in statistics]
+    first = np.vstack([np.ones((1, count)), next(blocks)])
     every = itertools.chain([first], blocks)
     found = np.hstack([np.stack([np.asarray(f(signs)) for f in flipped]) for signs in every])
     if not np.isfinite(found).all():
@@ -274,6 +283,9 @@ def are_many(predictions: Predictions, clusters: Clusters) -> bool:
     predictions alone, so that it does not depend on the labels.
     """
     spread = 0.5 * (1.0 - np.einsum("ik,ik->i", predictions.probs, predictions.probs))
+    if predictions.censoring is not None:  # rows of known status, as many as of equal weights
+        weight = row_weights(predictions)
+        spread *= weight * (weight @ spread) / max(float(np.square(weight) @ spread), 1e-300)
     sums = np.bincount(clusters.codes, spread, clusters.count)
     return float(sums.sum()) >= FEW_EVENTS and float(-np.expm1(-sums).sum()) >= FEW_CLUSTERS
 

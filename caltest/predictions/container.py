@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Unpack
 
 import numpy as np
 
@@ -115,8 +115,8 @@ class Predictions(Rows):
     (array([0, 1]), ['cat', 'dog'])
     """
 
-    outcome_fields = ("probs", "labels")
-    other_fields = ("classes", "ordinal")
+    outcome_fields: ClassVar[tuple[str, ...]] = ("probs", "labels")
+    other_fields: ClassVar[tuple[str, ...]] = ("classes", "ordinal")
     claim = "P(Y = k | p) = p_k for every class k"
     redrawn_text = "labels redrawn from the predictions"
     probs: Floats
@@ -199,12 +199,13 @@ class Predictions(Rows):
         The arrays become read-only; the rows are those of `like`, and `redrawing`, or what that
         function returns when it is first needed, makes their labels from the same uniform numbers.
         """
-        ordinal = isinstance(like, Predictions) and like.ordinal
-        ordinal = ordinal and np.array_equal(classes, like.classes)  # type: ignore[attr-defined]
-        about = [getattr(like, name) for name in (*OF_ROWS, *ABOUT)]
-        found = cls._restored(probs, labels, classes, ordinal, *about)
-        found.__dict__["_redrawing"] = redrawing
-        return found
+        found = {"probs": probs, "labels": labels, "classes": classes, "ordinal": False}
+        if isinstance(like, Predictions):  # or a kind of them
+            found["ordinal"] = like.ordinal and np.array_equal(classes, like.classes)
+            return like._with(redrawing, **found)  # noqa: SLF001, of the same class
+        made = cls._restored(*found.values(), *[getattr(like, name) for name in (*OF_ROWS, *ABOUT)])
+        made.__dict__["_redrawing"] = redrawing
+        return made
 
     @classmethod
     def from_model(

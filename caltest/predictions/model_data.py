@@ -206,7 +206,11 @@ class ModelData:
         own = ("classes", "sample_weight", "groups", "clusters")
         rows: dict[str, Any] = {name: getattr(data, name) for name in own}
         rows |= self.reading | {"ordinal": self.ordinal or data.ordinal}
-        return Predictions(probs, labels, source=models.describe(model), **rows)
+        source = models.describe(model)
+        found = Predictions(probs, labels, source=source, **rows)
+        if data.censoring is None:
+            return found
+        return data._with(probs=found.probs, source=source)  # noqa: SLF001, the rows are the same
 
     def _of_table(self, model: object, df: object, table: tables.Table) -> Rows:
         crossed = tables.columns_named(table, self.by)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self, TypedDict
@@ -143,6 +143,11 @@ class Rows:
     def kind(self) -> str:
         """What the outcomes are, for print."""
         raise NotImplementedError
+
+    @property
+    def described(self) -> Mapping[str, object]:
+        """What results say of the rows besides."""
+        return {}
 
     @property
     def observed(self) -> AnyArray:

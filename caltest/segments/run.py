@@ -183,6 +183,9 @@ def run_given(given: ModelData, segments: object, settings: Settings) -> Segment
 
 def test_source(source: Given, predictions: Predictions, settings: Settings) -> SegmentsTest:
     """Test the segments that were read, as `test_segments` does."""
+    if predictions.censoring is not None:
+        reason = "segments redraw labels, which does not know which rows are censored"
+        raise NotApplicable(reason, "pass groups by by=")
     usual = "strong" if predictions.m == 2 else "confidence"
     lens = resolve_lens(usual if settings.lens is None else settings.lens)
     checks.check_not_family(lens.is_family, lens)

@@ -20,6 +20,7 @@ TITLES = {
     "caltest.planning": "Planning",
     "caltest.monitoring": "Monitoring",
     "caltest.plots": "Plots",
+    "caltest.survival": "Risk with censored times",
     "caltest.metrics": "Scorers for scikit-learn",
     "caltest.integrations": "skore, MLflow and evidently",
     "caltest.testing": "Calibration inside tests",
@@ -30,7 +31,7 @@ TITLES = {
 GROUPS = {
     "caltest": {
         "Tests": ["verdict", "test_calibration", "test_segments", "test_master_scale"],
-        "Data": ["Predictions"],
+        "Data": ["Predictions", "SurvivalPredictions"],
         "Results": ["HTest", "HTestTable", "GroupsTest", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models", "ActiveLearner"],
         "Planning": ["power", "sample_size", "sample_size_for_precision"],

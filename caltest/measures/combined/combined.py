@@ -142,7 +142,6 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 MANY = 100_000  # rows of two classes from which cells are cheaper
 ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
 KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS)}
-CONTEXTS: dict[type[Rows], Any] = {Predictions: Context, Forecasts: ForecastContext}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +180,7 @@ class Combined(Measure):
     of = Rows
 
     def bind(self, predictions: Rows) -> BoundCombined:
-        return BoundCombined(CONTEXTS[type(predictions)](predictions), self.components)
+        return BoundCombined(context_of(predictions), self.components)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
         return super().bind_cells(cells) if self.components else CombinedCells(cells)
@@ -209,12 +208,12 @@ class Combined(Measure):
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the components as statistics of the residuals."""
-        some = portfolio(CONTEXTS[type(predictions)](predictions), self.components)
+        some = portfolio(context_of(predictions), self.components)
         return [one.residual_statistic() for one in some]
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the observed labels show of each component; its p-values are left open."""
-        some = portfolio(CONTEXTS[type(predictions)](predictions), self.components)
+        some = portfolio(context_of(predictions), self.components)
         return tuple(one.part(np.empty(0)) for one in some)
 
 
@@ -347,6 +346,11 @@ def measure_of(key: str) -> Measure:
         if fixed is not None:
             return kind(**fixed)
     raise KeyError(key)
+
+
+def context_of(rows: Rows) -> Any:
+    """Return what the components of some rows share."""
+    return ForecastContext(rows) if isinstance(rows, Forecasts) else Context(rows)  # type: ignore[arg-type]
 
 
 def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:

@@ -189,7 +189,9 @@ def test_quantiles_hold_outcomes_from_beyond_the_outer_ones():
     law = Quantiles([0.1, 0.9], [[-1.0, 1.0]] * 3)
     y = law.held(np.array([-5.0, 0.0, 5.0]))
     np.testing.assert_allclose(y, [-1, 0, 1])
-    np.testing.assert_allclose(law.pit_ends(y), [[0, 0.5, 0.9], [0.1, 0.5, 1]])
+    beyond = law.pit_ends(np.array([-5.0, 0.0, 5.0]))
+    np.testing.assert_allclose(beyond, [[0, 0.1, 0.9], [0.1, 0.9, 1]])
+    np.testing.assert_allclose(law.pit_ends(y), [[0, 0.1, 0.1], [0.1, 0.9, 0.9]])
 
 
 def test_counts_in_rows_are_the_same_compiled(monkeypatch):

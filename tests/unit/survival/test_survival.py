@@ -1,0 +1,282 @@
+"""Predicted risks by a horizon with right-censored times, beside brute force."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import caltest as ct
+from caltest.errors import InvalidInput, NotApplicable
+
+HORIZON = 1.0
+
+
+def simulated(n, seed, *, competing=False, ties=False, factor=1.0, **rows):
+    """Draw risks by 1 and times, half of which are censored."""
+    rng = np.random.default_rng(seed)
+    hazard = 0.45 * np.exp(0.8 * rng.normal(size=n))
+    first, lost = rng.exponential(1 / hazard), rng.exponential(1, n)
+    event = np.where(first <= lost, 1 + (competing & (rng.random(n) < 0.4)), 0)
+    time = np.minimum(first, lost)
+    time = np.ceil(8 * time) / 8 if ties else time
+    risk = np.minimum(-factor * np.expm1(-hazard), 0.99)
+    return ct.SurvivalPredictions(risk, time, event, horizon=HORIZON, **rows)
+
+
+def aalen_johansen(time, event, cause=1):
+    """Add up the risk of the event, time by time."""
+    risk, stays = 0.0, 1.0
+    for t in np.unique(time[(event > 0) & (time <= HORIZON)]):
+        at_risk, here = np.sum(time >= t), time == t
+        risk += stays * np.sum(here & (event == cause)) / at_risk
+        stays *= 1 - np.sum(here & (event > 0)) / at_risk
+    return risk
+
+
+def weights_one_by_one(time, event):
+    """Return 1 / G(min(T, 1)-) of rows of known status; events come before censoring."""
+    until, lost = np.minimum(time, HORIZON), (event == 0) & (time < HORIZON)
+    weights = np.zeros(time.size)
+    for i in np.flatnonzero(~lost):
+        stays = 1.0
+        for t in np.unique(until[lost & (until < until[i])]):
+            gone = np.sum(lost & (until == t))
+            stays *= 1 - gone / (np.sum(until > t) + gone)
+        weights[i] = 1 / stays
+    return weights
+
+
+CASES = pytest.mark.parametrize(("competing", "ties"), [(False, True), (True, False), (True, True)])
+
+
+@CASES
+def test_weights_give_the_observed_risk(competing, ties):
+    """The weighted share of events is the estimate of Kaplan-Meier or Aalen-Johansen."""
+    rows = simulated(150, 1, competing=competing, ties=ties)
+    weights = weights_one_by_one(rows.time, rows.event)
+    np.testing.assert_allclose(rows.sample_weight, weights)
+    risk = aalen_johansen(rows.time, rows.event)
+    assert weights @ rows.labels / rows.n == pytest.approx(risk)
+    assert ct.survival.cumulative_incidence(rows).value == pytest.approx(risk)
+
+
+def test_the_error_of_the_observed_risk_is_greenwoods():
+    """Of Kaplan-Meier the infinitesimal jackknife is the formula of Greenwood."""
+    rows = simulated(150, 2, ties=True)
+    time, stays, total = rows.time, 1.0, 0.0
+    for t in np.unique(time[(rows.event == 1) & (time <= HORIZON)]):
+        at_risk, events = np.sum(time >= t), np.sum((time == t) & (rows.event == 1))
+        stays *= 1 - events / at_risk
+        total += events / (at_risk * (at_risk - events))
+    found, ratio = (
+        f(rows) for f in (ct.survival.cumulative_incidence, ct.survival.observed_expected_ratio)
+    )
+    reach = 1.959964 * np.sqrt(total) / -np.log(stays)
+    assert found.low == pytest.approx(1 - stays ** np.exp(-reach))
+    assert found.high == pytest.approx(1 - stays ** np.exp(reach))
+    reach = 1.959964 * stays * np.sqrt(total) / (1 - stays)
+    expected = (1 - stays) / rows.probs[:, 1].mean()
+    assert ratio == pytest.approx(expected * np.exp([0, -reach, reach]))
+
+
+@CASES
+def test_pseudo_observations_leave_each_row_out(competing, ties):
+    """They are those of the estimate that is computed anew without each row."""
+    rows = simulated(90, 3, competing=competing, ties=ties)
+    whole, n = aalen_johansen(rows.time, rows.event), rows.n
+    without = [aalen_johansen(np.delete(rows.time, i), np.delete(rows.event, i)) for i in range(n)]
+    expected = n * whole - (n - 1) * np.array(without)
+    np.testing.assert_allclose(ct.survival.pseudo_observations(rows), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_multipliers_are_derivatives_of_weighted_rows(ties):
+    """They are what small changes of the masses of rows do to mass times weight."""
+    rows, step = simulated(60, 4, ties=ties), 1e-6
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], (3, rows.n))
+    kind, given = type(rows.censoring), (np.minimum(rows.time, HORIZON), rows.is_lost)
+    changed = [kind(*given, 1.0 + step * sign).weights for sign in signs]
+    derivative = (np.array(changed) - rows.sample_weight) / step
+    multipliers = rows.censoring.multipliers(signs)
+    np.testing.assert_allclose(multipliers * rows.sample_weight, derivative, atol=1e-4)
+    residuals = rows.sample_weight * (rows.labels - rows.probs[:, 1])
+    influences = rows.censoring.influences(residuals)
+    np.testing.assert_allclose(multipliers @ residuals, signs @ influences, atol=1e-10)
+
+
+@pytest.mark.parametrize("test", ["ks", "kuiper", "ece", "skce", "cramer-von-mises"])
+def test_tests_flip_signs_of_all_rows(test):
+    """Risks that are right are not rejected, those that are too high are."""
+    options = {"test": test, "n_resamples": 99, "rng": 1}
+    right, high = simulated(500, 6), simulated(500, 6, factor=1.6)
+    result = ct.test_calibration(right, **options)
+    assert result.null == "cluster"
+    assert result.pvalue > 0.05 > ct.test_calibration(high, **options).pvalue
+    assert "censored:  1" in str(result) or "censored:  2" in str(result)
+
+
+def test_the_verdict_has_direction_and_size():
+    """The observed share is the estimate of Kaplan-Meier."""
+    rows = simulated(600, 7, factor=1.5)
+    answer = ct.verdict(rows, n_resamples=99, rng=1)
+    assert answer.answer == "strong evidence"
+    assert "P(event by 1) too high" in answer.headline
+    assert answer.size.observed == pytest.approx(aalen_johansen(rows.time, rows.event))
+    assert answer.size.is_clear
+
+
+def test_the_interval_of_the_gap_is_that_of_influences():
+    """Without differences of risk it is as narrow as that of Kaplan-Meier."""
+    drawn = simulated(2000, 8)
+    risk = np.full(drawn.n, 0.4)
+    rows = ct.SurvivalPredictions(risk, drawn.time, drawn.event, horizon=HORIZON)
+    size = ct.test_calibration(rows, test="ks", n_resamples=99, rng=1).size
+    found = ct.survival.cumulative_incidence(rows)
+    assert size.high - size.low == pytest.approx(found.high - found.low, rel=0.02)
+
+
+def test_groups_have_weights_of_their_own():
+    """The observed share of a group is the estimate of Kaplan-Meier of its rows."""
+    groups = np.repeat(["a", "b"], [200, 300])
+    rows = simulated(500, 9, groups=groups)
+    table = ct.test_calibration(rows, test="ks", by=True, n_resamples=99, rng=1)
+    for row, name in zip(table.rows, ("a", "b"), strict=True):
+        some = groups == name
+        assert row.size.observed == pytest.approx(aalen_johansen(rows.time[some], rows.event[some]))
+
+
+def test_clusters_have_one_sign():
+    """Rows of a cluster that are alike make p-values larger."""
+    few = simulated(150, 10, factor=1.3)
+    columns = [np.repeat(a, 4) for a in (few.probs[:, 1], few.time, few.event)]
+    given = {"horizon": HORIZON, "clusters": np.repeat(np.arange(150), 4)}
+    options = {"test": "ks", "n_resamples": 199, "rng": 1}
+    fourfold = ct.test_calibration(ct.SurvivalPredictions(*columns, **given), **options)
+    assert fourfold.pvalue == pytest.approx(ct.test_calibration(few, **options).pvalue, abs=0.03)
+    assert fourfold.parameters["clusters"] == "150 of 4 rows"
+
+
+def test_weights_count_rows_as_often():
+    """A weight of 2 is a second row like it, for the observed risk."""
+    rows = simulated(120, 11, ties=True)
+    twice = np.arange(120) % 3 == 0
+    columns = [np.append(a, a[twice]) for a in (rows.probs[:, 1], rows.time, rows.event)]
+    both = ct.SurvivalPredictions(*columns, horizon=HORIZON)
+    weighted = simulated(120, 11, ties=True, sample_weight=1.0 + twice)
+    observed = ct.survival.cumulative_incidence(weighted).value
+    assert observed == pytest.approx(ct.survival.cumulative_incidence(both).value)
+
+
+def test_slope_is_that_of_estimating_equations():
+    """It equals that of statsmodels' GEE on the pseudo-observations."""
+    import statsmodels.api as sm
+
+    rows = simulated(200, 12)
+    x, n = np.log(-np.log1p(-rows.probs[:, 1])), rows.n
+    theta = ct.survival.pseudo_observations(rows)
+    family = sm.families.Gaussian(link=sm.families.links.CLogLog(), check_link=False)
+    with pytest.warns(match="CLogLog"):
+        gee = sm.GEE(theta, sm.add_constant(x), groups=np.arange(n), family=family)
+    slope = ct.survival.calibration_slope(rows)[1]
+    expected = gee.fit(start_params=[0.0, 1.0])
+    assert slope == pytest.approx([expected.params[1], *expected.conf_int()[1]], rel=1e-4)
+
+
+def test_smooth_calibration_finds_the_true_curve():
+    """Of risks that are a power of the true survival, by both kinds of fit."""
+    for competing, far in ((False, 0.05), (True, 0.08)):
+        rows = simulated(4000, 13, competing=competing)
+        truth = rows.probs[:, 1]
+        given = 1 - (1 - truth) ** 1.5
+        wrong = ct.SurvivalPredictions(given, rows.time, rows.event, horizon=HORIZON)
+        found = ct.survival.smooth_calibration(wrong)
+        if not competing:
+            assert np.abs(found.observed - truth).max() < far
+        assert found.ici == pytest.approx(np.abs(found.observed - given).mean())
+        assert found.e50 <= found.e90 <= found.emax
+
+
+def test_d_calibration_is_the_formula_of_haider():
+    """Censored rows are spread over their bin and those below, one by one."""
+    rng = np.random.default_rng(14)
+    first, lost = rng.random((2, 300))  # the probabilities of surviving longer than both
+    s, event = np.maximum(first, lost), first > lost
+    s[:2], event[:2] = 1.0, False
+    counts = np.zeros(10)
+    for value, happened in zip(s, event, strict=True):
+        at = min(int(value * 10), 9)
+        if happened:
+            counts[at] += 1
+        else:
+            counts[at] += (value - at / 10) / value
+            counts[:at] += 0.1 / value
+    result = ct.survival.d_calibration(s, event)
+    assert counts.sum() == pytest.approx(300)
+    assert result.statistic == pytest.approx(np.square(counts - 30).sum() / 30)
+    assert ct.survival.d_calibration(s**2, event).pvalue < 1e-6 < result.pvalue
+
+
+def test_rows_stay_survival_predictions():
+    """Copies, lenses, calibrators and rows of known status keep times and weights."""
+    rows = simulated(200, 15)
+    copy = pickle.loads(pickle.dumps(rows))  # noqa: S301, its own
+    np.testing.assert_array_equal(copy.sample_weight, rows.sample_weight)
+    np.testing.assert_array_equal(copy.time, rows.time)
+    known = rows.subset(~rows.is_lost)
+    np.testing.assert_array_equal(known.sample_weight, rows.sample_weight[~rows.is_lost])
+    half = ct.test_calibration(lambda probs: 0.5 * probs[:, 1], rows, test="ks", rng=1)
+    assert half.null == "cluster"
+    assert half.size.predicted == pytest.approx(
+        0.5 * np.average(rows.probs[:, 1], weights=rows.sample_weight)
+    )
+
+
+GOOD = {"risk": [0.2, 0.4, 0.3], "time": [1.0, 3.0, 2.0], "event": [1, 0, 0], "horizon": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"risk": [0.2, 1.4, 0.3]}, r"risk must lie in \[0, 1\].*1.4 at row 1"),
+        ({"risk": [[0.2, 0.8]] * 3}, "risk must have one dimension"),
+        ({"time": [1.0, -3.0, 2.0]}, "time must be finite and above 0; got -3 at row 1"),
+        ({"time": [0.0, 3.0, 2.0]}, "time must be finite and above 0; got 0 at row 0"),
+        ({"time": [1.0, 3.0, np.nan]}, "time must .*row 2"),
+        ({"time": [1.0, 3.0]}, "time must have one entry per row"),
+        ({"event": [1, 0]}, "event must have one entry per row"),
+        ({"event": [1, 0.5, 0]}, "event must be 0 where a row is censored.*0.5 at row 1"),
+        ({"event": ["dead", "alive", "alive"]}, "event must be 0 .*'dead' at row 0"),
+        ({"event": [-1, 1, 0]}, "event must be 0 .*-1 at row 0"),
+        ({"event": [0, 0, 0]}, "event must hold the cause 1; got only 0"),
+        ({"cause": 2}, "event must hold the cause 2; got only 0, 1"),
+        ({"horizon": 9.0}, "horizon must be at most the last time that was observed, 3; got 9"),
+        ({"time": [8.0, 3.0, 2.0], "horizon": 7.0, "event": [0, 1, 1], "cause": 3}, "cause 3"),
+        ({"horizon": 0}, "horizon must be a positive number"),
+        ({"time": [9.0, 3.0, 2.0], "horizon": 9.5, "event": [0, 1, 0]}, "horizon must be at most"),
+    ],
+)
+def test_bad_rows_are_named(change, match):
+    """Each message names the argument, the value and the row."""
+    given = GOOD | change
+    with pytest.raises(InvalidInput, match=match):
+        ct.SurvivalPredictions(given.pop("risk"), given.pop("time"), given.pop("event"), **given)
+
+
+def test_calls_that_redraw_labels_say_so():
+    """A label of a censored row is not known, so that none is redrawn."""
+    rows = simulated(100, 16, groups=np.repeat(["a", "b"], 50))
+    with pytest.raises(NotApplicable, match="null 'exact' does not know which rows are censored"):
+        ct.test_calibration(rows, null="exact")
+    with pytest.raises(NotApplicable, match="segments redraw labels"):
+        ct.test_calibration(rows, segments={"a": rows.groups == "a"})
+    with pytest.raises(NotApplicable, match="simulate times"):
+        rows.simulate(1)
+    early = np.where(rows.groups == "a", np.minimum(rows.time, 0.5), rows.time)
+    event = np.where(early < rows.time, 0, rows.event)
+    short = ct.SurvivalPredictions(
+        rows.probs[:, 1], early, event, horizon=HORIZON, groups=rows.groups
+    )
+    with pytest.raises(InvalidInput, match=r"in group 'a', 0\.5"):
+        ct.test_calibration(short, by=True)
