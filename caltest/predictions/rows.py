@@ -55,6 +55,8 @@ class Rows:
     other_fields: ClassVar[tuple[str, ...]] = ()
     claim: ClassVar[str]
     redrawn_text: ClassVar[str]
+    # Of outcomes that were not seen in all rows: their weights, which depend on each other.
+    censoring: ClassVar[Any] = None
     drawn_as: ClassVar[str] = ""
     sample_weight: Floats | None
     groups: AnyArray | None
