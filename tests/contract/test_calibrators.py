@@ -63,15 +63,17 @@ def data_of(m, n=80, seed=0):
     return probs, codes
 
 
-@cache
-def kept(key, m):
-    """Fit a calibrator to `data_of(m)`, once for all tests."""
+def anew(key, m):
+    """Return a calibrator that is fitted to `data_of(m)`."""
     return make(key, m).fit(*data_of(m))
 
 
+fitted_once = cache(anew)
+
+
 def fitted(key, m=2):
-    """Return a calibrator that is fitted to `data_of(m)`, and belongs to the test."""
-    return copy.deepcopy(kept(key, m))
+    """Return a copy of the calibrator that is fitted to `data_of(m)`, without these data."""
+    return copy.deepcopy(fitted_once(key, m))
 
 
 def edges(m):
@@ -316,9 +318,7 @@ def test_fit_does_not_depend_on_the_order_of_rows(key, m):
 def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
     """Two fits agree to the last bit."""
     before = np.random.get_state()[1].copy()  # noqa: NPY002, it is what must not change
-    first, second = (
-        make(key, 3).fit(*data_of(3)).predict_proba(edges(3)) for _ in range(2)
-    )
+    first, second = (anew(key, 3).predict_proba(edges(3)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002, see above
 
@@ -410,7 +410,7 @@ def test_json_keeps_names_and_logits(key):
 @two_or_three_classes
 @every_calibrator
 def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
-    calibrator = fitted(key, m)
+    calibrator = anew(key, m)
     joblib.dump(calibrator, tmp_path / "map.joblib")
     for again in (
         pickle.loads(pickle.dumps(calibrator)),  # noqa: S301, our own
@@ -437,7 +437,7 @@ def test_clone_keeps_options_and_forgets_the_fit(key):
 @every_calibrator
 def test_summary_prints_in_every_format(key, m):
     """Errors before and after, on the data of the fit and on others."""
-    calibrator = fitted(key, m)
+    calibrator = anew(key, m)
     own = calibrator.summary(n_resamples=19, rng=0)
     other = calibrator.summary(*data_of(m, seed=1), n_resamples=19, rng=0)
     assert "those of the fit" in str(own)

@@ -51,7 +51,6 @@ def run(data, **options):
 
 
 def cells_of(data, bins=()):
-    """Return the cells of all shops."""
     columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "truth", ("shop",))
     counting = Counting(columns, (resolve_lens("strong"),), bins)
     return counting.many(counted([data], counting), 0)

@@ -13,7 +13,6 @@ ECE = REGISTRY["ece"]
 
 
 def law(values, weights, alternative="greater", observed=0.0):
-    """Return an enumerated law."""
     values, weights = np.array(values, float), np.array(weights, float)
     return Replicates(np.append(observed, values), 1.0, alternative, np.append(0.0, weights))
 

@@ -22,7 +22,6 @@ def of(*given, **options):
 
 
 def drawn(distribution, n=400, seed=1):
-    """Draw predictions."""
     return distribution.draw(np.random.default_rng(seed), n)
 
 

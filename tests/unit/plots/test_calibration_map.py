@@ -22,7 +22,6 @@ FIVE = ct.datasets.generative_model("M2", 500, 5, rng=1)
 
 
 def names_of(ax):
-    """Return the names in the legend."""
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 

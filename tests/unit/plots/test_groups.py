@@ -20,7 +20,6 @@ FRAME = pl.DataFrame({"shop": SHOP, "p": P, "y": RNG.random(SHOP.size) < P + OFF
 
 @cache
 def result():
-    """Test the shops."""
     asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells", "level": 0.05}
     return ct.test_calibration(None, FRAME, test="ks", rng=1, **asked)
 

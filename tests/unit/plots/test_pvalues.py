@@ -12,7 +12,6 @@ DATA = ct.datasets.generative_model("M2", n=100, m=3, rng=1)
 
 
 def table_of(**options):
-    """Test with few resamples."""
     return ct.test_calibration(DATA, n_resamples=39, rng=1, **options)
 
 
@@ -24,7 +23,6 @@ def points(ax):
 
 
 def names(ax):
-    """Return the names of the rows."""
     return [text.get_text() for text in ax.get_yticklabels()]
 
 

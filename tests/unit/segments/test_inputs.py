@@ -21,7 +21,6 @@ Y3 = RNG.integers(0, 3, N)
 
 
 def run(model, data=None, **options):
-    """Test with few resamples."""
     return ct.test_segments(model, data, n_resamples=19, rng=1, **options)
 
 

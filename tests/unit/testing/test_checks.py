@@ -23,7 +23,6 @@ class Own(BaseEstimator):
     """Temperature scaling as a user would wrap it."""
 
     def fit(self, probs, labels, sample_weight=None):
-        """Fit the temperature."""
         self.inner_ = TemperatureScaling().fit(probs, labels, sample_weight=sample_weight)
         return self
 

@@ -471,7 +471,6 @@ def test_marker_comes_first(calibration):
 
 
 def plan_file(folder, check_level):
-    """Write a plan with a level of its checks."""
     plan = MonitoringPlan(
         rows=(),
         false_alarms_per_year=1.0,

@@ -14,7 +14,6 @@ every_measure = pytest.mark.parametrize("measure", MEASURES, ids=[m.key for m in
 
 
 def grade(pd, n, defaults, **options):
-    """Return a grade of n obligors with one PD."""
     return Predictions(np.full(n, pd), (np.arange(n) < defaults).astype(int), **options)
 
 

@@ -9,7 +9,6 @@ from caltest.measures.grades.grade import Binomial, Jeffreys
 
 
 def grade(pd, n, defaults):
-    """Return a grade of n obligors with one PD."""
     return Predictions(np.full(n, pd), (np.arange(n) < defaults).astype(int))
 
 

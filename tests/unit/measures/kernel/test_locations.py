@@ -13,7 +13,6 @@ from caltest.numerics.labels import resample_keys
 
 
 def sampled_locations(data, size=None):
-    """Return locations that are sampled from the predictions."""
     return find_locations(size, data.probs, data.classes)
 
 
