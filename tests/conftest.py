@@ -23,8 +23,17 @@ TESTS = Path(__file__).parent
 # ---- tiers --------------------------------------------------------------------------------------
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --full, --slow, --data and --reference."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add --full, --slow, --data and --reference; called before the conftests of folders load."""
+    # caltest is a plugin too, and so is Hypothesis, whose asserts pytest rewrites; but for those of
+    # caltest.testing none is needed, and each process would compile 400 modules whose bytecode
+    # is there.
+    hook = pluginmanager.rewrite_hook
+    rewritten = getattr(hook, "_must_rewrite", set())
+    if "caltest" in rewritten:
+        rewritten.add("caltest.testing")
+    rewritten -= {"caltest", "hypothesis"}
+    getattr(hook, "_marked_for_rewrite_cache", {}).clear()
     group = parser.getgroup("caltest")
     group.addoption(
         "--full",
@@ -48,11 +57,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set how many examples Hypothesis draws, before a test file asks for a profile."""
-    # caltest is a plugin too, whose asserts pytest rewrites; but for those of caltest.testing it
-    # has none, and each process would compile 300 modules whose bytecode is there.
-    rewritten = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set())
-    if "caltest" in rewritten:
-        rewritten ^= {"caltest", "caltest.testing"}
     seeded = config.getoption("--hypothesis-seed", None) is not None
     register_profiles(full=runs_in_full(config), fresh=seeded)
 
@@ -141,13 +145,20 @@ def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item
         yield from random.Random(name).sample(own, min(number, len(own)))  # noqa: S311 - no secret
 
 
-def pytest_collection_finish() -> None:
-    """Keep the garbage collector from what was collected and imported.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> object:
+    """Keep the garbage collector from what is collected and imported, now and later.
 
-    statsmodels calls it at each adjustment of p-values, which takes half a second with all tests.
+    It finds nothing meanwhile. statsmodels calls it at each adjustment of p-values, which takes
+    half a second with all tests.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -81,7 +81,6 @@ def bin_codes(probs):
 
 
 def numpy_ece(event, labels):
-    """Return the ECE."""
     return np.abs(np.bincount(bin_codes(event), labels - event)).sum() / event.size
 
 
@@ -104,7 +103,6 @@ def class_bins(probs):
 
 
 def numpy_classwise_ece(probs, labels):
-    """Return the classwise ECE."""
     codes, expected = class_bins(probs)
     counts = np.bincount(codes[np.arange(len(labels)), labels], minlength=expected.size)
     return np.abs(counts - expected).sum() / probs.size
@@ -206,7 +204,6 @@ def relplot_smooth_ece(event, labels):
 
 
 def torchmetrics_ece(event, labels):
-    """Return the ECE."""
     import torch
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -222,14 +219,12 @@ def torchmetrics_classwise_ece(probs, labels):
 
 
 def netcal_ece(event, labels):
-    """Return the ECE."""
     from netcal.metrics import ECE
 
     return ECE(BINS).measure(event, labels)
 
 
 def netcal_mmce(probs, labels):
-    """Return the MMCE."""
     from netcal.metrics import MMCE
 
     return MMCE().measure(probs, labels)

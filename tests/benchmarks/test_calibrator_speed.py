@@ -123,7 +123,6 @@ def sklearn_platt(probs, labels):
 
 
 def sklearn_isotonic(probs, labels):
-    """Fit isotonic regression."""
     from sklearn.isotonic import IsotonicRegression
 
     return IsotonicRegression(out_of_bounds="clip").fit(probs, labels).predict
@@ -159,7 +158,6 @@ def two_columns(probs):
 
 
 def netcal(probs, labels, *, module, name, **options):
-    """Fit a class of netcal."""
     from importlib import import_module
 
     fitted = getattr(import_module(f"netcal.{module}"), name)(**options)
@@ -173,7 +171,6 @@ netcal_logistic = partial(netcal, module="scaling", name="LogisticCalibration")
 
 
 def probmetrics(probs, labels, *, name, **options):
-    """Fit a class of probmetrics."""
     from probmetrics import calibrators as theirs
 
     fitted = getattr(theirs, name)(**options).fit(two_columns(probs), labels)
@@ -208,7 +205,6 @@ def splinecalib(probs, labels):
 
 
 def venn_abers(probs, labels):
-    """Fit VennAbers."""
     from venn_abers import VennAbers
 
     fitted = VennAbers()

@@ -104,7 +104,6 @@ class Gpytorch:
 
 
 def start_of(n, m):
-    """Where caltest starts."""
     X, y = data(n, m)
     targets = pseudo_targets(ALPHA, np.bincount(y))
     variance = _variance_of(targets, np.bincount(y))

@@ -114,7 +114,6 @@ def our_pigeon_heyse(*data):
 
 
 def our_ici(*data):
-    """Return the ICI."""
     return ici(*data, span=SPAN)
 
 

@@ -48,7 +48,6 @@ def caltest_predictions(event, labels):
 
 @cache
 def predictions(n):
-    """Return the same as Predictions."""
     return Predictions(*binary(n))
 
 
@@ -67,7 +66,6 @@ def calzone_fit(event, labels):
 
 
 def pycaleva_belt(event, labels):
-    """Return the statistic of the belt."""
     from pycaleva import CalibrationEvaluator
 
     return CalibrationEvaluator(labels, event, outsample=True).calbelt(plot=False).statistic

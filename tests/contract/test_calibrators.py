@@ -1,8 +1,10 @@
 """What holds for every calibrator: inputs, labels, weights, degenerate data, saving, printing."""
 
+import copy
 import json
 import pickle
 import warnings
+from functools import cache
 
 import joblib
 import numpy as np
@@ -61,9 +63,17 @@ def data_of(m, n=80, seed=0):
     return probs, codes
 
 
-def fitted(key, m=2, **options):
+def anew(key, m):
     """Return a calibrator that is fitted to `data_of(m)`."""
-    return make(key, m, **options).fit(*data_of(m))
+    return make(key, m).fit(*data_of(m))
+
+
+fitted_once = cache(anew)
+
+
+def fitted(key, m=2):
+    """Return a copy of the calibrator that is fitted to `data_of(m)`, without these data."""
+    return copy.deepcopy(fitted_once(key, m))
 
 
 def edges(m):
@@ -286,8 +296,8 @@ def test_input_is_left_alone(key):
     calibrator = make(key, 3)
     before = repr(calibrator.get_params())
     calibrator.fit(probs, codes, sample_weight=weight).predict_proba(probs)
-    for array, copy in zip((probs, codes, weight), copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
+    for array, before_it in zip((probs, codes, weight), copies, strict=True):
+        np.testing.assert_array_equal(array, before_it)
         assert array.flags.writeable
     assert repr(calibrator.get_params()) == before
 
@@ -308,7 +318,7 @@ def test_fit_does_not_depend_on_the_order_of_rows(key, m):
 def test_fit_repeats_and_leaves_the_global_random_state_alone(key):
     """Two fits agree to the last bit."""
     before = np.random.get_state()[1].copy()  # noqa: NPY002, it is what must not change
-    first, second = (fitted(key, 3).predict_proba(edges(3)) for _ in range(2))
+    first, second = (anew(key, 3).predict_proba(edges(3)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002, see above
 
@@ -400,7 +410,7 @@ def test_json_keeps_names_and_logits(key):
 @two_or_three_classes
 @every_calibrator
 def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
-    calibrator = fitted(key, m)
+    calibrator = anew(key, m)
     joblib.dump(calibrator, tmp_path / "map.joblib")
     for again in (
         pickle.loads(pickle.dumps(calibrator)),  # noqa: S301, our own
@@ -413,11 +423,11 @@ def test_pickle_and_joblib_keep_the_map(key, m, tmp_path):
 
 @every_calibrator
 def test_clone_keeps_options_and_forgets_the_fit(key):
-    calibrator = fitted(key, 3, classes=[0, 1, 2])
-    copy = clone(calibrator)
-    assert repr(copy) == repr(calibrator)
-    assert not hasattr(copy, "classes_")
-    assert copy.set_params(from_logits=True).get_params()["from_logits"] is True
+    calibrator = make(key, 3, classes=[0, 1, 2]).fit(*data_of(3))
+    again = clone(calibrator)
+    assert repr(again) == repr(calibrator)
+    assert not hasattr(again, "classes_")
+    assert again.set_params(from_logits=True).get_params()["from_logits"] is True
 
 
 # ---- printing and testing -----------------------------------------------------------------------
@@ -427,7 +437,7 @@ def test_clone_keeps_options_and_forgets_the_fit(key):
 @every_calibrator
 def test_summary_prints_in_every_format(key, m):
     """Errors before and after, on the data of the fit and on others."""
-    calibrator = fitted(key, m)
+    calibrator = anew(key, m)
     own = calibrator.summary(n_resamples=19, rng=0)
     other = calibrator.summary(*data_of(m, seed=1), n_resamples=19, rng=0)
     assert "those of the fit" in str(own)

@@ -45,7 +45,6 @@ def test_level_is_a_significance_level(case):
 
 
 def check_levels(name):
-    """Check the `level` and `confidence` of a function."""
     found = inspect.signature(PUBLIC[name]).parameters
     if "level" in found and name not in OWN:
         assert found["level"].default in {None, 0.01, 0.05}

@@ -43,7 +43,6 @@ def public():
 
 @pytest.fixture(scope="module")
 def pages(public):
-    """Names of the API pages."""
     return {entry.path for entry in public.entries()}
 
 

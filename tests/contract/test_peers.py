@@ -19,7 +19,6 @@ class Peer(BaseEstimator):
     """A calibrator of P(1) with the interface that `check_calibrator` asks for."""
 
     def fit(self, probs, labels):
-        """Fit to P(1)."""
         self.inner_ = self.make().fit(probs[:, 1], labels)
         return self
 
@@ -32,7 +31,6 @@ class Weighted(Peer):
     """One whose `fit` takes weights."""
 
     def fit(self, probs, labels, sample_weight=None):
-        """Fit to P(1)."""
         self.inner_ = self.make().fit(probs[:, 1], labels, sample_weight=sample_weight)
         return self
 
@@ -41,7 +39,6 @@ class Isotonic(Weighted):
     """scikit-learn, IsotonicRegression."""
 
     def make(self):
-        """Return one that is not fitted."""
         from sklearn.isotonic import IsotonicRegression
 
         return IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
@@ -53,7 +50,6 @@ class OfClassifier(BaseEstimator):
     method = ""
 
     def fit(self, probs, labels, sample_weight=None):
-        """Fit to the probabilities as they come."""
         from sklearn.calibration import CalibratedClassifierCV
         from sklearn.frozen import FrozenEstimator
 
@@ -77,11 +73,9 @@ class AsGiven(BaseEstimator):
         self.classes_ = np.unique(labels)
 
     def fit(self, X, y):
-        """Do nothing."""
         return self
 
     def predict_proba(self, X):
-        """Return X."""
         return X
 
     def predict(self, X):
@@ -111,7 +105,6 @@ class Beta(Weighted):
     """betacal, BetaCalibration."""
 
     def make(self):
-        """Return one that is not fitted."""
         from betacal import BetaCalibration
 
         return BetaCalibration(parameters="abm")
@@ -121,7 +114,6 @@ class VennAbers(BaseEstimator):
     """venn-abers, VennAbers."""
 
     def fit(self, probs, labels):
-        """Fit to both columns."""
         from venn_abers import VennAbers as Venn
 
         self.inner_ = Venn()

@@ -46,7 +46,6 @@ def of_groups():
 
 
 def result_of(**options):
-    """Test the predictions."""
     return ct.test_calibration(predictions(), **options, **QUICK)
 
 

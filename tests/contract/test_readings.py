@@ -69,7 +69,6 @@ def data_of(n, seed=3, pull=0.25):
 
 
 def one_grade(n, pd=0.12):
-    """Return the predictions of one grade."""
     return ct.Predictions(np.full(n, pd), (np.arange(n) < round(n * pd * 1.25)).astype(int))
 
 
@@ -85,7 +84,6 @@ def run(data, key, null, alternative, **options):
 
 
 def label_vectors(n):
-    """Return all 2^n label vectors."""
     return np.indices((2,) * n).reshape(n, -1).T.astype(np.uint8)
 
 
@@ -171,7 +169,6 @@ def test_count_is_about_that_of_redrawn_labels(key, null, alternative):
 
 
 def tails_by_scipy(test, d, n, pd):
-    """Return P(D >= d) and P(D <= d)."""
     if test == "binomial":
         return stats.binom.sf(d - 1, n, pd), stats.binom.cdf(d, n, pd)
     if test == "normal":

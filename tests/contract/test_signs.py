@@ -29,7 +29,6 @@ def frame(word: str, groups: int = 3) -> pl.DataFrame:
 
 
 def ask(word: str, groups: int = 3, **options: Any) -> Any:
-    """Test these rows."""
     asked = {"label": "y", "probs": "p", **OPTIONS, **options}
     return ct.test_calibration(None, frame(word, groups), **asked)
 

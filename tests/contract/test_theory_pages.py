@@ -34,7 +34,6 @@ def page(name):
 
 
 def section(name, heading):
-    """Return one section of a page."""
     return re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", page(name), re.MULTILINE | re.DOTALL)[1]
 
 

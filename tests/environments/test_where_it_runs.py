@@ -48,7 +48,6 @@ def told(result):
 
 
 def answers(pool=None):
-    """Run all calls, in order or by a pool."""
     run = map if pool is None else pool.map
     return [told(result) for result in run(lambda call: call(), list(calls()))]
 
@@ -138,21 +137,14 @@ def table(tmp_path):
 ASKED = ("--label", "y", "--probs", "p_", "--n-resamples", "49", "--seed", "1")
 
 
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        "latin-1",
-        *(pytest.param(one, marks=pytest.mark.full) for one in ("ascii",)),
-    ],
-)
+@pytest.mark.parametrize("encoding", ["latin-1", pytest.param("ascii", marks=pytest.mark.full)])
 def test_terminal_of_any_encoding_is_written_to(encoding, table):
     """Names that it has not are escaped; JSON means the same."""
     asked = ("test", table, *ASKED, "--lens", "classwise")
     elsewhere = {"PYTHONUTF8": "0", "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
     status, out, err = python("-m", "caltest", *asked, cwd=table.parent, **elsewhere)
     assert (status, err) == (0, "")
-    shown = "漢字" if encoding == "utf-8" else r"\u6f22\u5b57"
-    assert f"classwise[{shown}]" in out.decode(encoding)
+    assert r"classwise[\u6f22\u5b57]" in out.decode(encoding)
     asked = (*asked, "--format", "json")
     status, out, err = python("-m", "caltest", *asked, cwd=table.parent, **elsewhere)
     rows = json.loads(out.decode(encoding))["rows"]

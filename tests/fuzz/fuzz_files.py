@@ -85,7 +85,6 @@ def damage(draw: Draw, path: Path) -> None:
 
 
 def npy_header(shape: str, dtype: str = "<f8") -> bytes:
-    """Return the header of an array."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
     text += " " * (63 - (len(text) + 10) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
@@ -131,7 +130,6 @@ def pickled(suffix: str) -> bytes:
 
 
 def reader(draw: Draw) -> Case:
-    """A file that is read."""
     path = write_table(draw)
     options = {"label": "y"} | draw.some(
         probs=lambda: draw.one(("p_", "w", "nothing")),
@@ -216,7 +214,6 @@ def hostile_map(draw: Draw) -> Case:
 
 @functools.cache
 def saved_monitor() -> str:
-    """Return the JSON of a monitor."""
     rng = np.random.default_rng(1)
     watch = ct.monitor(groups=["a", "b"])
     probs = rng.dirichlet([1, 1], 10)
@@ -275,7 +272,6 @@ def of_arguments(arguments: list[str], makes: tuple[str, ...] = ()) -> Case:
 
 
 def command_line(draw: Draw) -> Case:
-    """A command with its options."""
     import typer.main
 
     from caltest.cli.app import _options, app

@@ -28,7 +28,6 @@ def written(name: str, *arguments: Any, **options: Any) -> str:
 
 
 def case(call: Callable[..., Any], *arguments: Any, **options: Any) -> Case:
-    """Make the case of a call."""
     name = getattr(call, "__qualname__", str(call))
     inputs = [*arguments, *options.values()]
     text = written(name, *arguments, **options)
@@ -80,13 +79,11 @@ def fitted() -> Any:
 
 
 def common(draw: Draw) -> dict[str, Any]:
-    """Draw what all tests take."""
     found = draw.some(level=lambda: draw.one((0.05, 0.5, 0.001)), n_jobs=1)
     return {"n_resamples": draw.one(RESAMPLES), "rng": draw.whole(0, 99)} | found
 
 
 def of_a_test(draw: Draw) -> dict[str, Any]:
-    """Draw a test with its options and a null."""
     from caltest.htests import REGISTRY
     from caltest.nulls import REGISTRY as NULLS
 
@@ -119,7 +116,6 @@ def test_calibration(draw: Draw) -> Case:
 
 
 def followed_up(draw: Draw) -> Case:
-    """A test, and what is asked of its result."""
     first = test_calibration(draw)
     name = draw.one(("confidence_interval", "witness", "verdict", "to_frame", "records", "summary"))
     options: dict[str, Any] = {}
@@ -138,7 +134,6 @@ def followed_up(draw: Draw) -> Case:
 
 
 def verdict(draw: Draw) -> Case:
-    """A verdict."""
     arguments, options, n = model_and_data(draw)
     options |= common(draw)
     options |= draw.some(lens=draw.lens, tolerance=0.1, equivalence=True)
@@ -216,7 +211,6 @@ def calibrators(draw: Draw) -> Case:
 
 
 def compare_models(draw: Draw) -> Case:
-    """Models compared."""
     probs = draw.matrix()
     codes = draw.codes(probs)
     names = draw.rng.permutation(np.array(HOSTILE[:12]))[:3]
@@ -232,7 +226,6 @@ def compare_models(draw: Draw) -> Case:
 
 
 def compare_calibrators(draw: Draw) -> Case:
-    """Calibrators compared."""
     arguments, options, _ = model_and_data(draw)
     keys = [draw.one(("identity", "temperature", "platt", "isotonic", "histogram", "beta"))]
     options |= common(draw) | draw.some(
@@ -246,7 +239,6 @@ def compare_calibrators(draw: Draw) -> Case:
 
 
 def planning(draw: Draw) -> Case:
-    """A study planned."""
     arguments, options, _ = model_and_data(draw)
     truth = {"temperature": 2.0, "slope": 0.5, "intercept": 0.3, "ratio": 1.2, "noise": 0.2}
     name = draw.one(list(truth))
@@ -266,7 +258,6 @@ def planning(draw: Draw) -> Case:
 
 
 def segments(draw: Draw) -> Case:
-    """Segments of a table."""
     columns = draw.table()
     frame = draw.frame(columns)
     named = draw.one((["g"], ["g", "c", "age"], "age", None, ["y"], ["nothing"]))
@@ -282,7 +273,6 @@ def segments(draw: Draw) -> Case:
 
 
 def master_scale(draw: Draw) -> Case:
-    """Grades of a master scale."""
     k = draw.whole(1, 5)
     n = draw.rng.integers(0, 500, k)
     pd = np.sort(draw.rng.random(k) ** 3)
@@ -311,7 +301,6 @@ def evalues(draw: Draw) -> Case:
 
 
 def functions(draw: Draw) -> Case:
-    """A measure by its function."""
     from caltest import measures
 
     kinds = [kind for kind in measures.REGISTRY.values() if kind.function_name()]
@@ -365,7 +354,6 @@ def monitor(draw: Draw) -> Case:
 
 
 def report(draw: Draw) -> Case:
-    """A report with hostile names."""
     columns = draw.table()
     frame = draw.frame(columns)
     meta = {str(draw.one(HOSTILE[:12])): str(draw.one(HOSTILE)) for _ in range(2)}

@@ -130,7 +130,6 @@ class Draw:
     notes: list[str] = field(default_factory=list)
 
     def one(self, values: Sequence[Any]) -> Any:
-        """Draw one of some values."""
         return values[int(self.rng.integers(len(values)))]
 
     def chance(self, p: float) -> bool:
@@ -176,7 +175,6 @@ class Draw:
         return self.rng.integers(0, m, n) if kind == "other" else np.full(n, self.whole(0, m - 1))
 
     def names(self, m: int) -> list[Any]:
-        """Draw names of classes."""
         kinds = [list(range(m)), [f"c{k}" for k in range(m)], [10.5 + k for k in range(m)]]
         hostile = [str(name) for name in self.rng.permutation(np.array(HOSTILE[:12]))[:m]]
         kinds += [hostile, [False, True] if m == 2 else hostile]
@@ -352,7 +350,6 @@ class Draw:
         return self.spoil(drawn)
 
     def lens(self) -> Any:
-        """Draw a lens."""
         keys = ("strong", "confidence", "classwise", "top-label", "top-1", "within-top-2")
         return self.one((*keys, "largest-2", "grouped[[0,1],[2]]", ["strong", "confidence"], "top"))
 

@@ -12,7 +12,6 @@ FOLDER = Path(__file__).parent / "comparisons"
 
 
 def stored(name):
-    """Read the values of a comparison."""
     return json.loads((FOLDER / name).read_text(encoding="utf-8"))
 
 

@@ -18,8 +18,6 @@ It prints:
 
 @pytest.fixture
 def shown(run_page, tmp_path):
-    """A function that runs the text of a page."""
-
     def run(text):
         page = tmp_path / "page.md"
         page.write_text(text, encoding="utf-8")

@@ -75,7 +75,6 @@ CASES = {
 
 
 def printed(key):
-    """Return the print of a verdict."""
     data, options = CASES[key]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.DegenerateDataWarning)

@@ -21,7 +21,6 @@ def calibration_sets(draw):
 
 
 def with_every_class(logits, y):
-    """One more row for each class."""
     m = logits.shape[1]
     return np.vstack([logits, np.zeros((m, m))]), np.append(y, np.arange(m))
 

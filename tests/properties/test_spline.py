@@ -28,7 +28,6 @@ def calibration_sets(draw, classes=(2, 3, 10)):
 
 
 def options(m):
-    """Every combination of options."""
     modes = [f"top-{r}" for r in range(1, m + 1)] + [f"within-top-{r}" for r in range(1, m)]
     return st.fixed_dictionaries(
         {

@@ -30,7 +30,6 @@ def samples(draw, classes=(2, 3, 10)):
 
 
 def fit(z, y, weight=None):
-    """Fit where the data determine the temperature."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DegenerateDataWarning)
         calibrator = TemperatureScaling(from_logits=True, classes=np.arange(z.shape[1]))

@@ -28,7 +28,6 @@ DATA = Predictions(P, Y)
 
 
 def limit(data, test, **options):
-    """Return the asymptotic test."""
     return calibration_test(None, data, test=test, null="asymptotic", **options)
 
 

@@ -21,8 +21,6 @@ def ece_1(probs, codes):
 
 
 def temperature_scaled(probs, codes, new):
-    """Temperature scaling, converged."""
-
     def loss(slope):
         logs = log_softmax(slope * np.log(probs), axis=1)
         return -logs[np.arange(len(codes)), codes].mean()

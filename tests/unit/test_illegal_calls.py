@@ -49,12 +49,10 @@ class Tracked:
 
 
 def predictions(probs=P, labels=Y, **options):
-    """Make predictions from arrays."""
     return lambda: Predictions(probs, labels, **options)
 
 
 def from_model(model=MODEL, X=X, y=Y, **options):
-    """Predict with a model."""
     return lambda: Predictions.from_model(model, X, y, **options)
 
 
@@ -64,7 +62,6 @@ def from_frame(df=TABLE, label="y", **options):
 
 
 def read(path, label="y", **options):
-    """Read a file."""
     return lambda: Predictions.read(path, label=label, **options)
 
 
@@ -74,7 +71,6 @@ def given(model, data=None, **options):
 
 
 def fit(estimator, *data):
-    """Fit a calibrator, or a classifier with one."""
     return lambda: estimator.fit(*data)
 
 
@@ -268,7 +264,6 @@ MESSAGES = Path(__file__).with_suffix(".txt")
 
 
 def messages():
-    """Read the messages by the key of the call."""
     entries = MESSAGES.read_text(encoding="utf-8").split("\n\n")
     return {key: message.strip() for key, message in (e.split("\n", 1) for e in entries)}
 

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes and links
 
 
 def names(folder):
-    """Return what lies in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 

@@ -73,7 +73,6 @@ def frame_of(m, n=120, groups=10):
 
 
 def in_memory(m, sample_weight=None, **settings):
-    """Ask of rows in memory."""
     data = ct.Predictions(*rows_of(m), classes=list(range(m)), sample_weight=sample_weight)
     return lambda **test: ct.test_calibration(None, data, **settings, **test)
 
@@ -134,7 +133,6 @@ def forms(key):
 
 
 def lines_of(key, only=None):
-    """Return the lines of a test."""
     return [
         f"{key:<25} {form:<24} {m}  {given(ask, key)}"
         for form, m, ask in forms(key)
@@ -222,7 +220,6 @@ def same_word(word, other):
 
 
 def kept_lines(key):
-    """Return the lines of a test that the table has."""
     return [line for line in TABLE.read_text("utf-8").splitlines() if line.split()[0] == key]
 
 

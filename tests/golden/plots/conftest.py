@@ -58,7 +58,6 @@ def facts_of(figure):
 
 
 def legend_texts(ax):
-    """Return the texts of the legend, where there is one."""
     legend = ax.get_legend()
     return [] if legend is None else legend.get_texts()
 

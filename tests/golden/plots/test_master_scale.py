@@ -7,7 +7,6 @@ D, N = [0, 7, 31, 80, 102, 60], [900, 2000, 2000, 1500, 800, 200]
 
 
 def table_of():
-    """Test six grades."""
     grades = ["AAA", "AA", "A", "B", "C", "a grade with a long name"]
     return test_master_scale(PD, D, N, grades=grades, lights=(0.5, 0.2, 0.05))
 

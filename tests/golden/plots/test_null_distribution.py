@@ -23,7 +23,6 @@ NORMAL = np.random.default_rng(1).normal(size=499)
 
 
 def result_of(statistic, values, pvalue, alternative="greater", **options):
-    """Return a result with a given null distribution."""
     numbers = {"statistic": statistic, "estimate": statistic, "pvalue": pvalue}
     options["alternative"] = alternative
     return ct.HTest(**RESULT, **numbers, null_distribution=values, **options)

@@ -21,7 +21,6 @@ SETTING = Setting(
 
 
 def curve(test, *counts):
-    """Return the rows of a test."""
     common = {"null": "exact", "n_datasets": 100, "estimate_name": "SKCE", "estimate": 0.003}
     return tuple(PowerRow(test=test, n=n, rejections=k, **common) for n, k in counts)
 

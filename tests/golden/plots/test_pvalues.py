@@ -7,7 +7,6 @@ D, N = [0, 7, 25, 66, 82, 75], [900, 2000, 2000, 1500, 800, 200]
 
 
 def table_of(**options):
-    """Test six grades."""
     grades = ["AAA", "AA", "A", "B", "C", "a grade with a long name"]
     return test_master_scale(PD, D, N, grades=grades, **options)
 

@@ -19,7 +19,6 @@ M3 = generative_model("M2", n=1000, m=3, rng=1)
 
 
 def diagram(**options):
-    """A diagram of overconfident predictions."""
     return lambda: reliability_diagram(OVER, **options)
 
 

@@ -264,15 +264,10 @@ def test_from_logits_is_true_or_false():
         TemperatureScaling(from_logits="no").fit([0.1, 0.9], [0, 1])
 
 
-def test_text_that_is_no_json_is_refused():
-    with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass what to_json gave"):
-        Identity.from_json("{")
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "1" * 6000, ""])
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"a":' * 100_000, "1" * 6000, ""])
 def test_json_too_deep_or_long_raises_an_error_of_caltest(text):
     """The parser's own limits are no traceback."""
-    with pytest.raises(InvalidInput, match="text must be JSON"):
+    with pytest.raises(InvalidInput, match=r"text must be JSON; got .*; pass what to_json gave"):
         Calibrator.from_json(text)
 
 

@@ -103,18 +103,6 @@ def test_check_classes_copies():
     assert not names.flags.writeable
 
 
-@pytest.mark.parametrize(("k", "code"), [("dog", 1), (1, 1), (np.int64(1), 1)])
-def test_check_class_takes_a_name_or_a_code(k, code):
-    """A class is found by its name, or by its code where no class has that name."""
-    assert check_class(k, np.array(["cat", "dog"])) == code
-
-
-@pytest.mark.parametrize("k", [7, "7"])
-def test_check_class_prefers_the_name(k):
-    """Classes named by numbers are found by these, as text too."""
-    assert check_class(k, np.array([5, 7, 0])) == 1
-
-
 def test_check_class_refuses_what_is_neither():
     """A code beyond the classes is no class."""
     with pytest.raises(InvalidInput, match="k must be one of the classes; got 2; pass one of"):

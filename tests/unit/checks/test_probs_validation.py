@@ -141,12 +141,6 @@ def test_array_in_bfloat16_is_read():
     np.testing.assert_allclose(check_probs(probs), [[0.3, 0.6, 0.1]], rtol=5e-3)
 
 
-def test_check_probs_refuses_rows_far_from_one_all_the_same():
-    """The option renormalize does not turn scores into probabilities."""
-    with pytest.raises(InvalidInput, match=r"a sum of 0.88 at row 1; pass one column per class"):
-        check_probs([[0.5, 0.5], [0.44, 0.44]], renormalize=True)
-
-
 def test_check_probs_reads_logits_by_the_softmax():
     """Large, equal and minus infinite logits give what the softmax gives, without overflow."""
     probs = check_probs([[1000.0, 1000.0], [0.0, -np.inf], [0.0, np.log(3)]], from_logits=True)

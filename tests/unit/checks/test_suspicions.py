@@ -18,7 +18,6 @@ CODES = (RNG.random((400, 1)) > Q.cumsum(axis=1)).sum(axis=1).clip(max=4)
 
 
 def told(call):
-    """Return the warnings of a call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ct.DegenerateDataWarning)

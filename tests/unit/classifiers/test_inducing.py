@@ -12,7 +12,6 @@ both_placements = pytest.mark.parametrize("placement", ["k-means", "random"])
 
 
 def points(rows, size, placement):
-    """Inducing points, seeded."""
     return inducing_points(rows, size, placement, np.random.RandomState(0))
 
 

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.loops
 
 
 def sums(values, count=200, seed=1, n_jobs=None):
-    """Draw with a seed."""
     return flipped_sums(np.asarray(values, float), n_resamples=count, seed=seed, n_jobs=n_jobs)
 
 

@@ -22,7 +22,6 @@ def frame(n=3000, seed=0, slope=1.0):
 
 
 def run(data, engine, **options):
-    """Test a frame."""
     options = {"label": "y", "probs": "p", "rng": 1, **options}
     return calibration_test(None, data, engine=engine, **options)
 

@@ -51,7 +51,6 @@ def run(data, **options):
 
 
 def cells_of(data, bins=()):
-    """Return the cells of all shops."""
     columns = Columns("y", ("p",), (0, 1), (0.0, 1.0), "truth", ("shop",))
     counting = Counting(columns, (resolve_lens("strong"),), bins)
     return counting.many(counted([data], counting), 0)
@@ -83,9 +82,10 @@ def test_groups_that_are_few_are_tested_one_by_one():
 
 
 @pytest.mark.full
-def test_rows_and_cells_have_one_default_test():
+def test_rows_and_cells_have_one_default_test(monkeypatch):
     """In one pass; the statistic of a group is that of the group alone."""
-    data = shops(20, off=0.6)
+    monkeypatch.setattr("caltest.htests.combine.FROM", 100)
+    data = shops(20, off=0.6, groups=100)
     for engine in ("rows", "cells"):
         found = run(data, test=None, engine=engine, level=0.05)
         assert isinstance(found, GroupsTest)
@@ -119,10 +119,12 @@ def test_few_and_many_groups_of_rows_have_one_table(test):
 
 @pytest.mark.full
 @pytest.mark.parametrize("asked", [{"sample_weight": "w"}, {"cluster": "w"}, {"test": "skce"}])
-def test_rows_that_go_on_one_by_one(asked):
+def test_rows_that_go_on_one_by_one(monkeypatch, asked):
     """Those with weights and clusters, and by a test without sums over groups."""
-    data = shops(4, groups=501)
-    data = data.with_columns(w=pl.int_range(data.height) // 1002 + 2 * pl.col("shop") + 1)
+    monkeypatch.setattr("caltest.htests.combine.FROM", 11)
+    data = shops(4, groups=11)
+    assert type(run(data)) is GroupsTest
+    data = data.with_columns(w=pl.int_range(data.height) // 22 + 2 * pl.col("shop") + 1)
     found = run(data, **{"test": None, "engine": "rows", "n_resamples": 9, **asked})
     assert type(found) is HTestTable
 

@@ -12,7 +12,6 @@ from caltest.units import RowUnits
 
 
 def run(data, **options):
-    """Run the test."""
     return calibration_test(None, data, test="hosmer-lemeshow", **options)
 
 

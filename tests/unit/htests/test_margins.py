@@ -25,7 +25,6 @@ def people(n=6000, off=0.0, seed=0):
 
 
 def run(data, **options):
-    """Test segments by cells."""
     asked = {"label": "y", "probs": "p", "engine": "cells", "rng": 1, **options}
     return calibration_test(None, data, **asked)
 

@@ -29,7 +29,6 @@ TESTS = ["binomial", "jeffreys", "normal", "vasicek"]
 
 
 def run(**options):
-    """Test the table above."""
     return master_scale_test(**({"pd": PD, "defaults": DEFAULTS, "n": N} | options))
 
 

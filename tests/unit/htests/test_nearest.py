@@ -24,7 +24,6 @@ def predictions():
 
 
 def run(predictions, test, **options):
-    """Test each group."""
     settings = {"n_resamples": 99, "rng": 7, "by": True} | options
     return calibration_test(predictions, test=test, **settings)
 

@@ -30,7 +30,6 @@ def tempered(n=1000, m=5, seed=1):
 
 
 def searched(predictions, **options):
-    """Search with few resamples."""
     asked = {"lens": "strong", "n_resamples": 199, "seed": 1, "level": None} | options
     return find_places(predictions, **asked)
 

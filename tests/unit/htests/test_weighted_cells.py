@@ -22,7 +22,6 @@ def frame(n=2000, seed=0, slope=1.0):
 
 
 def run(data, engine, **options):
-    """Test a frame with its weights."""
     options = {"label": "y", "probs": "p", "sample_weight": "w", "rng": 1, **options}
     return calibration_test(None, data, engine=engine, null="exact", **options)
 

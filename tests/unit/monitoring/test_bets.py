@@ -37,7 +37,6 @@ def rows(n, m, seed, exponent=1.0):
 
 
 def by_part(stream, values):
-    """Split what each bet has by the parts."""
     return np.split(values, np.cumsum(stream.bets.sizes)[:-1])
 
 

@@ -28,7 +28,6 @@ class Count(Measure):
     symbol = "N"
 
     def bind(self, predictions):
-        """Bind to predictions."""
         return BoundCount(predictions)
 
 

@@ -193,7 +193,6 @@ def test_order_of_rows_and_names_of_clusters_do_not_matter(key):
 
 
 def pairs_of_rows(count):
-    """Clusters of two rows each."""
     rng = np.random.default_rng(0)
     p = rng.random(2 * count)
     return ct.Predictions(

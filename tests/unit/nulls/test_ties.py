@@ -20,7 +20,6 @@ SEVERAL = (
 
 
 def measure_of(key):
-    """Return the measure of a test."""
     return REGISTRY[key].with_options(OPTIONS.get(key, {}))
 
 

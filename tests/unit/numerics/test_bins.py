@@ -16,7 +16,6 @@ pytestmark = pytest.mark.loops
 
 
 def bins_of(values, bins):
-    """Return the bins of a vector."""
     out = np.empty((len(values), 1), np.uint16)
     uniform_bins(np.asarray(values, float)[:, None], bins, out)
     return out[:, 0]

@@ -26,7 +26,6 @@ def line():
 
 
 def kappa(c, distance):
-    """Return the kernel of the recursion."""
     return sum(ck * distance**k for k, ck in enumerate(c)) * np.exp(-distance)
 
 

@@ -29,7 +29,6 @@ ROOT[:, range(M), range(M)] = RNG.uniform(0.3, 1, (2, M))
 
 
 def differences(function, at):
-    """Central differences by each entry."""
     out = np.empty(at.shape)
     for place in np.ndindex(at.shape):
         step = np.zeros(at.shape)

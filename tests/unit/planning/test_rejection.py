@@ -11,7 +11,6 @@ from caltest.planning.simulation import decide, most_extreme
 
 
 def plan_of(test, data, seed, lens="strong"):
-    """Plan an exact test."""
     measure = REGISTRY[test].with_options({})
     return Plan(test, measure, "exact", resolve_lens(lens), data, seed, 0)
 

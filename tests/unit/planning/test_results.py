@@ -13,13 +13,11 @@ from caltest.planning import Power, SampleSize
 
 @cache
 def curve():
-    """Return a power curve."""
     return ct.power(beta(2, 5), n=[20, 40], slope=0.5, n_datasets=20, rng=1)
 
 
 @cache
 def planned():
-    """Return a planned size."""
     asked = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 50, "rng": 1}
     return ct.sample_size(beta(2, 5), slope=0.3, **asked)
 

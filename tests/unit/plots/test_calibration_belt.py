@@ -17,7 +17,6 @@ def belt_of(slope, n=3000, **options):
 
 
 def legend(ax):
-    """Return the texts of the legend."""
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 

@@ -20,9 +20,8 @@ FRAME = pl.DataFrame({"shop": SHOP, "p": P, "y": RNG.random(SHOP.size) < P + OFF
 
 @cache
 def result():
-    """Test the shops."""
     asked = {"label": "y", "probs": "p", "by": "shop", "engine": "cells", "level": 0.05}
-    return ct.test_calibration(None, FRAME, n_resamples=99, rng=1, **asked)
+    return ct.test_calibration(None, FRAME, test="ks", rng=1, **asked)
 
 
 def points(ax, *, filled):

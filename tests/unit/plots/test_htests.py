@@ -11,7 +11,6 @@ THREE = generative_model("M2", n=200, m=3, rng=1)
 
 
 def result_of(data=THREE, **options):
-    """A result with few resamples."""
     return calibration_test(data, rng=1, **({"n_resamples": 19} | options))
 
 

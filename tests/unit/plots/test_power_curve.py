@@ -20,13 +20,11 @@ def curve():
 
 @cache
 def planned():
-    """Return a planned size."""
     asked = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 200, "rng": 1}
     return ct.sample_size(beta(2, 5), slope=0.5, **asked)
 
 
 def legend(ax):
-    """Return the texts of the legend."""
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 

@@ -1,18 +1,20 @@
 """The picture of a table of p-values."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 
 import caltest as ct
-from caltest import InvalidInput
-from caltest.plots import calibration_errors, pvalues
+from caltest import InvalidInput, NotApplicable
+from caltest.plots import calibration_errors, null_distribution, pvalues
+from caltest.plots.pvalues import _distinct, _extreme, _limits
 
 DATA = ct.datasets.generative_model("M2", n=100, m=3, rng=1)
 
 
 def table_of(**options):
-    """Test with few resamples."""
     return ct.test_calibration(DATA, n_resamples=39, rng=1, **options)
 
 
@@ -24,7 +26,6 @@ def points(ax):
 
 
 def names(ax):
-    """Return the names of the rows."""
     return [text.get_text() for text in ax.get_yticklabels()]
 
 
@@ -111,3 +112,118 @@ def test_errors_stand_beside_those_of_calibrated_models():
 def test_errors_of_several_measures_have_no_axis_in_common():
     with pytest.raises(InvalidInput, match='one measure; got skce, ece; run them with test="skce"'):
         calibration_errors(table_of(test=["skce", "ece"]))
+
+
+# ---- the null distribution ----------------------------------------------------------------------
+
+VALUES = np.random.default_rng(0).normal(size=199)
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Return a two-sided test of two classes."""
+    data = ct.datasets.generative_model("M1", 100, 2, rng=1)
+    return ct.test_calibration(data, test="spiegelhalter", n_resamples=199, rng=1)
+
+
+def area(patch):
+    """Return the area of a histogram drawn by stairs."""
+    values, edges, baseline = patch.get_data()
+    return float(np.sum((values - baseline) * np.diff(edges)))
+
+
+def test_areas_are_the_shares_of_the_tails(result):
+    """Both parts together have the area 1, and the shaded one is the p-value but for the +1."""
+    ax = null_distribution(result)
+    others, extreme = map(area, ax.patches[:2])
+    assert others + extreme == pytest.approx(1.0)
+    assert extreme == pytest.approx(result.pvalue * 200 / 199 - 2 / 199)
+
+
+@pytest.mark.parametrize("statistic", [-2.1, -0.3, 0.4, 2.5])
+def test_extreme_values_are_those_that_the_pvalue_counts(statistic):
+    """Large values, small values, or as many at both ends, by the alternative."""
+    upper, lower = np.greater_equal(VALUES, statistic), np.less_equal(VALUES, statistic)
+    np.testing.assert_array_equal(_extreme(VALUES, statistic, "greater"), upper)
+    np.testing.assert_array_equal(_extreme(VALUES, statistic, "less"), lower)
+    both = _extreme(VALUES, statistic, "two-sided")
+    k = min(upper.sum(), lower.sum())
+    order = np.argsort(VALUES)
+    np.testing.assert_array_equal(np.flatnonzero(both), np.sort([*order[:k], *order[199 - k :]]))
+
+
+def test_tails_of_a_result_that_was_read_from_json_are_the_same(result):
+    read = ct.HTest.from_dict(result.to_dict(include_null=True))
+    first, second = (null_distribution(test).patches[1].get_data() for test in (result, read))
+    np.testing.assert_array_equal(first.values, second.values)
+
+
+def test_line_stands_at_the_statistic(result):
+    """The statistic and its p-value are written beside it."""
+    ax = null_distribution(result)
+    assert set(ax.lines[0].get_xdata()) == {result.statistic}
+    assert f"{result.statistic:.4g}" in ax.texts[0].get_text()
+    assert f"= {result.pvalue:.4g}" in ax.texts[0].get_text()
+
+
+def test_far_statistic_is_pointed_at(result):
+    """The axis stays with the distribution, and the distance is written."""
+    far = replace(result, statistic=900.0, pvalue=0.01)
+    ax = null_distribution(far)
+    assert ax.get_xlim()[1] < 2 * far.null_distribution.max()
+    assert not ax.lines
+    assert "sd from the mean" in ax.texts[-1].get_text()
+
+
+@pytest.mark.parametrize("statistic", [0.0, 2.0, -2.0, np.inf])
+def test_constant_law_is_one_bar(result, statistic):
+    """One value takes all of the mass, and the axis has a length."""
+    ax = null_distribution(replace(result, statistic=statistic, null_distribution=np.zeros(99)))
+    assert sum(patch.get_height() for patch in ax.patches) == pytest.approx(1.0)
+    low, high = ax.get_xlim()
+    assert low < 0 < high
+    assert np.isinf(statistic) or low < statistic < high
+
+
+def test_few_values_are_drawn_each(result):
+    """Values that differ by rounding are one."""
+    values = np.repeat([0.1, 0.2, 0.4], 33) + np.tile([0.0, 1e-15, -1e-15], 33)
+    distinct, place = _distinct(values)
+    np.testing.assert_allclose(distinct, [0.1, 0.2, 0.4])
+    np.testing.assert_array_equal(np.bincount(place), [33, 33, 33])
+    ax = null_distribution(replace(result, statistic=0.4, null_distribution=values))
+    assert len(ax.patches) == 6
+
+
+def test_infinite_values_are_counted_and_left_out(result):
+    """The name of the axis says how many there are."""
+    values = np.append(VALUES, [np.inf, np.inf])
+    ax = null_distribution(replace(result, null_distribution=values))
+    assert ax.get_xlabel().endswith("(2 infinite)")
+    with pytest.raises(NotApplicable, match="infinite; nothing to draw"):
+        null_distribution(replace(result, null_distribution=np.full(9, np.inf)))
+
+
+def test_bins_are_as_many_as_asked_for(result):
+    """Or one more, so that the statistic is the end of a bin and every value is in one."""
+    patch = null_distribution(result, bins=7).patches[0]
+    edges = patch.get_data().edges
+    assert len(edges) == 9
+    assert np.abs(edges - result.statistic).min() < 1e-12
+    values = result.null_distribution
+    assert edges[0] <= values.min() < values.max() <= edges[-1] + 1e-9
+
+
+@pytest.mark.parametrize("statistic", [-5.0, 0.0, 1.0, 5.0])
+def test_limits_hold_all_values(statistic):
+    """Whatever the statistic, the distribution is seen whole."""
+    low, high = _limits(np.array([0.0, 1.0]), statistic)
+    assert low < 0
+    assert high > 1
+
+
+def test_result_without_resamples_is_not_applicable(result):
+    with pytest.raises(NotApplicable, match="null='exact'"):
+        null_distribution(replace(result, null_distribution=None))
+    with pytest.raises(InvalidInput, match="result must be a HTest"):
+        null_distribution(0.05)

@@ -1,10 +1,16 @@
+"""Grids of reliability diagrams and calibration graphs."""
+
 import numpy as np
 import pytest
 
+import caltest as ct
 from caltest import InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
+from caltest.calibrators import TemperatureScaling
+from caltest.lenses import Confidence
 from caltest.measures import ece
-from caltest.plots import base, reliability_grid
+from caltest.plots import base, calibration_graphs, reliability_grid
+from caltest.plots.reliability_grid import POINTS, _graphs
 
 RNG = np.random.default_rng(1)
 P = RNG.dirichlet(np.ones(20), 600)
@@ -114,3 +120,105 @@ def test_table_without_two_classes_is_not_applicable():
 def test_illegal_option_is_refused(options, message):
     with pytest.raises(InvalidInput, match=message):
         reliability_grid(DATA, **options)
+
+
+# ---- the four graphs ----------------------------------------------------------------------------
+
+M2 = ct.datasets.generative_model("M2", 400, 3, rng=1)
+TIED = Predictions([0.1, 0.4, 0.4, 0.9], [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 401.0)])
+def test_gap_is_the_ks_error(weight):
+    """The largest distance of the cumulated curves is the measure, weights or not."""
+    data = Predictions(M2.probs, M2.labels, sample_weight=weight)
+    curves = _graphs(Confidence()(data), 6)
+    expected = ct.measures.ks_error(data, lens="confidence")
+    assert curves.ks_error == pytest.approx(expected, rel=1e-12)
+    gap = np.abs(curves.cumulative_event - curves.cumulative_score)
+    assert gap.max() == pytest.approx(expected, rel=1e-12)
+
+
+def test_curves_are_those_of_a_hand_count():
+    """Equal scores are one step; each step has its score at both ends."""
+    curves = _graphs(TIED, 6)
+    np.testing.assert_allclose(curves.fractile, [0, 0.25, 0.25, 0.75, 0.75, 1])
+    np.testing.assert_allclose(curves.score, [0.1, 0.1, 0.4, 0.4, 0.9, 0.9])
+    np.testing.assert_allclose(curves.cumulative_score, [0, 0.025, 0.025, 0.225, 0.225, 0.45])
+    np.testing.assert_allclose(curves.cumulative_event, [0, 0, 0, 0.25, 0.25, 0.5])
+    assert curves.ks_error == pytest.approx(0.05)
+
+
+def test_many_scores_are_thinned_but_the_worst_stays():
+    """A picture of a million rows has as many points as one of a thousand."""
+    data = ct.datasets.generative_model("M2", 50_000, 2, rng=1)
+    curves = _graphs(data, 6)
+    assert len(curves.fractile) <= 2 * (POINTS + 3)
+    assert curves.ks_error == pytest.approx(ct.measures.ks_error(data), rel=1e-9)
+    assert (curves.fractile[0], curves.fractile[-1]) == (0.0, pytest.approx(1.0))
+
+
+@pytest.mark.full
+def test_second_row_is_after_recalibration():
+    """A calibrator maps the first predictions; predictions stand for themselves."""
+    temperature = TemperatureScaling().fit(M2)
+    mapped = Predictions(temperature.predict_proba(M2), M2.labels)
+    titles = [
+        [ax.get_title(loc="left") for ax in calibration_graphs(M2, after)[:, 0]]
+        for after in (temperature, mapped)
+    ]
+    assert titles[0] == titles[1]
+    ks = [ct.measures.ks_error(data, lens="confidence") for data in (M2, mapped)]
+    names = ("before", "after")
+    assert titles[0] == [
+        f"{name} recalibration: KS error = {100 * value:.2f} %"
+        for name, value in zip(names, ks, strict=True)
+    ]
+
+
+def test_lens_of_a_result_is_taken():
+    """A result brings its lens, and an option overrides it."""
+    result = ct.test_calibration(M2, test="ks", lens="classwise[1]", n_resamples=99, rng=1)
+    title = calibration_graphs(result)[0, 0].get_title(loc="left")
+    assert title == f"KS error = {100 * result.estimate:.2f} %"
+    other = calibration_graphs(result, lens="confidence")[0, 0].get_title(loc="left")
+    assert other == calibration_graphs(M2)[0, 0].get_title(loc="left")
+
+
+def test_result_and_calibrator_go_together():
+    """The calibrator maps the predictions behind the result."""
+    result = ct.test_calibration(M2, test="ks", lens="confidence", n_resamples=99, rng=1)
+    assert calibration_graphs(result, TemperatureScaling().fit(M2)).shape == (2, 4)
+
+
+@pytest.mark.parametrize("scores", [[0.1, 0.4, 0.4, 0.9], [0.3, 0.3, 0.3, 0.3]])
+@pytest.mark.parametrize("event", [0, 1])
+def test_probability_of_one_class_is_what_happened(event, scores):
+    """Where the event always or never happens, its probability is not the score."""
+    axes = calibration_graphs(Predictions(scores, [event] * 4))
+    score, probability = (line.get_ydata() for line in axes[0, 3].lines)
+    assert sorted(set(score.tolist())) == sorted(set(scores))
+    assert set(probability.tolist()) == {float(event)}
+    if len(set(scores)) == 1:
+        assert axes[0, 3].get_xlim() == (-0.02, 1.02)
+
+
+def test_figure_given_is_drawn_on():
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    part = figure.subfigures(1, 2)[0]
+    axes = calibration_graphs(TIED, fig=part)
+    assert all(ax.figure is part for ax in axes.ravel())
+
+
+def test_what_cannot_be_drawn_is_refused():
+    """More than two classes, families of lenses, too few knots, axes for a figure."""
+    with pytest.raises(NotApplicable, match="one-dimensional"):
+        calibration_graphs(M2, lens="strong")
+    with pytest.raises(InvalidInput, match="lens must be a single one"):
+        calibration_graphs(M2, lens="classwise")
+    with pytest.raises(InvalidInput, match="knots must be an integer of at least 3"):
+        calibration_graphs(M2, knots=2)
+    with pytest.raises(InvalidInput, match="fig must be a"):
+        calibration_graphs(M2, fig=1)

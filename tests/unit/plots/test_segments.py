@@ -16,7 +16,6 @@ Y = (RNG.random(400) < P).astype(int)
 
 @cache
 def result():
-    """Test four sites."""
     sites = {"$site": np.arange(400) % 4}
     return ct.test_segments(P, Y, segments=sites, n_resamples=19, rng=1, level=0.5)
 

@@ -14,7 +14,6 @@ P = {"M1": {"a": RNG.random(50), "b": RNG.random(50)}, "M2": {"a": RNG.random(50
 
 
 def titles(panels):
-    """Return what the panels are called."""
     return [ax.get_title(loc="left") for ax in panels]
 
 

@@ -18,7 +18,6 @@ from caltest.calibrators import Calibrator, PlattScaling
 
 
 def header(shape, dtype="<f8"):
-    """Return the header of an array."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
     text += " " * (63 - (len(text) + 10) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
@@ -44,7 +43,6 @@ say = functools.partial(print, flush=True)
 
 
 def file(name, content, kind):
-    """Read a file."""
     calls[name] = lambda: ct.Predictions.read(content, label="y", file_format=kind)
 
 

@@ -145,7 +145,6 @@ def pandas_frame():
 
 
 def arrow_table():
-    """Make TABLE with Arrow."""
     pa = pytest.importorskip("pyarrow")
     return pa.table({name: TABLE[name].to_list() for name in TABLE.columns})
 

@@ -31,6 +31,17 @@ def page(make, three_classes):
 
 
 @pytest.fixture(scope="session")
+def html(page):
+    return page.to_html()
+
+
+@pytest.fixture(scope="session")
+def plain(make, three_classes):
+    """Return a report without options."""
+    return make(three_classes)
+
+
+@pytest.fixture(scope="session")
 def hostile(make):
     """Return a report on data in which every name is a script."""
     plain = ct.datasets.generative_model("M2", n=60, m=3, rng=1)

@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+import caltest as ct
+
 pytestmark = pytest.mark.full  # two pages with all their sections take ten seconds each
 
 VOID = {"meta", "link", "br"}
@@ -44,9 +46,8 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def reader(page):
-    """Return the elements of the page."""
-    return Reader(page.to_html())
+def reader(html):
+    return Reader(html)
 
 
 def test_elements_nest_and_ids_are_unique(reader):
@@ -60,19 +61,18 @@ def test_every_reference_within_the_page_has_a_target(reader):
     assert reader.refs <= set(reader.ids)
 
 
-def test_estimates_are_on_the_card(page):
+def test_estimates_are_on_the_card(html):
     """They stand below the answer, in its section, and nowhere else."""
-    card = re.search(r'<section id="answer".*?</section>', page.to_html(), re.DOTALL)
+    card = re.search(r'<section id="answer".*?</section>', html, re.DOTALL)
     assert card
     assert '<section id="estimates"' in card.group()
-    assert page.to_html().count('<section id="estimates"') == 1
+    assert html.count('<section id="estimates"') == 1
 
 
-def test_page_needs_no_network(page):
+def test_page_needs_no_network(html):
     """No address but names of namespaces, and nothing is imported."""
-    text = page.to_html()
-    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#|data:)", text)
-    assert not re.search(r"https?://|@import", text)
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#|data:)", html)
+    assert not re.search(r"https?://|@import", html)
 
 
 def test_headings_are_in_order(reader):
@@ -105,9 +105,9 @@ def test_every_figure_is_an_image_with_a_name(reader, page):
 
 
 @pytest.mark.parametrize("ground", ["light", "dark"])
-def test_colours_of_text_have_contrast(page, ground):
+def test_colours_of_text_have_contrast(html, ground):
     """All colours of text reach 4.5 against the ground and the band, in both schemes."""
-    light, dark = re.findall(r":root \{([^}]*)\}", page.to_html())[:2]
+    light, dark = re.findall(r":root \{([^}]*)\}", html)[:2]
     text = light if ground == "light" else dark
     colour = dict(re.findall(r"--(\w+): (#\w{6})", text))
     for name in ("text", "soft", "link", "mark"):
@@ -142,33 +142,28 @@ def test_names_of_the_user_are_escaped_in_markdown(hostile):
     assert "<script" not in hostile.to_markdown()
 
 
-def test_landmarks_have_names_of_their_own(make, three_classes):
+def test_landmarks_have_names_of_their_own(html):
     """A table is told from the section that it stands in."""
-    text = make(three_classes, by=True, test="ece").to_html()
-    names = re.findall(r'role="region" aria-label="([^"]*)"', text)
-    headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", text)
+    names = re.findall(r'role="region" aria-label="([^"]*)"', html)
+    headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", html)
     assert names
     assert not set(names) & set(headings)
 
 
-def test_rows_that_a_search_hides_stay_hidden_as_cards(page):
+def test_rows_that_a_search_hides_stay_hidden_as_cards(html):
     """On a phone rows are blocks, which by themselves are shown whatever their attribute says."""
-    assert "tr[hidden] { display: none !important; }" in page.to_html()
+    assert "tr[hidden] { display: none !important; }" in html
 
 
 def test_long_tables_fold(make):
     """A table of many rows shows the first, and all behind a summary."""
-    import caltest as ct
-
     data = ct.datasets.generative_model("M1", n=200, m=20, rng=1)
-    text = make(data, lens="confidence").to_html()
+    text = make(data, lens="confidence", test="ece").to_html()
     assert "<summary>Balance of the classes: all 20 rows</summary>" in text
 
 
 def test_control_characters_are_shown(make):
     """An escape sequence in a source is written out."""
-    import caltest as ct
-
-    plain = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
-    data = ct.Predictions(plain.probs, plain.labels, source="a\x1b[31mb")
-    assert "a\\x1b[31mb" in make(data, lens="confidence").to_html()
+    drawn = ct.datasets.generative_model("M2", n=60, m=3, rng=1)
+    data = ct.Predictions(drawn.probs, drawn.labels, source="a\x1b[31mb")
+    assert "a\\x1b[31mb" in make(data, lens="confidence", test="ece").to_html()

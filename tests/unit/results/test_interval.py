@@ -14,7 +14,6 @@ DATA = ct.datasets.generative_model("M2", n=60, m=2, alpha=1.0, rng=1)
 
 
 def judged(**options):
-    """Test with few resamples."""
     return ct.test_calibration(DATA, **({"test": "skce", "n_resamples": 9, "rng": 3} | options))
 
 

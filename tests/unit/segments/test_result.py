@@ -17,7 +17,6 @@ COLUMNS = {"site": np.arange(N) % 4, "a column with a long name": RNG.normal(siz
 
 @pytest.fixture(scope="module")
 def result():
-    """Return a result with both statistics."""
     return ct.test_segments(P, Y, segments=COLUMNS, n_resamples=39, rng=1, level=0.05)
 
 

@@ -14,7 +14,6 @@ SITE = np.arange(N) % 4
 
 
 def run(probs=P, labels=Y, **options):
-    """Test by site."""
     options = {"segments": {"site": SITE}, "n_resamples": 99, "rng": 1} | options
     return ct.test_segments(probs, labels, **options)
 

@@ -1,4 +1,7 @@
-"""Engines that take seconds to start: once for all tests that use them."""
+"""Engines that take seconds to start: once for a module, and no longer.
+
+A cluster that waits for the end of the session takes processor time all along.
+"""
 
 import os
 import shutil
@@ -7,7 +10,7 @@ import sys
 import pytest
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def dask_cluster():
     """A client of a cluster of two processes, each with one thread."""
     distributed = pytest.importorskip("distributed")
@@ -17,7 +20,7 @@ def dask_cluster():
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def spark():
     """A session of PySpark in local mode, where there is a Java runtime."""
     sql = pytest.importorskip("pyspark.sql")

@@ -26,7 +26,6 @@ def parts(tmp_path):
 
 
 def run(data, **options):
-    """Test KS by cells."""
     options = {"label": "y", "probs": "p", "test": "ks", "engine": "cells", **options}
     few = {} if "segments" in options else {"n_resamples": 49}
     return calibration_test(None, data, rng=1, **few, **options)

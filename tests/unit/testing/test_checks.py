@@ -23,7 +23,6 @@ class Own(BaseEstimator):
     """Temperature scaling as a user would wrap it."""
 
     def fit(self, probs, labels, sample_weight=None):
-        """Fit the temperature."""
         self.inner_ = TemperatureScaling().fit(probs, labels, sample_weight=sample_weight)
         return self
 
@@ -81,9 +80,6 @@ class ForgetsInPickle(Own):
         (SwapsTwoClasses, "accuracy", "keeps_the_class_it_predicts"),
         (SwapsTwoClasses, "near-identity", "hardly_changes_what_is_calibrated"),
         (LeavesTheSimplex, "simplex", "stays_on_the_simplex"),
-        pytest.param(
-            *(LosesWeights, "weights", "counts_weights_as_repeated_rows"), marks=pytest.mark.full
-        ),
         (WritesToItsInput, "inputs", "leaves_its_inputs_alone"),
         (DrawsAnew, "repeats", "fits_the_same_map_again"),
         (ForgetsInPickle, "pickle", "is_the_same_after_pickling"),

@@ -310,12 +310,9 @@ def properties_of(path):
     return found, sum(case.find("failure") is not None for case in cases)
 
 
-@pytest.mark.parametrize(
-    "options", [(), pytest.param(("-n", "2"), marks=pytest.mark.full, id="xdist")]
-)
-def test_junit_xml_has_the_pvalues(session, pytester, options):
+def test_junit_xml_has_the_pvalues(session, pytester):
     """One case a test, with the outcome that the session decided, and the adjusted p-value."""
-    done = session(CORRECTED + FAILING, "--junitxml=x.xml", *options, subprocess=bool(options))
+    done = session(CORRECTED + FAILING, "--junitxml=x.xml")
     assert done.ret == 1
     found, failed = properties_of(pytester.path / "x.xml")
     assert failed == 1
@@ -325,11 +322,12 @@ def test_junit_xml_has_the_pvalues(session, pytester, options):
 
 
 @pytest.mark.full
-def test_controller_decides_for_all_workers(session):
+def test_controller_decides_for_all_workers(session, pytester):
     """Tests in two processes are adjusted for each other; joint where the data are the same."""
     same = "def test_{}(calibration):\n    calibration.assert_calibrated(BAD, test='ece')\n"
     tests = CORRECTED + same.format("a")
-    done = session(tests, "-n", "2", "--dist=loadfile", more=same.format("b"), subprocess=True)
+    options = ("-n", "2", "--dist=loadfile", "--junitxml=x.xml")
+    done = session(tests, *options, more=same.format("b"), subprocess=True)
     done.assert_outcomes(passed=4, failed=2)
     done.stdout.fnmatch_lines(
         [
@@ -338,6 +336,11 @@ def test_controller_decides_for_all_workers(session):
             "p-values are adjusted for 6 tests, jointly where the data are the same*",
         ]
     )
+    found, failed = properties_of(pytester.path / "x.xml")
+    assert (len(found), failed) == (6, 2)
+    assert found["test_model[0.3]"]["calibration_pvalue"] == "0.3"
+    assert found["test_model[0.004]"]["calibration_adjusted"] == "0.016"
+    assert found["test_b"]["calibration_seed"] == "0"
 
 
 def test_report_has_every_test(session, pytester):
@@ -468,7 +471,6 @@ def test_marker_comes_first(calibration):
 
 
 def plan_file(folder, check_level):
-    """Write a plan with a level of its checks."""
     plan = MonitoringPlan(
         rows=(),
         false_alarms_per_year=1.0,

@@ -52,12 +52,6 @@ def test_enir_of_one_class_is_that_class():
     assert enir.predict_proba([0.0, 1.0])[:, 1].tolist() == [1.0, 1.0]
 
 
-def test_enir_does_not_depend_on_the_order_of_rows():
-    order = np.random.default_rng(1).permutation(300)
-    one, other = ENIR().fit(SCORES, LABELS), ENIR().fit(SCORES[order], LABELS[order])
-    assert (one.values_ == other.values_).all()
-
-
 @pytest.mark.parametrize("weight", [1e-300, 1e300])
 def test_enir_takes_weights_of_any_size(weight):
     """Huge weights leave the best fit, tiny ones the fewest blocks."""

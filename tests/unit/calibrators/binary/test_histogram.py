@@ -80,15 +80,6 @@ def test_histogram_is_the_same_for_all_sizes_of_weights(weight):
     assert weighted.values_ == pytest.approx(plain.values_, rel=1e-12)
 
 
-@pytest.mark.parametrize("binning", ["uniform", "quantile"])
-def test_histogram_round_trip_is_exact(binning):
-    rng = np.random.default_rng(1)
-    scores = rng.random(200)
-    fitted = HistogramBinning(binning=binning).fit(scores, rng.random(200) < scores)
-    again = HistogramBinning.from_json(fitted.to_json())
-    assert (again.predict_proba(scores) == fitted.predict_proba(scores)).all()
-
-
 def test_histogram_coefficients_are_binomial_frequencies():
     """With standard errors sqrt(p (1 - p) / n), none for 0 and 1."""
     rows = HistogramBinning(bins=2).fit(SCORES, LABELS).coefficients()

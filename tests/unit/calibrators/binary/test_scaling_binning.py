@@ -18,13 +18,3 @@ def test_scaling_binning_averages_platt_scaling_over_bins_of_equal_mass():
     calibrator = ScalingBinning(bins=8).fit(p, y)
     np.testing.assert_allclose(calibrator.predict_proba(p)[:, 1], expected, rtol=1e-12)
     assert calibrator.values_.size == np.unique(calibrator.predict_proba(p)).size / 2 == 8
-
-
-def test_weights_count_rows_in_scaling_binning():
-    rng = np.random.default_rng(4)
-    p, weight = rng.random(200), rng.integers(0, 4, 200)
-    y = rng.random(200) < p
-    weighted = ScalingBinning(bins=5).fit(p, y, weight)
-    repeated = ScalingBinning(bins=5).fit(np.repeat(p, weight), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.values_, repeated.values_, rtol=1e-8)
-    np.testing.assert_allclose(weighted.cuts_, repeated.cuts_, rtol=1e-8)

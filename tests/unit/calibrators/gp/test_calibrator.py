@@ -177,20 +177,6 @@ def test_prediction_does_not_depend_on_other_rows(three):
 
 @pytest.mark.full
 @wavy
-def test_json_repeats_predictions_to_the_last_bit():
-    """With a projection and without, from probabilities and from logits."""
-    logits, probs, codes = overconfident(3, 80)
-    for monotone in (False, True):
-        for values, from_logits in ((probs, False), (logits, True)):
-            calibrator = GPCalibrator(monotone=monotone, from_logits=from_logits)
-            calibrator.fit(values, codes)
-            again = GPCalibrator.from_json(calibrator.to_json())
-            assert (again.predict_proba(values) == calibrator.predict_proba(values)).all()
-            assert (again.latent([0.3]).upper == calibrator.latent([0.3]).upper).all()
-
-
-@pytest.mark.full
-@wavy
 @pytest.mark.parametrize("m", [2, 3, 40, 1000])
 def test_number_of_classes_is_free(m):
     _, probs, codes = overconfident(m, 12)

@@ -73,7 +73,6 @@ def dense(scores, q, *, full):
 
 
 def differences(function, at, step):
-    """Central differences by each value."""
     steps = step * np.eye(at.size)
     return np.array([function(at + d) - function(at - d) for d in steps]) / (2 * step)
 

@@ -37,7 +37,6 @@ def scores():
 
 @pytest.fixture(scope="module")
 def start(scores):
-    """The prior."""
     Z = line_kmeans(scores.z.ravel(), np.ones(scores.z.size), M)
     return LatentPosterior(np.zeros(M), np.eye(M), Z, 1.0, 0.5, 0.01)
 

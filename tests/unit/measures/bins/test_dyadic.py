@@ -25,7 +25,6 @@ def sums_of(event, scales):
 
 
 def plain_sums(residuals, event, scales):
-    """Return the sums cell by cell, scale by scale."""
     out = []
     for b in range(1, scales + 1):
         cells = np.maximum(np.ceil(event * 2.0**b) - 1, 0)

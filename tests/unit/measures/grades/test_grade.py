@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
@@ -14,7 +15,6 @@ every_measure = pytest.mark.parametrize("measure", MEASURES, ids=[m.key for m in
 
 
 def grade(pd, n, defaults, **options):
-    """Return a grade of n obligors with one PD."""
     return Predictions(np.full(n, pd), (np.arange(n) < defaults).astype(int), **options)
 
 
@@ -119,3 +119,142 @@ def test_two_sided_test_has_no_side(measure):
     assert both.side == ""
     assert "alternative hypothesis: the predictions are not calibrated" in str(both)
     assert not any("fewer defaults" in note for note in both.notes)
+
+
+# ---- the binomial test of a rating grade -------------------------------------------------------
+
+
+def test_closed_form_is_scipys_one_sided_test():
+    """P(D >= 7) for 100 obligors with PD 3 %."""
+    result = calibration_test(grade(0.03, 100, 7), test="binomial", null="closed-form")
+    expected = stats.binomtest(7, 100, 0.03, alternative="greater").pvalue
+    assert result.pvalue == pytest.approx(expected, rel=1e-12)
+
+
+def test_two_sided_is_twice_the_smaller_tail():
+    """R's and SciPy's sum the less probable numbers instead."""
+    law = Binomial(alternative="two-sided").closed_form(grade(0.5, 20, 4))
+    assert law.pvalue == pytest.approx(2 * stats.binom.cdf(4, 20, 0.5), rel=1e-12)
+    assert Binomial(alternative="two-sided").closed_form(grade(0.5, 20, 10)).pvalue == 1.0
+
+
+def test_exact_null_tends_to_the_binomial_tail():
+    """Where all predictions are equal, within 5 standard errors of B = 9999 resamples."""
+    data = grade(0.03, 100, 7)
+    exact = calibration_test(data, test="binomial", null="exact", n_resamples=9999, rng=0)
+    tail = stats.binom.sf(6, 100, 0.03)
+    assert abs(exact.pvalue - tail) < 5 * np.sqrt(tail / 1e4)
+
+
+def test_binomial_law_is_wider_than_that_of_unequal_predictions():
+    """A sum of unequal Bernoullis varies less, so that a rare number is more probable."""
+    data = Predictions(np.repeat([0.01, 0.6], 30), np.repeat([0, 1, 0, 1], [29, 1, 6, 24]))
+    binomial = calibration_test(data, test="binomial", null="closed-form")
+    exact = calibration_test(data, test="binomial", null="exact", n_resamples=1999, rng=0)
+    assert exact.pvalue < binomial.pvalue
+
+
+# ---- the Jeffreys test of a rating grade -------------------------------------------------------
+
+
+def test_pvalue_is_the_posterior_probability_of_at_most_pd():
+    """The distribution function of Beta(7.5, 93.5) at 3 %."""
+    pvalue = Jeffreys().closed_form(grade(0.03, 100, 7)).pvalue
+    assert pvalue == pytest.approx(stats.beta.cdf(0.03, 7.5, 93.5), rel=1e-12)
+
+
+def test_two_sided_takes_the_smaller_posterior_tail():
+    pvalue = Jeffreys(alternative="two-sided").closed_form(grade(0.5, 20, 2)).pvalue
+    assert pvalue == pytest.approx(2 * stats.beta.sf(0.5, 2.5, 18.5), rel=1e-12)
+
+
+@pytest.mark.parametrize("defaults", [0, 1, 5, 30])
+def test_pvalue_is_not_above_the_binomial_one(defaults):
+    """The Jeffreys interval lies in that of Clopper and Pearson."""
+    data = grade(0.05, 30, defaults)
+    jeffreys, binomial = (measure.closed_form(data).pvalue for measure in (Jeffreys(), Binomial()))
+    assert 0 < jeffreys < binomial
+
+
+# ---- the normal test of a rating grade ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_limit_is_a_z_test(alternative):
+    """That of R's prop.test without correction for continuity, whose X^2 is z^2."""
+    data = grade(0.05, 1000, 62)
+    options = {"test": "normal", "null": "asymptotic", "alternative": alternative}
+    result = calibration_test(data, **options)
+    z = 12 / np.sqrt(1000 * 0.05 * 0.95)
+    assert result.statistic == pytest.approx(z, rel=1e-12)
+    sides = 2 if alternative == "two-sided" else 1
+    assert result.pvalue == pytest.approx(sides * stats.norm.sf(z), rel=1e-12)
+    assert (result.estimate_name, result.estimate) == ("default rate", 0.062)
+
+
+@pytest.mark.parametrize(("pd", "kind"), [(0.001, "defaults"), (0.999, "survivors")])
+def test_sparse_grade_is_noted(pd, kind):
+    """Below ten expected defaults, or survivors, the limit is rough."""
+    result = calibration_test(grade(pd, 100, 3), test="normal", null="asymptotic")
+    assert f"fewer than ten {kind} are expected, 0.1: " in result.notes[0]
+
+
+# ---- the test of a rating grade with correlated defaults ---------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asset_class", "pd", "expected"),
+    [
+        ("corporate", 0.01, 0.12 + 0.12 * np.exp(-0.5)),
+        ("corporate", 0.0, 0.24),
+        ("corporate", 1.0, 0.12),
+        ("retail", 0.02, 0.03 + 0.13 * np.exp(-0.7)),
+        ("mortgage", 0.3, 0.15),
+        ("revolving", 0.3, 0.04),
+    ],
+)
+def test_correlation_is_basels(asset_class, pd, expected):
+    """Paragraphs 272 and 328 to 330, where exp(-50) is nothing."""
+    assert Vasicek(correlation=asset_class).correlation_at(pd) == pytest.approx(expected, rel=1e-12)
+
+
+def test_default_null_is_the_closed_form():
+    """Redrawn labels are independent, so there is no exact null."""
+    result = calibration_test(grade(0.02, 200, 8), test="vasicek")
+    assert (result.null, result.n_resamples) == ("closed-form", None)
+    assert result.parameters["asset class"] == "corporate"
+    with pytest.raises(NotApplicable, match=r"'exact' has no meaning for .*'closed-form'"):
+        calibration_test(grade(0.02, 200, 8), test="vasicek", null="exact")
+
+
+def test_correlation_makes_many_defaults_likelier():
+    """The p-value grows with the correlation, and without one is binomial."""
+    data = grade(0.02, 500, 20)
+    found = [Vasicek(correlation=c).closed_form(data).pvalue for c in (0, 0.01, 0.05, 0.2)]
+    assert found == sorted(found)
+    assert found[0] == Binomial().closed_form(data).pvalue
+
+
+def test_closed_form_tends_to_the_limit():
+    """At n = 100,000 they agree to three digits."""
+    data = grade(0.02, 100_000, 4000)
+    closed, limit = (
+        calibration_test(data, test="vasicek", null=null, correlation=0.12).pvalue
+        for null in ("closed-form", "asymptotic")
+    )
+    assert closed == pytest.approx(limit, rel=1e-3)
+
+
+@pytest.mark.parametrize("correlation", [-0.1, 1.0, "bank", True, None])
+def test_correlation_must_be_a_number_or_an_asset_class(correlation):
+    with pytest.raises(
+        InvalidInput, match=r"correlation must lie in \[0, 1\) or be an asset class"
+    ):
+        Vasicek(correlation=correlation)
+
+
+@pytest.mark.parametrize(("pd", "correlation"), [(0.0, 0.1), (1.0, 0.1), (0.1, 0.0)])
+def test_limit_needs_a_factor(pd, correlation):
+    """Without one, or with a certain grade, the closed form answers."""
+    with pytest.raises(NotApplicable, match=r"positive correlation, .* use null='closed-form'"):
+        Vasicek(correlation=correlation).limit(grade(pd, 10, 0))

@@ -5,9 +5,12 @@ import pytest
 from scipy.stats import chi2
 
 import caltest as ct
-from caltest.errors import NotApplicable
-from caltest.kernels import Exponential
-from caltest.measures import CME, cme, ucme
+from caltest.errors import InvalidInput, NotApplicable
+from caltest.kernels import Exponential, Sum
+from caltest.measures import CME, UCME, cme, ucme
+from caltest.measures.kernel import cme as locations
+from caltest.measures.kernel.cme import find_locations
+from caltest.numerics.labels import resample_keys
 
 KERNEL = Exponential(0.5)
 
@@ -105,3 +108,118 @@ def test_exact_cme_does_not_depend_on_the_threads():
         ct.test_calibration(None, predictions, test="cme", rng=0, n_jobs=jobs) for jobs in (1, 2)
     )
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
+
+
+# ---- test locations -----------------------------------------------------------------------------
+
+
+def sampled_locations(data, size=None):
+    return find_locations(size, data.probs, data.classes)
+
+
+@pytest.fixture
+def predictions():
+    """Uncalibrated predictions of three classes."""
+    return ct.datasets.generative_model("M2", n=120, m=3, alpha=1.0, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "size"), [(5, 3, 1), (45, 3, 4), (500, 2, 3), (500, 3, 6), (500, 10, 10)]
+)
+def test_default_number_of_locations_grows_with_n_and_m(n, m, size):
+    """It is the least of 10, 3 (m - 1) and n / 10, and at least 1."""
+    data = ct.datasets.generative_model("M1", n=n, m=m, rng=0)
+    assert len(sampled_locations(data).labels) == size
+
+
+def test_sampled_locations_are_predictions_with_a_class_they_allow(predictions):
+    """Each is a row of the data, and its class has positive probability there."""
+    sampled = sampled_locations(predictions, 20)
+    rows = {tuple(row) for row in predictions.probs}
+    assert all(tuple(row) in rows for row in sampled.probs)
+    assert len({tuple(row) for row in sampled.probs}) == 20
+    assert (sampled.probs[np.arange(20), sampled.labels] > 0).all()
+
+
+def test_sampled_locations_look_neither_at_labels_nor_at_the_order(predictions):
+    """So that the exact null stays exact, and permuted rows give the same statistic."""
+    order = np.random.default_rng(1).permutation(predictions.n)
+    first = sampled_locations(predictions, 8)
+    other = ct.Predictions(predictions.probs[order], np.zeros(predictions.n, int))
+    second = sampled_locations(other, 8)
+    np.testing.assert_array_equal(first.probs, second.probs)
+    np.testing.assert_array_equal(first.labels, second.labels)
+
+
+def test_sampled_locations_of_two_classes_are_quantiles():
+    """Equally spaced ranks of P(Y = 1)."""
+    event = np.random.default_rng(0).permutation(np.arange(1, 100)) / 100
+    data = ct.Predictions(event, np.zeros(99, int), classes=[0, 1])
+    sampled = sampled_locations(data, 3)
+    np.testing.assert_allclose(np.sort(sampled.probs[:, 1]), [0.17, 0.5, 0.83])
+
+
+def test_sampled_locations_are_no_more_than_observations():
+    """Asking for more gives every prediction once."""
+    data = ct.Predictions([0.1, 0.5, 0.9], [0, 1, 1])
+    assert len(sampled_locations(data, 10).labels) == 3
+
+
+def test_class_of_a_sampled_location_follows_its_prediction():
+    """Among many locations with the same prediction the classes have its frequencies."""
+    data = ct.Predictions(np.tile([0.6, 0.3, 0.1], (4000, 1)), np.zeros(4000, int))
+    counts = np.bincount(sampled_locations(data, 4000).labels, minlength=3)
+    assert np.abs(counts - [2400, 1200, 400]).max() < 4 * np.sqrt(4000 / 4)
+
+
+def test_given_locations_may_name_classes(predictions):
+    """Labels of locations are names or codes, as those of predictions."""
+    named = ct.Predictions(predictions.probs, predictions.labels, classes=["a", "b", "c"])
+    points = [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]
+    by_name = ucme(named, locations=(points, ["c", "a"]))
+    assert by_name == ucme(named, locations=(points, [2, 0])) > 0
+
+
+def test_given_locations_are_seen_through_the_lens(predictions):
+    """Under a lens with two classes a location has two."""
+    assert ucme(predictions, lens="confidence", locations=([0.4, 0.8], [0, 1])) > 0
+    with pytest.raises(InvalidInput, match="probs of locations must have 3 columns"):
+        ucme(predictions, locations=([0.4, 0.8], [0, 1]))
+
+
+ILLEGAL = {
+    "text": ("ten", "locations must be a number or a pair"),
+    "zero": (0, "locations must be an integer of at least 1"),
+    "three": (([0.5], [1], [1]), "locations must be a number or a pair"),
+    "sum": (([[0.5, 0.2, 0.1]], [1]), "probs of locations must sum to 1"),
+    "labels": (([[0.5, 0.3, 0.2]], [3]), "labels of locations"),
+    "lengths": (([[0.5, 0.3, 0.2]], [1, 2]), "labels of locations"),
+}
+
+
+@pytest.mark.parametrize("measure", [ucme, cme])
+@pytest.mark.parametrize("name", ILLEGAL)
+def test_illegal_locations_are_refused(predictions, measure, name):
+    """The message names the argument and its rule."""
+    value, message = ILLEGAL[name]
+    with pytest.raises(InvalidInput, match=message):
+        measure(predictions, locations=value)
+
+
+@pytest.mark.parametrize("measure", [UCME, CME])
+def test_values_in_parts_equal_values_at_once(predictions, measure, monkeypatch):
+    """Where kernel values are too many to keep they are computed again, some rows at a time."""
+    kernel = Sum(Exponential(0.3), Exponential(0.8))
+    whole = measure(kernel=kernel).bind(predictions)
+    labels = whole.redraw(resample_keys(0, 20))
+    monkeypatch.setattr(locations, "BUDGET", 500)
+    parts = measure(kernel=kernel).bind(predictions)
+    assert len(list(parts.parts())) > 2
+    np.testing.assert_allclose(parts.values(labels), whole.values(labels), rtol=1e-9)
+
+
+def test_parameters_say_where_locations_come_from(predictions):
+    """The print has their number and whether they were given."""
+    assert UCME().bind(predictions).parameters["test locations"] == "6 sampled from the predictions"
+    given = UCME(locations=([[0.2, 0.3, 0.5]], [1])).bind(predictions)
+    assert given.parameters["test locations"] == "1 given"

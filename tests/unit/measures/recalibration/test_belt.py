@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, NotApplicable, Predictions
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.measures import brier_score, calibration_belt
-from caltest.measures.recalibration.belt import CalibrationBelt
+from caltest.measures import brier_score, calibration_belt, calibration_belt_curve
+from caltest.measures.recalibration.belt import CalibrationBelt, _intervals
 
 MEASURE = CalibrationBelt()
 
@@ -111,3 +111,125 @@ def test_family_gives_an_array():
     values = calibration_belt(data, lens="classwise")
     assert values[2] == calibration_belt(data, lens="classwise[2]")
     assert values.shape == brier_score(data, lens="classwise").shape
+
+
+# ---- the calibration belt -----------------------------------------------------------------------
+
+
+def overconfident(n=2000, seed=0):
+    """Return predictions with log odds twice those of the labels."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 1.5, n)
+    labels = rng.random(n) < 1 / (1 + np.exp(-z))
+    return Predictions(1 / (1 + np.exp(-2 * z)), labels.astype(int))
+
+
+def test_belt_of_overconfident_predictions_crosses_the_diagonal_once():
+    """Small predictions are too low, large ones too high, at both levels."""
+    belt = calibration_belt_curve(overconfident())
+    for above, below in zip(belt.above, belt.below, strict=True):
+        assert above[0][0] == belt.grid[0]
+        assert below[0][1] == belt.grid[-1]
+        assert above[0][1] < 0.5 < below[0][0]
+
+
+def test_belt_holds_its_fit_and_grows_with_the_level():
+    """The curve lies inside; the belt of 80 % inside that of 95 %."""
+    belt = calibration_belt_curve(overconfident(), confidence=(0.95, 0.8))
+    z = np.log(belt.grid) - np.log1p(-belt.grid)
+    eta = np.vander(z, belt.degree + 1, increasing=True) @ belt.coefficients
+    curve = 1 / (1 + np.exp(-eta))
+    edges = [belt.lower[1], belt.lower[0], curve, belt.upper[0], belt.upper[1]]
+    assert belt.levels == (0.8, 0.95)
+    assert (np.diff(edges, axis=0) > 0).all()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("internal", [False, True])
+def test_belt_says_what_its_test_says(internal):
+    """Degree, statistic and p-value are those of the asymptotic test."""
+    data = generative_model("M2", n=300, m=2, pi=0.2, rng=1)
+    belt = calibration_belt_curve(data, internal=internal)
+    limit = CalibrationBelt(internal=internal).limit(data)
+    assert belt.degree == limit.parameters["degree"]
+    assert (belt.statistic, belt.pvalue) == (limit.statistic, limit.pvalue)
+    assert (belt.internal, belt.n) == (internal, 300)
+
+
+def test_diagonal_is_inside_at_levels_at_which_the_test_does_not_reject():
+    """Just above one minus its p-value; calibrated predictions."""
+    for seed in range(8):
+        data = generative_model("M1", n=200, m=2, alpha=1.0, rng=seed)
+        belt = calibration_belt_curve(data)
+        inside = calibration_belt_curve(data, confidence=max(0.5, 1 - belt.pvalue / 1.02))
+        assert inside.above == inside.below == ((),)
+        assert inside.pvalue == belt.pvalue
+
+
+def test_grid_covers_the_range_of_the_predictions():
+    """In ascending order, without repetitions, of the size that is asked for."""
+    data = overconfident(300)
+    belt = calibration_belt_curve(data, points=51)
+    assert belt.grid.size == 51
+    assert (np.diff(belt.grid) > 0).all()
+    event = data.probs[:, 1]
+    np.testing.assert_allclose(belt.grid[[0, -1]], [event.min(), event.max()], rtol=1e-12)
+
+
+def test_intervals_end_where_the_line_between_points_is_zero():
+    """And at the ends of the grid."""
+    grid = np.array([0.1, 0.2, 0.4, 0.5, 0.9])
+    excess = np.array([1.0, -1.0, 3.0, 1.0, -1.0])
+    first, second = _intervals(grid, excess)
+    assert first == pytest.approx((0.1, 0.15))
+    assert second == pytest.approx((0.25, 0.7))
+    assert _intervals(grid, -np.ones(5)) == ()
+    assert _intervals(grid, np.ones(5)) == ((0.1, 0.9),)
+
+
+def test_arrays_of_a_belt_are_read_only():
+    belt = calibration_belt_curve(overconfident(100))
+    for array in (belt.grid, belt.lower, belt.upper, belt.coefficients):
+        assert not array.flags.writeable
+
+
+def test_certain_predictions_are_left_out_with_a_warning():
+    data = overconfident(200)
+    probs = np.append(data.probs[:, 1], [0.0, 1.0])
+    with pytest.warns(DegenerateDataWarning, match="2 of 202 predictions are 0 or 1"):
+        belt = calibration_belt_curve(probs, np.append(data.labels, [0, 1]))
+    np.testing.assert_array_equal(belt.lower, calibration_belt_curve(data).lower)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (Predictions([0.3, 0.6], [0, 1], sample_weight=[1, 2]), "takes no sample weights; use"),
+        (Predictions([0.3, 0.6], [0, 1]), "separates the classes"),
+        (Predictions([0.3, 0.3], [0, 1]), "at least 2 distinct predictions"),
+        (generative_model("M1", n=9, m=3, rng=0), "the calibration belt takes one-dimensional"),
+    ],
+)
+def test_belt_that_does_not_exist_is_not_applicable(data, message):
+    with pytest.raises(NotApplicable, match=message):
+        calibration_belt_curve(data)
+
+
+@pytest.mark.parametrize(
+    "options", [{"confidence": 95}, {"points": 3}, {"max_degree": 5}, {"threshold": 0}]
+)
+def test_options_are_checked(options):
+    with pytest.raises(InvalidInput, match=f"{next(iter(options))} must "):
+        calibration_belt_curve([0.3, 0.6], [0, 1], **options)
+
+
+def test_family_gives_a_list():
+    belts = calibration_belt_curve(generative_model("M1", n=200, m=3, rng=0), lens="classwise")
+    assert [belt.n for belt in belts] == [200] * 3
+
+
+def test_repr_leaves_out_the_points():
+    """They are for plots; what is left is read at a glance."""
+    shown = repr(calibration_belt_curve(generative_model("M1", n=200, m=2, alpha=1.0, rng=0)))
+    assert "array([" not in shown.replace("coefficients=array([", "")
+    assert "lower" not in shown

@@ -31,7 +31,6 @@ def rows_of(x, weight=None):
 
 
 def fitted(labels, rows, parameters=2, nodes=None):
-    """Fit one row of labels."""
     labels = np.atleast_2d(labels).astype(np.uint8)
     return recalibrations(labels, rows, few_nodes(rows) if nodes is None else nodes, parameters)
 
@@ -49,7 +48,6 @@ def data(n, intercept=0.3, slope=0.7, seed=0):
 
 
 def log_likelihood(eta, labels, weight=1.0):
-    """Return the log likelihood."""
     return float(np.sum(weight * (labels * eta - np.logaddexp(0, eta))))
 
 

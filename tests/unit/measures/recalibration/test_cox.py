@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 import caltest as ct
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
 from caltest.datasets import generative_model
-from caltest.measures import cox
-from caltest.measures.recalibration.cox import Cox
+from caltest.measures import calibration_intercept, cox, unreliability
+from caltest.measures.recalibration.cox import CalibrationIntercept, Cox, Unreliability
 from caltest.measures.recalibration.fits import SLOPES, MultinomialRatio
 from caltest.units import RowUnits
 
@@ -244,3 +245,77 @@ def test_surprising_class_is_fitted_in_any_order_of_the_classes():
             for order in itertools.permutations(range(4))
         ]
     np.testing.assert_allclose(values, 2 * np.log(2**52), rtol=1e-6)
+
+
+# ---- the calibration intercept, with the slope fixed and estimated ------------------------------
+
+
+def test_fixed_slope_balances_outcomes_and_predictions():
+    """The score equation: sum of y - expit(a + log odds) is 0."""
+    rng = np.random.default_rng(0)
+    p, y = rng.random(100), rng.random(100) < 0.7
+    a = calibration_intercept(p, y)
+    assert np.sum(y - expit(a + np.log(p / (1 - p)))) == pytest.approx(0, abs=1e-10)
+
+
+def test_both_kinds_are_labelled():
+    """The symbol and the parameters tell them apart, since packages do not."""
+    fixed, estimated = (CalibrationIntercept(slope=slope) for slope in ("fixed", "estimated"))
+    assert fixed.symbol == "intercept (slope 1)"
+    assert estimated.symbol == "intercept (slope estimated)"
+    assert fixed.description != estimated.description
+    with pytest.raises(InvalidInput, match="slope must be one of"):
+        CalibrationIntercept(slope="free")
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "slope", "intercept"),
+    [
+        ([0.2, 0.6], [1, 1], "fixed", math.inf),
+        ([0.2, 0.6], [0, 0], "fixed", -math.inf),
+        ([0.2, 0.6], [0, 0], "estimated", -math.inf),
+        ([0.6, 0.9], [0, 1], "estimated", -math.inf),
+        ([0.2, 0.8], [0, 1], "estimated", 0.0),
+        ([0.2, 0.2], [0, 1], "estimated", math.log(4)),
+    ],
+    ids=["all events", "none", "none, estimated", "separated", "around one half", "constant"],
+)
+def test_undefined_intercept_has_a_value_and_a_warning(p, y, slope, intercept):
+    """Infinite with its sign; for slope 1 where no slope can be estimated."""
+    with pytest.warns(DegenerateDataWarning, match=r"all labels|separate|no slope"):
+        assert calibration_intercept(p, y, slope=slope) == pytest.approx(intercept, abs=1e-12)
+
+
+def test_zeros_are_left_out_of_the_fit():
+    """With a warning; a zero that is wrong is said too."""
+    p, y = [0.0, 0.5, 0.5, 0.5], [1, 1, 0, 0]
+    with pytest.warns(DegenerateDataWarning, match="no log odds|first in row 0"):
+        a = calibration_intercept(p, y)
+    assert a == pytest.approx(calibration_intercept(p[1:], y[1:]), rel=1e-9)
+
+
+# ---- the unreliability index is the likelihood ratio, less its mean, for each row ---------------
+
+
+@pytest.mark.parametrize(("m", "df"), [(2, 2), (4, 4)])
+def test_index_is_the_ratio_less_its_degrees_of_freedom(m, df):
+    """Per row, and its limit law is that of the ratio."""
+    data = generative_model("M2", n=150, m=m, alpha=1.0, rng=0)
+    assert unreliability(data) == pytest.approx((cox(data) - df) / 150, rel=1e-12)
+    limit = Unreliability().limit(data)
+    assert limit.statistic == pytest.approx(cox(data), rel=1e-12)
+    assert limit.estimate == pytest.approx(unreliability(data), rel=1e-12)
+
+
+def test_constant_predictions_have_one_degree_of_freedom():
+    data = Predictions(np.full(40, 0.5), np.arange(40) % 4 == 0)
+    expected = (80 * (0.25 * math.log(0.5) + 0.75 * math.log(1.5)) - 1) / 40
+    with pytest.warns(DegenerateDataWarning, match="no slope can be estimated"):
+        assert unreliability(data) == pytest.approx(expected)
+
+
+def test_equal_weights_change_nothing():
+    """N is the sum of the weights over their mean."""
+    data = generative_model("M2", n=30, m=2, alpha=1.0, rng=0)
+    twice = Predictions(data.probs, data.labels, sample_weight=np.full(30, 2.0))
+    assert unreliability(twice) == pytest.approx((cox(data) - 2) / 30)

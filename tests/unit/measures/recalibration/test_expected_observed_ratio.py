@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import beta, binom, chi2, norm, poisson
 
 from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
-from caltest.measures import expected_observed_interval, expected_observed_ratio
+from caltest.measures import expected_observed_interval, expected_observed_ratio, mean_calibration
+from caltest.measures.recalibration.expected_observed_ratio import MeanCalibration
 
 P, Y = np.full(20, 0.4), np.arange(20) < 5
 
@@ -72,3 +73,28 @@ def test_family_of_lenses_gives_a_list():
     probs = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
     intervals = expected_observed_interval(probs, [2, 0, 1], lens="classwise")
     assert [one.expected for one in intervals] == pytest.approx([1.1, 0.9, 1.0])
+
+
+# ---- calibration in the large on the scale of probabilities -------------------------------------
+
+
+def test_weights_make_weighted_means():
+    p, y, w = np.array([0.9, 0.2, 0.4]), np.array([1, 1, 0]), np.array([1.0, 2.0, 0.5])
+    value = mean_calibration(Predictions(p, y, sample_weight=w))
+    assert value == pytest.approx(np.average(y, weights=w) - np.average(p, weights=w))
+
+
+def test_limit_is_the_normal_test_of_the_number_of_events():
+    """Two-sided, with the variance of independent events."""
+    p, y = np.linspace(0.1, 0.8, 30), np.arange(30) % 2
+    limit = MeanCalibration().limit(Predictions(p, y))
+    z = np.sum(y - p) / np.sqrt(np.sum(p * (1 - p)))
+    assert limit.statistic == pytest.approx(z)
+    assert limit.pvalue == pytest.approx(2 * norm.sf(abs(z)))
+
+
+def test_certain_predictions_have_no_limit():
+    data = Predictions([0.0, 1.0], [0, 0])
+    assert mean_calibration(data) == -0.5
+    with pytest.raises(NotApplicable, match="no variance; use null='exact'"):
+        MeanCalibration().limit(data)

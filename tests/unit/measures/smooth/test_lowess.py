@@ -50,7 +50,6 @@ def r_lowess(x, y, span=2 / 3):
 
 
 def r_line(x, y, i, radius, least):
-    """Fit one line, lowest() of R."""
     r = np.abs(x - x[i])
     inner = (1 - (r / (radius or 1)) ** 3) ** 3
     w = np.where(r <= 0.001 * radius, 1, np.where(r <= 0.999 * radius, inner, 0))
@@ -72,7 +71,6 @@ def fits(
     near=lowess.FULL_WEIGHT_RADIUS,
     far=lowess.NO_WEIGHT_RADIUS,
 ):
-    """Return the knots and the fits there."""
     knots = lowess.find_knots(x, delta * (x[-1] - x[0]))
     radii = lowess.find_radii(
         x, np.arange(x.size + 1.0), knots, min(max(2, int(span * x.size + 1e-7)), x.size)

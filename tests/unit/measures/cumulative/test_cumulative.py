@@ -1,0 +1,144 @@
+"""The KS error under every lens of two classes, its scaling and its limit law."""
+
+import math
+
+import numpy as np
+import pytest
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.measures import ks_error, kuiper_error
+from caltest.measures.cumulative.cumulative import KSError, KuiperError, NearMaximum
+from caltest.measures.tolerance import Tolerance
+from caltest.numerics.tails import modulus_sf, range_sf
+
+
+def test_ties_are_one_step():
+    """Labels 1, 0 at one score give no excursion, in either order."""
+    assert ks_error([0.5, 0.5], [1, 0]) == ks_error([0.5, 0.5], [0, 1]) == 0.0
+
+
+@pytest.mark.parametrize("lens", ["confidence", "top-2", "within-top-2", "classwise[1]"])
+def test_lenses_of_two_classes_give_a_value(lens):
+    """Top-r and within-top-r included, as in Gupta et al. (2021), section 3."""
+    data = generative_model("M1", n=100, m=4, rng=0)
+    assert 0 < ks_error(data, lens=lens) < 0.2
+
+
+def test_within_top_r_sums_the_largest():
+    """The event is that the label is among the r largest, its score their sum."""
+    data = generative_model("M2", n=200, m=5, rng=0)
+    order = np.argsort(-data.probs, axis=1, kind="stable")[:, :2]
+    score = np.take_along_axis(data.probs, order, axis=1).sum(axis=1)
+    event = (order == data.labels[:, None]).any(axis=1)
+    expected = ks_error(score.clip(0, 1), event)
+    assert ks_error(data, lens="within-top-2") == pytest.approx(expected, rel=1e-12)
+
+
+def test_family_gives_one_value_each():
+    data = generative_model("M1", n=50, m=3, rng=0)
+    values = ks_error(data, lens="classwise")
+    assert values.shape == (3,)
+    assert values[2] == ks_error(data, lens="classwise[2]")
+
+
+def test_limit_law_is_that_of_the_scaled_error():
+    """The statistic is the error over the standard deviation of the whole sum."""
+    data = generative_model("M1", n=500, m=2, rng=0)
+    event = data.probs[:, 1]
+    statistic = ks_error(data) * 500 / math.sqrt(np.sum(event * (1 - event)))
+    for scaled in (False, True):
+        limit = KSError(scaled=scaled).limit(data)
+        assert limit.statistic == pytest.approx(statistic, rel=1e-12)
+        assert limit.pvalue == pytest.approx(modulus_sf(statistic), rel=1e-10)
+    assert limit.statistic_name == "scaled KS"
+
+
+@pytest.mark.parametrize("options", [{"scaled": True}, {"scaled": False}])
+def test_certain_predictions_have_no_scale(options):
+    """All 0 or 1: the labels have no variance, and nothing is divided by it."""
+    data = Predictions([0.0, 1.0, 1.0], [0, 1, 0])
+    with pytest.raises(NotApplicable, match=r"no variance to scale by.*null='exact'"):
+        KSError(**options).limit(data)
+    assert ks_error(data) == pytest.approx(1 / 3)
+
+
+def test_zero_is_not_negative():
+    """A perfect forecast prints as 0, not -0."""
+    assert math.copysign(1, ks_error([0.0, 1.0], [0, 1])) == 1
+
+
+# ---- the Kuiper error, its scaling and its limit law --------------------------------------------
+
+
+def test_range_counts_from_the_start_of_the_walk():
+    """C_0 = 0 is one of the sums: all labels 1 give the mean residual, not less."""
+    assert kuiper_error([0.2, 0.4], [1, 1]) == pytest.approx((0.8 + 0.6) / 2)
+
+
+def test_deviations_of_both_signs_add_up():
+    """Low scores too low and high scores too high: the KS error sees one of them."""
+    data = Predictions([0.25, 0.25, 0.75, 0.75], [1, 1, 0, 0])
+    assert ks_error(data) == 0.375
+    assert kuiper_error(data) == 0.375
+    data = Predictions([0.25, 0.5, 0.75], [1, 0, 0])
+    assert ks_error(data) == pytest.approx(0.25)
+    assert kuiper_error(data) == pytest.approx(1.25 / 3)
+
+
+def test_limit_law_is_that_of_the_range():
+    """Scaled or not, the p-value is that of the scaled error."""
+    data = generative_model("M1", n=500, m=2, rng=0)
+    statistic = kuiper_error(data, scaled=True)
+    for scaled in (False, True):
+        limit = KuiperError(scaled=scaled).limit(data)
+        assert limit.statistic == pytest.approx(statistic, rel=1e-12)
+        assert limit.pvalue == pytest.approx(range_sf(statistic), rel=1e-10)
+
+
+# ---- places where the partial sums are near their maximum ---------------------------------------
+
+MOST, LEAST = Tolerance(0.1), Tolerance(0.1, equivalence=True)
+
+
+def test_value_is_the_ks_error():
+    data = generative_model("M2", n=200, m=2, alpha=1.0, rng=0)
+    tied = Predictions(np.round(data.probs[:, 1], 1), data.labels)
+    for one in (data, tied):
+        assert NearMaximum(one, MOST, "KS").value == pytest.approx(ks_error(one), rel=1e-12)
+
+
+def test_place_of_equivalence_is_that_of_the_definition():
+    data = generative_model("M2", n=150, m=2, alpha=1.0, rng=1)
+    p = np.sort(data.probs[:, 1])
+    delta = (data.labels - data.probs[:, 1])[np.argsort(data.probs[:, 1])]
+    terms = delta * (p <= p[:, None])
+    sums, sd = terms.mean(axis=1), terms.std(axis=1).max()
+    slack = 0.5 * np.sqrt(np.log(150)) * sd / np.sqrt(150)
+    near = np.abs(sums) >= np.abs(sums).max() - slack
+    one = NearMaximum(data, LEAST, "KS")
+    chosen = np.flatnonzero(np.isfinite(one.up) | np.isfinite(one.down))
+    assert chosen == np.argmax(np.where(near, terms.std(axis=1), -1))
+    assert one.up[chosen] == 0.0 or one.down[chosen] == 0.0
+
+
+def test_sums_are_resampled_within_the_tolerance():
+    """A standard error to the unfavourable side, written out for every resample."""
+    data = generative_model("M2", n=80, m=2, alpha=1.0, rng=1)
+    order = np.argsort(data.probs[:, 1])
+    residuals = (data.labels - data.probs[:, 1])[order]
+    prefix = np.tri(80) * residuals
+    sums, errors = prefix.mean(axis=1), prefix.std(axis=1) / np.sqrt(80)
+    near = NearMaximum(data, Tolerance(0.02), "KS")
+    counts = near.draw(np.random.default_rng(0), 5)
+    for row, found in zip(counts, near.resample(counts), strict=True):
+        moved = (prefix * (row - row.mean())).mean(axis=1)
+        sides = [np.minimum(0.02, sign * sums + errors) + sign * moved for sign in (1, -1)]
+        assert found == pytest.approx(np.max(sides) - 0.02)
+
+
+def test_residuals_that_do_not_vary_are_not_applicable():
+    """Certain predictions that are right have nothing to resample."""
+    data = Predictions(np.arange(20) % 2, np.arange(20) % 2)
+    with pytest.raises(NotApplicable, match=r"residuals y - p that vary, .*; use more data"):
+        NearMaximum(data, MOST, "KS")

@@ -1,0 +1,225 @@
+"""Consistency resampling: predictions with replacement, then labels."""
+
+import numpy as np
+import pytest
+
+from caltest import Predictions
+from caltest.datasets import generative_model
+from caltest.errors import NotApplicable
+from caltest.measures import REGISTRY, SKCE
+from caltest.nulls import base as resampling
+from caltest.nulls.base import (
+    BATCH,
+    Draws,
+    Replicates,
+    batch_seeds,
+    drawn_batches,
+    resampled_values,
+    resampling_pvalue,
+)
+from caltest.nulls.exact import enumerate_labels, enumerated
+from caltest.numerics.joint import TIES
+from caltest.numerics.labels import resample_keys
+from caltest.numerics.loops import threads
+
+
+def test_consistency_pvalue_counts_the_resampled_values(outcome_of, count):
+    """It is (1 + #{T* >= T}) / (1 + B) of the distribution that the result holds."""
+    outcome = outcome_of("consistency", count, generative_model("M1", n=20, m=3, rng=0))
+    extreme = np.count_nonzero(outcome.distribution >= outcome.statistic)
+    assert outcome.pvalue == (1 + extreme) / 100
+
+
+def test_consistency_draws_predictions_anew(outcome_of, count):
+    """What depends on the predictions alone varies, around its observed value."""
+    predictions = generative_model("M1", n=400, m=3, alpha=1.0, rng=0)
+    outcome = outcome_of("consistency", count, predictions, n_resamples=400)
+    first = predictions.probs[:, 0]
+    parts = outcome.distribution % 1.0  # the counts are whole, the mean of 400 values is below 1
+    error = first.std() / 20
+    assert parts.std() == pytest.approx(error, rel=0.2)
+    assert abs(parts.mean() - first.mean()) < 5 * error / 20
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased", "linear", "block"])
+def test_consistency_evaluates_the_measure_on_the_resample(estimator, outcome_of):
+    """Bandwidth and all else are done anew for the predictions drawn."""
+    predictions, measure = generative_model("M2", n=15, m=3, rng=0), SKCE(estimator=estimator)
+    outcome = outcome_of("consistency", measure, predictions, n_resamples=3, seed=5)
+    rng = np.random.default_rng(np.random.SeedSequence(5).spawn(1)[0])
+    for value in outcome.distribution:
+        drawn = predictions.subset(rng.integers(0, 15, 15))
+        key = rng.integers(np.iinfo(np.uint64).max, size=1, dtype=np.uint64)
+        labels = measure.bind(drawn).redraw(key)[0]
+        expected = measure.bind(Predictions(drawn.probs, labels)).value()
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_consistency_says_that_it_may_reject_calibrated_models(outcome_of, count):
+    """The warning is among the notes of every result."""
+    outcome = outcome_of("consistency", count, generative_model("M1", n=20, m=3, rng=0))
+    assert "can make calibrated models fail" in outcome.notes[-1]
+
+
+def test_consistency_repeats_with_its_seed(outcome_of):
+    """Batches have seeds of their own, so that threads change nothing."""
+    predictions = generative_model("M1", n=10, m=3, rng=0)
+    options = {"n_resamples": BATCH + 5, "seed": 3}
+    one = outcome_of("consistency", SKCE(), predictions, n_jobs=1, **options)
+    two = outcome_of("consistency", SKCE(), predictions, n_jobs=2, **options)
+    np.testing.assert_array_equal(one.distribution, two.distribution)
+
+
+# ---- the exact null of few predictions ----------------------------------------------------------
+
+ECE = REGISTRY["ece"]
+
+
+def law(values, weights, alternative="greater", observed=0.0):
+    values, weights = np.array(values, float), np.array(weights, float)
+    return Replicates(np.append(observed, values), 1.0, alternative, np.append(0.0, weights))
+
+
+def test_pvalue_is_the_probability_of_values_at_least_as_large():
+    found = law([3, 1, 2, 2], [0.1, 0.4, 0.2, 0.3]).pvalues(np.array([1.0, 2.0, 2.5, 3.0, 4.0]))
+    np.testing.assert_allclose(found, [1.0, 0.6, 0.1, 0.1, 0.0], atol=1e-15)
+
+
+def test_two_sided_pvalue_is_twice_the_smaller_tail():
+    found = law([1, 2, 3], [0.2, 0.5, 0.3], "two-sided").pvalues(np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(found, [0.4, 1.0, 0.6], atol=1e-15)
+
+
+def test_values_apart_by_rounding_are_ties():
+    """Within 100 eps of the scale, and infinite values tie with infinite ones."""
+    found = law([1.0, 1.0 + 1e-15, np.inf], [0.5, 0.25, 0.25]).pvalues(np.array([1.0, np.inf]))
+    np.testing.assert_allclose(found, [1.0, 0.25], atol=1e-15)
+
+
+def test_redrawn_labels_are_looked_up_among_those_listed():
+    """The statistic of a resample is that of its label vector."""
+    probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
+    bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
+    listed = enumerate_labels(bound, "greater", 12)
+    found = enumerated(ECE(), bound, listed, Draws(50, 3)).replicates
+    labels = bound.redraw(resample_keys(3, 50))
+    np.testing.assert_allclose(found.values[1:], bound.values(labels), atol=1e-15)
+    assert found.values[0] == listed.values[0]
+
+
+@pytest.mark.parametrize(("at_most", "count"), [(12, 12), (11, None)])
+def test_label_vectors_of_positive_probability_are_counted(at_most, count):
+    """2 x 3 x 1 x 2 vectors, and none where that is too many."""
+    probs = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]]
+    bound = ECE().bind(Predictions(probs, [0, 1, 1, 2]))
+    found = enumerate_labels(bound, "greater", at_most)
+    assert (None if found is None else found.values.size - 1) == count
+    assert count is None or found.weights.sum() == pytest.approx(1.0)
+
+
+def test_impossible_labels_are_left_to_resampling():
+    """Their p-value is the smallest that B resamples can give, at every n."""
+    bound = ECE().bind(Predictions([[0.5, 0.5], [0.0, 1.0]], [0, 0]))
+    assert enumerate_labels(bound, "greater", 100) is None
+
+
+def test_many_vectors_are_evaluated_some_at_a_time(monkeypatch):
+    """The law does not depend on it."""
+    bound = ECE().bind(Predictions(np.linspace(0.1, 0.9, 6), [0, 1, 0, 1, 1, 1]))
+    whole = enumerate_labels(bound, "greater", 64)
+    monkeypatch.setattr("caltest.nulls.base.AT_A_TIME", 48)
+    parts = enumerate_labels(bound, "greater", 64)
+    np.testing.assert_array_equal(whole.values, parts.values)
+    np.testing.assert_array_equal(whole.weights, parts.weights)
+
+
+# ---- resamples in batches -----------------------------------------------------------------------
+
+
+def draw(rng, size):
+    """Draw rows of five labels."""
+    return rng.integers(0, 9, (size, 5)).astype(np.uint8)
+
+
+def evaluate(rows):
+    """Give each row of labels a number of its own."""
+    return rows @ 9.0 ** np.arange(5)
+
+
+@pytest.mark.parametrize("n_resamples", [1, BATCH, BATCH + 1, 999])
+def test_batch_seeds_cover_all_resamples(n_resamples):
+    """Every batch but the last is full, and every one has a seed of its own."""
+    seeds, sizes = zip(*batch_seeds(3, n_resamples), strict=True)
+    assert sum(sizes) == n_resamples
+    assert set(sizes[:-1]) <= {BATCH}
+    assert len({seed.spawn_key for seed in seeds}) == len(seeds)
+
+
+def test_more_resamples_begin_with_the_same():
+    """B = 999 starts with the resamples of B = 640."""
+    values = [
+        resampled_values(drawn_batches(draw, 1, b), evaluate, 5, pooled=False)
+        for b in (10 * BATCH, 999)
+    ]
+    np.testing.assert_array_equal(values[1][: 10 * BATCH], values[0])
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("at_a_time", [1, 100, 1 << 28])
+def test_values_do_not_depend_on_grouping(pooled, n_jobs, at_a_time, monkeypatch):
+    """Pools, chunks and threads give the rows of the plain loop."""
+    children = np.random.SeedSequence(7).spawn(4)
+    sizes = [BATCH, BATCH, BATCH, 8]
+    rows = [draw(np.random.default_rng(c), s) for c, s in zip(children, sizes, strict=True)]
+    monkeypatch.setattr(resampling, "AT_A_TIME", at_a_time)
+    monkeypatch.setattr(resampling, "POOL", at_a_time)
+    batches = drawn_batches(draw, 7, 200)
+    for several in (evaluate, lambda *given: np.stack([evaluate(*given)] * 2)):
+        with threads(n_jobs):
+            values = resampled_values(batches, several, 5, pooled=pooled)
+        np.testing.assert_array_equal(values, several(np.concatenate(rows)))
+
+
+@pytest.mark.parametrize(
+    ("observed", "alternative", "expected"),
+    [
+        (3.5, "greater", 2 / 6),
+        (3.0, "greater", 3 / 6),  # a tie counts as extreme
+        (9.0, "greater", 1 / 6),
+        (0.0, "greater", 1.0),
+        (3.5, "two-sided", 4 / 6),
+        (0.5, "two-sided", 4 / 6),
+        (9.0, "two-sided", 2 / 6),
+        (2.0, "two-sided", 1.0),
+    ],
+)
+def test_pvalue_counts_what_is_at_least_as_extreme(observed, alternative, expected):
+    """It is (1 + #) / (1 + B); two-sided, twice the smaller tail and at most 1."""
+    resampled = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    assert resampling_pvalue(observed, resampled, 1.0, alternative) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_pvalue_has_ties_within_rounding_of_the_scale(scale):
+    """What is less by some eps of the scale is a tie; what is less by more is not."""
+    observed = 0.25 * scale
+    near, far = observed - 0.5 * TIES * scale, observed - 2 * TIES * scale
+    assert resampling_pvalue(observed, np.array([near]), scale) == 1.0
+    assert resampling_pvalue(observed, np.array([far]), scale) == 0.5
+
+
+def test_infinite_values_tie_with_infinite_values_only():
+    """The log loss is infinite where a label was impossible."""
+    resampled = np.array([0.0, 1.0, np.inf])
+    assert resampling_pvalue(np.inf, resampled) == 0.5
+    assert resampling_pvalue(1.0, resampled) == 0.75
+    assert resampling_pvalue(np.inf, resampled, alternative="two-sided") == 1.0
+    assert resampling_pvalue(np.inf, resampled[:2]) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("observed", "resampled"), [(np.nan, [0.0]), (0.0, [np.nan, 1.0])])
+def test_resampling_pvalue_of_nan_is_an_error(observed, resampled):
+    """A comparison with nan is false, which would make the p-value small."""
+    with pytest.raises(NotApplicable, match="not a number"):
+        resampling_pvalue(observed, np.array(resampled))
