@@ -57,10 +57,9 @@ def with_shared_signs(
     The p-value of each test stays what it is. Their joint distribution is that of signs of
     residuals, flipped by cluster for all groups together, which keep the covariance of the sums of
     residuals of a cluster over all groups, whatever its dependence: the resamples of a test become
-    -log p among its values with flipped signs, and what was observed -log p by its own null. So
-    adjusted p-values are as valid as those of Holm's method as the number of clusters grows, and
-    smaller where groups are alike. Empty where there are few clusters, or a test has another null
-    or no version for signs.
+    -log p among its values with flipped signs, and what was observed the smaller of -log p among
+    these and by its own null, since signs of few events are far from symmetric. Empty where there
+    are few clusters, or a test has another null or no version for signs.
     """
     rows = []
     for plan, row in found:
@@ -71,8 +70,9 @@ def with_shared_signs(
             flipped = shared_signs(plan.measure, seen, Draws(n_resamples, seed))
         except NotApplicable:
             return []
-        own = row.replicates.scores()[:1]
-        scores = Replicates(np.append(own, flipped.scores()[1:]), 1.0, "greater")
+        values = flipped.scores()
+        values[0] = min(values[0], row.replicates.scores()[0])
+        scores = Replicates(values, 1.0, "greater")
         rows.append(replace(row, null="cluster", pvalue=scores.pvalue, replicates=scores))
     return rows
 

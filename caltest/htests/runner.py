@@ -46,8 +46,8 @@ SPREAD = (
     "together"
 )
 SIGNED = (
-    "clusters have rows in several groups: adjusted p-values and the test of all groups allow for "
-    "it by signs of residuals, flipped by cluster for all groups together"
+    "clusters have rows in several groups: adjusted p-values hold whatever their dependence, and "
+    "the test of all groups flips signs of residuals by cluster for all groups together"
 )
 Row = tuple[Plan, HTest]
 
@@ -258,9 +258,9 @@ def _table(
     draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
     shared = with_shared_signs(found, **draws) if spread and is_joint else []
     resampled, note = shared or rows, SIGNED if shared else spread
-    spread = "" if shared else spread
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
+    spread = "" if shared else spread
     together: list[HTest] = []
     members: dict[tuple[int, str], list[Row]] = {}
     for plan, row in zip(plans, resampled, strict=True) if not spread else ():
@@ -270,8 +270,7 @@ def _table(
         if len(some) > 1:
             some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
             together.append(omnibus([row for _, row in some], **draws))
-    adjusted, name = adjusted_rows(resampled, correction)
-    adjusted = np.maximum(adjusted, [row.pvalue for row in rows])
+    adjusted, name = adjusted_rows(rows, correction)
     draws["n_resamples"] = min(asked.most_resamples, MOST)
     is_tested = source.grouped and asked.tolerance is None
     names, keys = source.keys or ((), {})
@@ -283,7 +282,7 @@ def _table(
         level=asked.level,
         notes=tuple(filter(None, (*source.left_out, *left_out, note, apart))),
         omnibus=tuple(together),
-        together=pvalue_of_groups(resampled, together),
+        together=pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
         by=names or None,
         values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,

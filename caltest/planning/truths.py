@@ -283,6 +283,9 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
             remedy = "pass predictions, a model with its features, or a distribution of predictions"
             raise invalid("data must be given where model is None", "None", remedy)
         model, data = data, None
+    if getattr(model, "censoring", None) is not None:
+        reason = "power of censored times needs a law of the times, which a risk is not"
+        raise NotApplicable(reason, "simulate times, and test SurvivalPredictions of them")
     if isinstance(model, Predictions):
         unused = {**given.columns, "data": data, "classes": given.classes}
         checks.check_unused("where predictions are given", **unused)

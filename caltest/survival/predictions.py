@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import NoReturn, Self
 
 import numpy as np
 
@@ -185,6 +185,14 @@ class SurvivalPredictions(Predictions):
         """Raise NotApplicable: a predicted risk does not tell when events happen."""
         reason = "times are not known from the risk by a horizon"
         raise NotApplicable(reason, "simulate times, and make SurvivalPredictions of them")
+
+    @classmethod
+    def from_frame(cls, *_given: object, **_columns: object) -> NoReturn:
+        """Raise NotApplicable: pass the columns themselves."""
+        reason = "SurvivalPredictions are made of arrays"
+        raise NotApplicable(reason, "pass columns, SurvivalPredictions(df['risk'], df['time'], ...)")
+
+    read = from_model = from_frame
 
     def _check_followed(self, where: str = "") -> None:
         """Raise InvalidInput where what happens before the horizon is not known of any late row."""
