@@ -190,7 +190,7 @@ class SurvivalPredictions(Predictions):
     def from_frame(cls, *_given: object, **_columns: object) -> NoReturn:
         """Raise NotApplicable: pass the columns themselves."""
         reason = "SurvivalPredictions are made of arrays"
-        raise NotApplicable(reason, "pass columns, SurvivalPredictions(df['risk'], df['time'], ...)")
+        raise NotApplicable(reason, "pass its columns to SurvivalPredictions")
 
     read = from_model = from_frame
 
