@@ -377,7 +377,8 @@ def noun_of(rows: Sequence[HTest]) -> str:
     if len({row.lens for row in rows}) == len(rows) > 1:
         if all(row.lens.startswith("cumulative[") for row in rows):
             return "thresholds"
-        return "classes" if all("[" in row.lens for row in rows) else "lenses"
+        has_classes = rows[0].m > 0 and all("[" in row.lens for row in rows)
+        return "classes" if has_classes else "lenses"
     return "tests"
 
 

@@ -31,7 +31,7 @@ TITLES = {
 GROUPS = {
     "caltest": {
         "Tests": ["verdict", "test_calibration", "test_segments", "test_master_scale"],
-        "Data": ["Predictions", "SurvivalPredictions"],
+        "Data": ["Predictions", "Forecasts", "SurvivalPredictions"],
         "Results": ["HTest", "HTestTable", "GroupsTest", "SegmentsTest", "Segment"],
         "Comparing and calibrating": ["compare_calibrators", "compare_models", "ActiveLearner"],
         "Planning": ["power", "sample_size", "sample_size_for_precision"],
@@ -56,6 +56,7 @@ GROUPS = {
             "Largest",
             "Custom",
         ],
+        "Of forecasts": ["Exceeds", "BelowQuantile", "Interval", "PIT", "Bands"],
         "For those who add a lens": ["Lens", "resolve_lens"],
     },
     "caltest.kernels": {

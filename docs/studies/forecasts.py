@@ -1,0 +1,170 @@
+"""Tests of forecasts of numbers: writes the tables of docs/studies/forecasts.md.
+
+python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--jobs 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import joblib
+import numpy as np
+from scipy import stats
+
+import caltest as ct
+
+PAGE = Path(__file__).with_suffix(".md")
+LEVEL, B = 0.05, 199  # 0.05 x 200 is whole
+TESTS = {
+    "combined": None,
+    "ks": "pit-ks",
+    "kuiper": "pit-kuiper",
+    "cramer-von-mises": "pit-cramer-von-mises",
+    "anderson-darling": "pit-anderson-darling",
+    "neyman": "pit-neyman",
+    "berkowitz": "pit-berkowitz",
+    "crps": "crps",
+    "log-score": "log-score",
+}
+SIZES = (8, 50, 500)
+N = 100  # of the table of power
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MEMBERS = 10
+
+
+def gaussian(rng: np.random.Generator, n: int) -> ct.Forecasts:
+    """Draw calibrated Gaussian forecasts."""
+    mean, scale = rng.normal(size=n), np.exp(0.4 * rng.normal(size=n))
+    return ct.Forecasts(mean + scale * rng.normal(size=n), mean=mean, scale=scale)
+
+
+def poisson(rng: np.random.Generator, n: int) -> ct.Forecasts:
+    """Draw calibrated forecasts of counts."""
+    law = stats.poisson(np.exp(rng.normal(size=n)))
+    return ct.Forecasts(law.rvs(random_state=rng), distribution=law)
+
+
+def ensemble(rng: np.random.Generator, n: int) -> ct.Forecasts:
+    """Draw outcomes that are one more member."""
+    members = rng.normal(size=(n, 1)) + rng.normal(size=(n, MEMBERS + 1))
+    return ct.Forecasts(members[:, 0], members=members[:, 1:])
+
+
+def quantiles(rng: np.random.Generator, n: int) -> ct.Forecasts:
+    """Draw calibrated quantiles."""
+    mean = rng.normal(size=n)
+    values = mean[:, None] + stats.norm.ppf(QUANTILES)
+    return ct.Forecasts(mean + rng.normal(size=n), quantiles=values, levels=QUANTILES)
+
+
+KINDS = {"Gaussian": gaussian, "Poisson": poisson, "ensemble": ensemble, "quantiles": quantiles}
+WITHOUT = {"ensemble": {"log-score"}, "quantiles": {"crps", "log-score"}}
+
+Error = Callable[[np.ndarray, np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
+# Standardised outcomes of standard normal numbers z, means m and scales s of the forecasts.
+ERRORS: dict[str, Error] = {
+    "location": lambda z, _m, _s, _rng: z + 0.3,
+    "shift in units": lambda z, _m, s, _rng: z + 0.25 / s,
+    "too sure": lambda z, _m, _s, _rng: 1.25 * z,
+    "not sure enough": lambda z, _m, _s, _rng: 0.82 * z,
+    "skewed": lambda z, _m, _s, rng: (rng.gamma(1.6, size=z.size) - 1.6) / np.sqrt(1.6),
+    "heavy tails": lambda z, _m, _s, rng: rng.standard_t(2.9, size=z.size) * np.sqrt(0.9 / 2.9),
+    "slope": lambda z, m, _s, _rng: z + 0.3 * m,
+    "spread by mean": lambda z, m, _s, _rng: z * np.exp(0.22 * m),
+    "spread by scale": lambda z, _m, s, _rng: z * np.exp(0.55 * np.log(s)),
+    "curved": lambda z, m, _s, _rng: z + 0.21 * (m * m - 1),
+    "bimodal": lambda z, _m, _s, rng: rng.choice([-1, 1], z.size) * np.sqrt(0.75) + z / 2,
+    "outliers": lambda z, _m, _s, rng: np.where(rng.random(z.size) < 0.03, 6 * np.sign(z), z),
+}
+
+
+def wrong(rng: np.random.Generator, error: str) -> ct.Forecasts:
+    """Draw forecasts with an error."""
+    mean, scale = rng.normal(size=N), np.exp(0.4 * rng.normal(size=N))
+    outcomes = mean + scale * ERRORS[error](rng.normal(size=N), mean, scale, rng)
+    return ct.Forecasts(outcomes, mean=mean, scale=scale)
+
+
+def rejected(forecasts: ct.Forecasts, seed: int, without: Sequence[str]) -> dict[str, float]:
+    """Return whether each test rejects, and for each component of the default test."""
+    found = {}
+    for name, test in TESTS.items():
+        if name in without:
+            continue
+        result = ct.test_calibration(forecasts, test=test, n_resamples=B, rng=seed)
+        found[name] = float(result.pvalue <= LEVEL)
+        if result.components is not None:
+            parts = zip(result.components.rows, result.components.pvalues, strict=True)
+            found |= {f"component {row.test}": float(p <= LEVEL) for row, p in parts}
+    return found
+
+
+def rates(make: Callable[[int], ct.Forecasts], sets: int, jobs: int, without: Sequence[str] = ()):
+    """Return the share of data sets that each test rejects."""
+
+    def one(seed: int) -> dict[str, float]:
+        return rejected(make(seed), seed, without)
+
+    found = joblib.Parallel(jobs)(joblib.delayed(one)(seed) for seed in range(sets))
+    return {name: 100 * float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
+def size_rows(sets: int, jobs: int) -> list[str]:
+    """Format the sizes."""
+    lines = [f"| kind | n | {' | '.join(TESTS)} |", f"|---|{'--:|' * (1 + len(TESTS))}"]
+    for kind, make in KINDS.items():
+        for n in SIZES:
+            without = WITHOUT.get(kind, set())
+            found = rates(
+                lambda seed, make=make, n=n: make(np.random.default_rng([seed, n, 7]), n),
+                sets,
+                jobs,
+                without,
+            )
+            numbers = " | ".join(f"{found[t]:.1f}" if t in found else "" for t in TESTS)
+            lines.append(f"| {kind} | {n} | {numbers} |")
+    return lines
+
+
+def power_rows(sets: int, jobs: int) -> list[str]:
+    """Format the power, and the best component of the default test."""
+    lines = [f"| error | {' | '.join(TESTS)} | best component |", f"|---|{'--:|' * len(TESTS)}---|"]
+    for number, error in enumerate(ERRORS):
+        found = rates(
+            lambda seed, error=error, number=number: wrong(
+                np.random.default_rng([seed, number, 11]), error
+            ),
+            sets,
+            jobs,
+        )
+        parts = {name: rate for name, rate in found.items() if name.startswith("component")}
+        best = max(parts, key=lambda name: parts[name])
+        numbers = " | ".join(f"{found[test]:.0f}" for test in TESTS)
+        words = best.removeprefix("component ")
+        lines.append(f"| {error} | {numbers} | {parts[best]:.0f} {words} |")
+    return lines
+
+
+def write(name: str, lines: Sequence[str]) -> None:
+    """Put a table below the line that names it."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = "\n".join(lines)
+    PAGE.write_text(re.sub(rf"(<!-- {name} -->\n)(\|.*\n)*", rf"\1{table}\n", text), "utf-8")
+
+
+def main() -> None:
+    """Simulate and write all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, default=400)
+    parser.add_argument("--powers", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    write("size", size_rows(given.sizes, given.jobs))
+    write("power", power_rows(given.powers, given.jobs))
+
+
+if __name__ == "__main__":
+    main()
