@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import joblib
@@ -88,7 +88,7 @@ def wrong(rng: np.random.Generator, error: str) -> ct.Forecasts:
     return ct.Forecasts(outcomes, mean=mean, scale=scale)
 
 
-def rejected(forecasts: ct.Forecasts, seed: int, without: Sequence[str]) -> dict[str, float]:
+def rejected(forecasts: ct.Forecasts, seed: int, without: Collection[str]) -> dict[str, float]:
     """Return whether each test rejects, and for each component of the default test."""
     found = {}
     for name, test in TESTS.items():
@@ -102,7 +102,9 @@ def rejected(forecasts: ct.Forecasts, seed: int, without: Sequence[str]) -> dict
     return found
 
 
-def rates(make: Callable[[int], ct.Forecasts], sets: int, jobs: int, without: Sequence[str] = ()):
+def rates(
+    make: Callable[[int], ct.Forecasts], sets: int, jobs: int, without: Collection[str] = ()
+) -> dict[str, float]:
     """Return the share of data sets that each test rejects."""
 
     def one(seed: int) -> dict[str, float]:
