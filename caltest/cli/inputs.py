@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from caltest import checks
 from caltest.checks import check_choice, check_not_empty, check_unused
@@ -23,6 +23,7 @@ from caltest.predictions.options import (
     ENGINES,
     ClassOptions,
     FileOptions,
+    ForecastOptions,
     NumberOptions,
     names_of,
 )
@@ -216,6 +217,57 @@ class PredictionFile(FileForm):
         """The names of the columns of the probabilities."""
         taken = [name for name in (self.observed, self.sample_weight) if name is not None]
         return tables.prob_columns(self._opened[0].names, options.parse_probs(self.probs), taken)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsFile(PredictionFile):
+    """The same, or a file of forecasts of numbers, whose columns an option names."""
+
+    mean: str | None = None
+    scale: str | None = None
+    members: str | None = None
+    quantiles: str | None = None
+
+    @property
+    def forecasts(self) -> dict[str, Any]:
+        """The columns of forecasts that are named, if any."""
+        given = {name: getattr(self, name) for name in names_of(ForecastOptions)}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
+        if not self.forecasts:
+            return super().lies(engine, on_error, weighted=weighted)
+        counted = (
+            engine if check_choice(engine, ENGINES, "--engine") in ("cells", "chunks") else None
+        )
+        check_unused("with forecasts", engine=counted)
+        return False
+
+    def predictions(
+        self,
+        probs: str | None = None,
+        *,
+        by: str | None = None,
+        dependence: Dependence = Dependence(),  # noqa: B008 - frozen
+        known: Sequence[object] | None = None,
+    ) -> Any:
+        """Return the predictions, or forecasts, with groups, weights and clusters."""
+        columns = self.forecasts
+        if not columns:
+            return super().predictions(probs, by=by, dependence=dependence, known=known)
+        from caltest.forecasts import Forecasts
+
+        check_unused("with forecasts", probs=probs or self.probs, classes=self.classes)
+        opened = self._opened[0]
+        with suppress(ValueError):
+            columns["scale"] = float(columns.get("scale", ""))
+        if "," in columns.get("members", ""):
+            columns["members"] = options.split(columns["members"])
+        with self.rows_named():
+            rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
+            raw = tables.choose_forecasts(opened, label=self.observed, **columns, **rows)
+            found = Forecasts(raw.pop("outcomes"), **raw, source=self._opened[1])
+            return dependence.of_table(opened, self.observed).given_to(found)
 
 
 def opened(file: Path) -> Path | io.BytesIO:

@@ -17,7 +17,7 @@ import caltest
 from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
 from caltest.cli import output as writing
-from caltest.cli.inputs import STREAM, PredictionFile
+from caltest.cli.inputs import STREAM, PredictionFile, RowsFile
 from caltest.cli.options import REPORTS, SCORES, Draws, Keys, grouped, split_keys
 from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
@@ -33,7 +33,7 @@ NUMBER = re.compile(r"-?[0-9]+")
 
 
 def _test(
-    file: PredictionFile,
+    file: RowsFile,
     *,
     lens: options.Keys = None,
     tests: ChosenTests,
@@ -142,7 +142,7 @@ FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
     force="Write FILE_report.html over a file that is no report of caltest.",
 )
 def report(
-    file: PredictionFile,
+    file: RowsFile,
     *,
     lens: Keys = None,
     test: Keys = None,

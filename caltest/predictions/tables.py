@@ -264,7 +264,8 @@ def choose_forecasts(
         found["levels"] = levels
         found["quantiles"] = numbers_of_columns(table, [quantiles[level] for level in levels])
     for name, values in rows.items():
-        found[name] = column_or_values(table, values, name)
+        several = columns_named(table, values)
+        found[name] = crossed(table, several) if several else column_or_values(table, values, name)
     return found
 
 

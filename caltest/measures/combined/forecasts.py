@@ -260,7 +260,11 @@ def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: st
         z = float(observed_sums(rows, sums)[0])
         return Finding(f"{words[z > 0]} (z = {z:.3g})", z, f"z of {name}", in_words=False)
 
-    return Component(rows, sums, _first, finding, two_sided=True)
+    def value(sums: Floats) -> Floats:
+        # Sums of third and fourth powers have longer tails than the scale of a component allows.
+        return np.sign(sums[:, 0]) * np.log1p(np.abs(sums[:, 0]))
+
+    return Component(rows, sums, value, finding, two_sided=True)
 
 
 SKEWED = "outcomes are skewed to the left of it", "outcomes are skewed to the right of it"
