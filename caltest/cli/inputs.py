@@ -264,7 +264,8 @@ class RowsFile(PredictionFile):
         if "," in columns.get("members", ""):
             columns["members"] = options.split(columns["members"])
         with self.rows_named():
-            rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
+            rows: dict[str, Any] = {"groups": _groups(by, opened.names)}
+            rows["sample_weight"] = self.sample_weight
             raw = tables.choose_forecasts(opened, label=self.observed, **columns, **rows)
             found = Forecasts(raw.pop("outcomes"), **raw, source=self._opened[1])
             return dependence.of_table(opened, self.observed).given_to(found)

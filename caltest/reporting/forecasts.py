@@ -88,7 +88,13 @@ class ForecastRows(Rows):
         return Scores((), tuple(found), ())
 
     def sketches(self, content: Content) -> Iterator[Sketch]:
-        """Yield the pictures of forecasts."""
+        """Yield the pictures of forecasts.
+
+        Yields
+        ------
+        Sketch
+            Section, title, text and how it is drawn.
+        """
         first, rows = content.answer.tests.rows[0], self.predictions
         band = "what calibrated forecasts show with 95 %, all of it at once"
         text = f"The probability integral transform of the outcomes in ten bins, and {band}."
