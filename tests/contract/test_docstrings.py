@@ -127,7 +127,7 @@ def test_option_without_a_description_is_found():
 
     missed = set(inspect.signature(function).parameters) - documented_parameters(function)
     assert missed == {"own"}
-    assert unpacked(function) - mentioned(function) == {"renormalize"}
+    assert unpacked(function) - mentioned(function) == {"renormalize", "ordinal"}
 
 
 def test_docstring_says_what_is_returned(case):

@@ -107,7 +107,9 @@ def test_index_has_the_default_null_and_the_classes(key, default, classes):
     options = {"locations": 2} if key == "cme" else {}
     assert default == REGISTRY[key].default_null
     measure = REGISTRY[key].with_options(options)
-    if classes == "any":
+    if classes == "numbers":
+        assert measure.of is ct.Forecasts
+    elif classes == "any":
         measure.bind(three)
     else:
         with pytest.raises(ct.NotApplicable, match="classes"):

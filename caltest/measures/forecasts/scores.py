@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 import numpy as np
 
 from caltest.forecasts import Forecasts
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
-from caltest.predictions.options import Measured
 from caltest.types import Floats
 
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
@@ -95,7 +94,7 @@ class LogScore(ForecastScore):
         return forecasts.law.log_score(forecasts.law.quantile(uniform))
 
 
-def crps(forecasts: object, outcomes: object = None, **rows: Unpack[Measured]) -> float:
+def crps(forecasts: object, *, n_jobs: int | None = None) -> float:
     r"""Compute the mean continuous ranked probability score.
 
     :math:`\int (F(x) - 1\{y \le x\})^2 dx = E|Y - y| - E|Y - Y'| / 2` with Y, Y' from F; of an
@@ -105,10 +104,8 @@ def crps(forecasts: object, outcomes: object = None, **rows: Unpack[Measured]) -
     ----------
     forecasts : Forecasts
         The forecasts with their outcomes.
-    outcomes : None
-        Not used: the forecasts hold them.
-    **rows
-        `n_jobs`, the number of threads as in joblib.
+    n_jobs : int, optional
+        Threads, as in joblib.
 
     Returns
     -------
@@ -131,20 +128,18 @@ def crps(forecasts: object, outcomes: object = None, **rows: Unpack[Measured]) -
     >>> round(ct.measures.crps(forecasts), 4)
     0.1879
     """
-    return float(CRPS().evaluate(forecasts, outcomes, **rows))
+    return float(CRPS().evaluate(forecasts, n_jobs=n_jobs))
 
 
-def log_score(forecasts: object, outcomes: object = None, **rows: Unpack[Measured]) -> float:
+def log_score(forecasts: object, *, n_jobs: int | None = None) -> float:
     r"""Compute the mean logarithmic score of forecasts, :math:`-\log f(y)`.
 
     Parameters
     ----------
     forecasts : Forecasts
         The forecasts with their outcomes.
-    outcomes : None
-        Not used: the forecasts hold them.
-    **rows
-        `n_jobs`, the number of threads as in joblib.
+    n_jobs : int, optional
+        Threads, as in joblib.
 
     Returns
     -------
@@ -165,4 +160,4 @@ def log_score(forecasts: object, outcomes: object = None, **rows: Unpack[Measure
     >>> round(ct.measures.log_score(forecasts), 4)
     0.4258
     """
-    return float(LogScore().evaluate(forecasts, outcomes, **rows))
+    return float(LogScore().evaluate(forecasts, n_jobs=n_jobs))

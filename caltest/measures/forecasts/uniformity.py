@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,7 +14,6 @@ from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
-from caltest.predictions.options import Measured
 from caltest.types import Floats
 
 __all__ = ["PitUniformity", "pit_uniformity"]
@@ -184,12 +183,11 @@ def _berkowitz(uniform: Floats, weight: Floats, *, serial: bool) -> Floats:
 
 def pit_uniformity(
     forecasts: object,
-    outcomes: object = None,
     *,
     distance: str = "ks",
     degree: int = 4,
     serial: bool = False,
-    **rows: Unpack[Measured],
+    n_jobs: int | None = None,
 ) -> float:
     r"""Compute how far the probability integral transform is from uniform.
 
@@ -209,16 +207,14 @@ def pit_uniformity(
     ----------
     forecasts : Forecasts
         The forecasts with their outcomes.
-    outcomes : None
-        Not used: the forecasts hold them.
     distance : {"ks", "kuiper", "cramer-von-mises", "anderson-darling", "neyman", "berkowitz"}
         The statistic.
     degree : int, default 4
         Of "neyman": the number of polynomials.
     serial : bool, default False
         Of "berkowitz": whether dependence of a row on the one before is looked for.
-    **rows
-        `n_jobs`, the number of threads as in joblib.
+    n_jobs : int, optional
+        Threads, as in joblib.
 
     Returns
     -------
@@ -247,4 +243,4 @@ def pit_uniformity(
     0.3446
     """
     options = {"distance": distance, "degree": degree, "serial": serial}
-    return float(PitUniformity(**options).evaluate(forecasts, outcomes, **rows))  # type: ignore[arg-type]
+    return float(PitUniformity(**options).evaluate(forecasts, n_jobs=n_jobs))  # type: ignore[arg-type]
