@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from caltest import Forecasts
+from caltest.lenses import REGISTRY
 from caltest.testing import check_lens
 
 FILLED = {"R": "2", "...": "0|1+2"}  # of "top-R" and "grouped[...]"
