@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 
 from caltest import checks
 from caltest.checks import suspicions
-from caltest.forecasts.laws import Law, law_of, read
 from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
 from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
 from caltest.types import Floats
+
+if TYPE_CHECKING:
+    from caltest.forecasts.laws import Law
 
 
 class ForecastColumns(RowColumns, total=False):
@@ -121,6 +123,8 @@ class Forecasts(Rows):
         clusters: object = None,
         source: str = "arrays",
     ) -> None:
+        from caltest.forecasts.laws import law_of, read  # loads SciPy
+
         rows = {"sample_weight": sample_weight, "groups": groups, "clusters": clusters}
         given: dict[str, Any] = {"mean": mean, "scale": scale, "distribution": distribution}
         given |= {"members": members, "quantiles": quantiles, "levels": levels, "edges": edges}

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -194,6 +195,14 @@ IMPOSSIBLE = ", and a class of probability 0 was observed"
 KEPT = 100_000  # resampled values that the result holds
 
 
+class Stop(NamedTuple):
+    """Where the drawing ended: the number of resamples, the p-value, and the rule in words."""
+
+    drawn: int
+    pvalue: float
+    rule: str
+
+
 @dataclass(frozen=True)
 class StoppingRule:
     r"""When labels have been redrawn often enough, and the p-value then.
@@ -230,7 +239,7 @@ class StoppingRule:
         """The number of resamples after which fewer have to be as extreme."""
         return min(self.most, math.ceil(self.sides * CLEAR / self.level))
 
-    def stop(self, extreme: Ints) -> tuple[int, float, str] | None:
+    def stop(self, extreme: Ints) -> Stop | None:
         """Return where the drawing ends, or None where more is to be drawn.
 
         Parameters
@@ -253,7 +262,7 @@ class StoppingRule:
         tail = count / drawn if until else (1 + count) / (1 + drawn)
         side = " on the smaller side" if self.sides == 2 else ""
         text = f"adaptive, Besag-Clifford: {until}{count} were as extreme{side}{self.reason}"
-        return drawn, min(1.0, self.sides * tail), text
+        return Stop(drawn, min(1.0, self.sides * tail), text)
 
 
 def adaptive_test(
@@ -300,12 +309,11 @@ def adaptive_test(
             raise NotApplicable(*base.NOT_A_NUMBER)
         extreme = [others >= compared - tolerance, others <= compared + tolerance][:sides]
         stop = rule.stop(np.cumsum(extreme, axis=1).min(axis=0))  # of the first 1, 2, ... values
-    count, pvalue, told = stop
     return Outcome(
-        pvalue=pvalue,
-        distribution=values[: min(count, KEPT)],
-        n_resamples=count,
-        stopping=told,
+        pvalue=stop.pvalue,
+        distribution=values[: min(stop.drawn, KEPT)],
+        n_resamples=stop.drawn,
+        stopping=stop.rule,
         parts=_parts(bound, draws),
         **base.described(measure, bound, float(observed[0])),
     )

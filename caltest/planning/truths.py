@@ -351,7 +351,7 @@ def _without_data(model: Any, given: ModelData) -> PredictionDistribution:
     if models.is_model(model):
         got = models.describe(model)
         raise invalid("data must be given where model is a classifier", got, "pass data=X")
-    rows = checks.check_probs(model, **given.options)
+    rows = checks.check_probs(model, classes=given.classes, **given.reading)
     return _of_pool(rows, _names(given.classes, rows.shape[1]), "arrays")
 
 

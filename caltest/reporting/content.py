@@ -159,18 +159,36 @@ class Within:
         In the unit of probabilities.
     sentences : tuple of str
         What was found.
-    rows : tuple of (str, float, float, float)
-        The error in words, the estimate in the unit of probabilities, the p-value against an error
-        of at most the tolerance, small where it is larger, and that against an error of at least
-        the tolerance, small where it is smaller.
+    rows : tuple of WithinRow
     left_out : tuple of str
         What could not be tested, and why.
     """
 
     tolerance: float
     sentences: tuple[str, ...]
-    rows: tuple[tuple[str, float, float, float], ...]
+    rows: tuple[WithinRow, ...]
     left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WithinRow:
+    """An error, and the p-values of both hypotheses on it.
+
+    Attributes
+    ----------
+    name : str
+        The error in words.
+    estimate : float
+        In the unit of probabilities.
+    exceeds, within : float
+        The p-value against an error of at most the tolerance, small where it is larger; and that
+        against an error of at least the tolerance, small where it is smaller.
+    """
+
+    name: str
+    estimate: float
+    exceeds: float
+    within: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +203,21 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a score under a lens."""
+
+    score: str
+    lens: str
+    parts: ScoreDecomposition
+
+
+@dataclass(frozen=True, slots=True)
 class Scores:
     """How well outcomes are told apart, scores, and their decomposition."""
 
     discrimination: tuple[Estimate, ...]
     scores: tuple[Score, ...]
-    parts: tuple[tuple[str, str, ScoreDecomposition], ...]  # score and lens
+    parts: tuple[Parts, ...]
     notes: tuple[str, ...] = ()
 
 

@@ -18,7 +18,7 @@ from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Block, Estimate, Score, Scores, notes, table
+from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
 from caltest.results import HTestTable
@@ -187,17 +187,17 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
     with warnings.catch_warnings():  # an infinite log loss is told as such
         warnings.simplefilter("ignore", DegenerateDataWarning)
         scored = {"Brier score": event.parts("brier"), "log loss": event.parts("log-loss")}
-        parts = [(name, source.lens, found) for name, found in scored.items()]
+        parts = [Parts(name, source.lens, found) for name, found in scored.items()]
     if predictions is not None and source.m > 2:
         codes = frequent_classes(predictions)
         names = predictions.classes[codes].tolist()
         each = {str(lens): lens(predictions) for lens in map(Classwise, names)}
-        parts += [("Brier score", name, RowsEvent(one).parts()) for name, one in each.items()]
+        parts += [Parts("Brier score", name, RowsEvent(one).parts()) for name, one in each.items()]
         if len(codes) < source.m:
             chosen = f"{len(codes)} classes with the largest expected number of rows"
             remarks = (f"Decomposed for the {chosen}.",)
     scores = tuple(_scores(source, tests))
-    discrimination = tuple(_discrimination(source, profile, scores, parts[0][2]))
+    discrimination = tuple(_discrimination(source, profile, scores, parts[0].parts))
     return Scores(discrimination, scores, tuple(parts), remarks)
 
 
@@ -298,11 +298,12 @@ def _score_table(scores: Sequence[Score], explained: str) -> Block:
     )
 
 
-def _parts_table(parts: Sequence[tuple[str, str, measures.ScoreDecomposition]]) -> Block:
+def _parts_table(parts: Sequence[Parts]) -> Block:
     rows = []
-    for score, lens, of in parts:
+    for part in parts:
+        of = part.parts
         numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
-        rows.append((score, lens, *numbers))
+        rows.append((part.score, part.lens, *numbers))
     return table(
         "Score = miscalibration \u2212 discrimination + uncertainty",
         ("score", "lens", "value", "MCB", "DSC", "UNC"),

@@ -12,7 +12,7 @@ from caltest.errors import NotApplicable, invalid, shown
 from caltest.htests import test_calibration, test_master_scale
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.tables import table_of_frame
-from caltest.reporting.content import Block, Settings, Within, notes, paragraph, table
+from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
 from caltest.results import HTest, HTestTable
@@ -145,7 +145,7 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
                 left_out.append(f"{name}: {sentence(problem)}")
                 continue
             estimate = max(exceeds.estimate, 0.0) ** (1 / power)
-            rows.append((name, estimate, exceeds.pvalue, within.pvalue))
+            rows.append(WithinRow(name, estimate, exceeds.pvalue, within.pvalue))
     groups = len(parts) - 1
     is_whole = not groups or len(rows) == len(ERRORS) * len(parts)
     sentences = tuple(_sentences(rows, tolerance, settings.level, groups, is_whole=is_whole))
@@ -153,12 +153,7 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
 
 
 def _sentences(
-    rows: list[tuple[str, float, float, float]],
-    tolerance: float,
-    level: float | None,
-    groups: int,
-    *,
-    is_whole: bool,
+    rows: list[WithinRow], tolerance: float, level: float | None, groups: int, *, is_whole: bool
 ) -> Iterator[str]:
     """Say of all errors together whether they are shown within, shown beyond, or neither.
 
@@ -171,8 +166,8 @@ def _sentences(
     size = f"{100 * tolerance:.3g} percentage points"
     each = f" in each of {groups} groups" if groups else ""
     one = f" in one of {groups} groups or all rows" if groups else ""
-    within = max(row[3] for row in rows) if is_whole else 1.0
-    exceeds = min(1.0, len(rows) * min(row[2] for row in rows))
+    within = max(row.within for row in rows) if is_whole else 1.0
+    exceeds = min(1.0, len(rows) * min(row.exceeds for row in rows))
     bound = SPEAKS if level is None else level
     at = "" if level is None else f", level {level:g}"
     shown_as = "is shown" if level is not None else "is supported by the data"
@@ -198,9 +193,9 @@ def within_blocks(within: Within) -> Iterator[Block]:
     if within.rows:
         size = f"{100 * within.tolerance:.3g} points"
         rows = []
-        for name, error, exceeds, inside in within.rows:
-            pvalues = short_pvalue(inside), short_pvalue(exceeds)
-            rows.append((name, f"{100 * error:.1f}", *pvalues))
+        for one in within.rows:
+            pvalues = short_pvalue(one.within), short_pvalue(one.exceeds)
+            rows.append((one.name, f"{100 * one.estimate:.1f}", *pvalues))
         yield table(
             "Both hypotheses",
             ("error", "points", f"p, at least {size}", f"p, at most {size}"),

@@ -12,10 +12,13 @@ import caltest as ct
 from caltest.errors import NotApplicable
 from caltest.htests import REGISTRY as TESTS
 from caltest.intervals import REGISTRY as INTERVALS
-from caltest.measures import REGISTRY, Measure
+from caltest.measures import REGISTRY as EVERY_MEASURE
+from caltest.measures import Measure
 from caltest.measures.base import keys_offering
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import threads
+
+REGISTRY = {key: kind for key, kind in EVERY_MEASURE.items() if kind.of is not ct.Forecasts}
 
 # Infinite where a threshold separates redrawn labels: its arc tangent has a mean.
 INFINITE = {"calibration-slope"}

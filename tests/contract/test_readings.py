@@ -16,8 +16,10 @@ from scipy import integrate, stats
 
 import caltest as ct
 from caltest.errors import NotApplicable
-from caltest.htests import REGISTRY
+from caltest.htests import REGISTRY as EVERY_TEST
 from caltest.nulls import REGISTRY as NULLS
+
+REGISTRY = {key: test for key, test in EVERY_TEST.items() if test.measure.of is not ct.Forecasts}
 
 RESAMPLES = 199
 FOUR = ("binomial", "jeffreys", "normal", "vasicek")

@@ -22,6 +22,8 @@ def printed(key):
     risk = np.round(rng.beta(1, 2, 80), 2).clip(0.01, 0.99)
     true = 1 / (1 + np.exp(-0.7 * np.log(risk / (1 - risk))))
     data = ct.Predictions(risk, (rng.random(80) < true).astype(int), classes=[0, 1])
+    if REGISTRY[key].measure.of is ct.Forecasts:
+        data = ct.Forecasts(risk + 0.2 * rng.normal(size=80), mean=risk, scale=0.15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.DegenerateDataWarning)
         return str(ct.test_calibration(None, data, test=key, n_resamples=99, rng=1))

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
+import caltest as ct
 from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest import test_calibration as calibration_test
-from caltest.htests import REGISTRY as TESTS
+from caltest.htests import REGISTRY as EVERY_TEST
 from caltest.kernels import Gaussian
 from caltest.measures import REGISTRY
 from caltest.measures.kernel.cme import CME
 from caltest.measures.kernel.skce import SKCE
+
+TESTS = {key: test for key, test in EVERY_TEST.items() if test.measure.of is not ct.Forecasts}
 
 SIZES = [40, 30, 2, 1]
 
