@@ -108,6 +108,14 @@ class Law(ABC):
         at = self.quantile(levels)
         return self.cdf_left(at) if is_lower else self.cdf(at)
 
+    def sizes(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return a mean and a scale (n,) by which rows are told apart, and redrawn y are not.
+
+        Given the members of an ensemble, an outcome like them has no uniform rank: it is more often
+        outside where they are close together. Given all M + 1 values it has.
+        """
+        return self.mean, self.sd
+
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
         """Return the outcomes (n,) that probabilities (n,) give in place of y, and their law."""
         return self.quantile(u), self
@@ -696,6 +704,10 @@ class Members(_Knots):
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         rank = min(max(round(level * (self.size + 1)), 1), self.size)
         return np.full(self.n, rank / (self.size + 1))
+
+    def sizes(self, y: Floats) -> tuple[Floats, Floats]:
+        pool = np.column_stack([self.values, y])
+        return pool.mean(axis=1), pool.std(axis=1)
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
         pool, rank = np.sort(np.column_stack([self.values, y]), axis=1), self._rank(u)

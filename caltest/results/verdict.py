@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from caltest.drawing import above, draw
 from caltest.errors import NotApplicable
@@ -443,6 +442,8 @@ def _of_forecasts(
     number v becomes Phi(s Phi^-1(v) + b), which is that of Gaussian forecasts, and of others what
     deviates from uniform as much.
     """
+    from scipy.special import ndtr, ndtri  # loads SciPy
+
     z = ndtri(np.clip(uniform.astype(np.float64), SHORT, 1.0 - SHORT))
     step = max(1, AT_ONCE // seen.n)
     parts = [z[start : start + step] for start in range(0, len(z), step)]

@@ -29,6 +29,12 @@ def _two(made: ct.Predictions) -> ct.Predictions:
     return made if made.m == 2 else Classwise(k=made.m - 1)(made)
 
 
+def _forecasts(made: ct.Predictions) -> ct.Forecasts:
+    """Return forecasts of the largest probability, from a source with a hostile name."""
+    mean = made.probs.max(axis=1)
+    return ct.Forecasts(made.probs[:, 0], mean=mean, scale=0.1 + mean, source=HOSTILE[0])
+
+
 def _watched(made: ct.Predictions) -> Any:
     return ct.monitor().update(made)
 
@@ -75,6 +81,10 @@ def _scores(made: ct.Predictions) -> dict[str, list[float]]:
 # What each function draws, made of predictions whose classes have hostile names.
 SOURCES: dict[str, Callable[[ct.Predictions], Any]] = {
     "attributes_diagram": lambda made: made,
+    **dict.fromkeys(
+        ("pit_histogram", "coverage_curve", "quantile_reliability", "spread_against_error"),
+        _forecasts,
+    ),
     "calibration_belt": lambda made: _tested(_two(made), test="calibration-belt"),
     "calibration_errors": lambda made: _tested(made, test="ece", lens="classwise"),
     "calibration_graphs": lambda made: made,

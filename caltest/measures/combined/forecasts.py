@@ -104,6 +104,7 @@ class ForecastContext:
         weight = forecasts.sample_weight
         self.weight: Floats = np.ones(self.n) if weight is None else weight
         self.noise = float(np.square(self.weight).sum())
+        self.mean, self.scale = forecasts.law.sizes(forecasts.outcomes)
         self.kinds = FORECASTS
 
     def source(self, lens: str) -> Source:
@@ -122,9 +123,8 @@ class ForecastContext:
 
         The order of the rows does not change them.
         """
-        rows = self.predictions
-        canonical = np.lexsort((self.weight, rows.scale, rows.mean))
-        return Uniforms(rows.uniforms.rows).taken(np.argsort(canonical)).labels
+        canonical = np.lexsort((self.weight, self.scale, self.mean))
+        return Uniforms(self.predictions.uniforms.rows).taken(np.argsort(canonical)).labels
 
     def covariates(self, *columns: Floats) -> Floats:
         """Return functions of the forecasts (n, Q), orthonormal under the squared weights.
@@ -145,16 +145,13 @@ class ForecastContext:
     @cached_property
     def by_size(self) -> Floats:
         """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
-        mean, scale = (
-            _shares(values) for values in (self.predictions.mean, self.predictions.scale)
-        )
+        mean, scale = _shares(self.mean), _shares(self.scale)
         return self.covariates(mean, scale, mean * mean, mean * scale, scale * scale)
 
     @cached_property
     def along(self) -> dict[str, Floats]:
         """Functions of the forecasts (n, 1), by name; without a column where none varies."""
-        rows = self.predictions
-        mean, scale = _shares(rows.mean), _shares(rows.scale)
+        mean, scale = _shares(self.mean), _shares(self.scale)
         by_mean = self.covariates(mean)
         squares = self.covariates(mean, mean * mean)[:, by_mean.shape[1] :]
         return {"mean": by_mean[:, 1:], "mean^2": squares, "scale": self.covariates(scale)[:, 1:]}
@@ -229,7 +226,7 @@ def bias(rows: ForecastContext) -> Component:
 
 def shift(rows: ForecastContext) -> Component:
     """Score of a constant that is added to all forecasts."""
-    scale = np.maximum(rows.predictions.scale, np.finfo(float).tiny)
+    scale = np.maximum(rows.scale, np.finfo(float).tiny)
     column = rows.weight / scale
     column = (column / np.linalg.norm(column))[:, None]
 

@@ -244,6 +244,8 @@ class TestDefault:
         for n in (8, 50):
             kinds = [list(every_kind(rng, n)) for _ in range(100)]
             for same in zip(*kinds, strict=True):
+                if test == "crps" and "quantiles" in same[0].kind:
+                    continue
                 found = [
                     ct.test_calibration(one, test=test, n_resamples=99, rng=k).pvalue
                     for k, one in enumerate(same)

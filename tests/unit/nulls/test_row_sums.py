@@ -35,7 +35,7 @@ def pvalue(data, test, null, **options):
 
 def test_tests_of_sums_are_these():
     """A new one is found here and in the pages of its nulls."""
-    assert SCORES == ["brier", "rps", "log-loss", "spiegelhalter"]
+    assert SCORES == ["brier", "log-loss", "rps", "spiegelhalter"]
     assert COUNTS == ["calibration-in-the-large", "binomial", "jeffreys", "normal"]
 
 

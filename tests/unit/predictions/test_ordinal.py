@@ -201,22 +201,14 @@ def test_multilabel_is_a_table_of_exact_tests():
     table = ct.test_calibration(data, by=True, test="brier", rng=1, n_resamples=99)
     assert [row.group for row in table] == list("abcdef")
     assert {row.null for row in table} == {"exact"}
-    assert "Worst is f" in str(table)
+    assert table.rows[int(np.argmin(table.pvalues))].group == "f"
 
 
-def test_labels_that_are_alike_cost_less_than_holm_takes():
-    """Five labels are one: the adjusted p-value of the sixth is about twice its own, not six."""
-    data = labelled()
-    joint, holm = (
-        ct.test_calibration(data, by=True, test="ks", correction=c, rng=1, n_resamples=999)
-        for c in ("joint", "holm")
-    )
-    assert joint.correction == "joint"
-    assert np.all(joint.adjusted <= holm.adjusted)
-    calm = int(np.argsort([row.pvalue for row in joint])[1])
-    assert joint.adjusted[calm] < 0.6 * holm.adjusted[calm]
-    assert joint.omnibus[0].null == "cluster"
-    assert 0 < joint.together <= 1
+def test_labels_are_adjusted_by_holm_and_tested_together():
+    table = ct.test_calibration(labelled(), by=True, test="ks", rng=1, n_resamples=999)
+    assert table.correction == "holm"
+    assert table.omnibus[0].null == "cluster"
+    assert 0 < table.together <= 1
 
 
 def test_few_rows_of_labels_are_adjusted_by_holm():

@@ -39,7 +39,7 @@ def test_report_of_forecasts_has_what_belongs_to_them(page):
     text = page.to_markdown()
     assert "Are the forecasts of arrays calibrated?" in text
     assert "Too sure: intervals of 90 % hold" in text
-    for word in ("AUC", "Reliability diagram", "classes"):
+    for word in ("AUC", "Reliability diagram", "confusion"):
         assert word not in text
     assert page.to_html().count("<svg") > 4
 
