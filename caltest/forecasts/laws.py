@@ -192,7 +192,7 @@ class Law(ABC):
             total += weight * np.where(
                 is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle
             )
-        return np.where(tail > 0, total * tail, 0.0)
+        return np.multiply(total, tail, out=np.zeros_like(total), where=tail > 0)
 
     @cached_property
     def half_difference(self) -> Floats:

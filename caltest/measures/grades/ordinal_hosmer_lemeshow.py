@@ -25,6 +25,7 @@ class OrdinalHosmerLemeshow(GroupedMeasure):
     key: ClassVar[str] = "ordinal-hosmer-lemeshow"
     title: ClassVar[str] = "ordinal Hosmer-Lemeshow statistic"
     symbol: ClassVar[str] = "C_g"
+    forms: ClassVar[tuple[str, ...]] = ("rows", "clusters")
 
     def lost(self, m: int) -> int:
         return m
