@@ -223,6 +223,7 @@ LENSES = {
     "strong": "strong",
     "confidence": "confidence",
     "classwise": "classwise",
+    "cumulative": "cumulative",
     "top-label": "top-label",
     "top-R": "top-2",
     "within-top-R": "within-top-2",

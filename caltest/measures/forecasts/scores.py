@@ -126,7 +126,7 @@ def crps(forecasts: object, *, n_jobs: int | None = None) -> float:
     >>> import caltest as ct
     >>> forecasts = ct.Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
     >>> round(ct.measures.crps(forecasts), 4)
-    0.1879
+    0.1915
     """
     return float(CRPS().evaluate(forecasts, n_jobs=n_jobs))
 
