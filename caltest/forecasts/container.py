@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ from caltest import checks
 from caltest.checks import suspicions
 from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
 from caltest.predictions import tables
-from caltest.predictions.options import FileOptions, check_names, parted
+from caltest.predictions.options import FileOptions, ForecastOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
 from caltest.types import Floats
@@ -23,13 +22,8 @@ if TYPE_CHECKING:
     from caltest.forecasts.laws import Law
 
 
-class ForecastColumns(RowColumns, total=False):
-    """The columns of a table that make up forecasts."""
-
-    mean: str
-    scale: str | float
-    members: str | Sequence[str]
-    quantiles: str | Mapping[float, str]
+class ForecastColumns(RowColumns, ForecastOptions, total=False):
+    """The columns of a table that make up forecasts, and values of rows."""
 
 
 class ForecastFile(ForecastColumns, FileOptions, total=False):

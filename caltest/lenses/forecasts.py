@@ -61,6 +61,9 @@ class OfForecasts(Lens):
 class Exceeds(OfForecasts):
     """Whether the outcome is above t, with the probability 1 - F(t).
 
+    Of an ensemble that is the share of members above t: a claim of its own, which members like the
+    outcome do not bear out, as the share of few of them varies.
+
     Parameters
     ----------
     t : float
@@ -253,6 +256,8 @@ class PIT(OfForecasts):
 @dataclass(frozen=True)
 class Bands(OfForecasts):
     """Classes of outcomes between cut points; each holds the outcomes up to its upper end.
+
+    Of an ensemble their probabilities are shares of members, see `Exceeds`.
 
     Parameters
     ----------

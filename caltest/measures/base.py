@@ -155,7 +155,7 @@ class Measure(ABC):
         kinds = [kind for kind in REGISTRY.values() if isinstance(seen, kind.of)]
         tests = ", ".join(repr(key) for kind in kinds for key in kind.declared_tests())
         raise NotApplicable(
-            f"{self.description} is none of {type(seen).__name__.lower()}",
+            f"{self.description} is no measure of {type(seen).__name__.lower()}",
             f"use one of the tests {tests}, or a lens that leaves classes",
         )
 

@@ -167,6 +167,10 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     with clustered errors, Rev. Econ. Stat. 90; Leucht, Neumann (2013), Dependent wild bootstrap
     for degenerate U- and V-statistics, J. Multivariate Analysis 117.
     """
+    if not predictions.m:
+        reason = "forecasts of numbers have no test for rows that depend on each other"
+        remedy = "use a lens that leaves an event, such as 'interval[0.9]', or null='exact', "
+        raise NotApplicable(reason, f"{remedy}which takes the rows as independent")
     others = ", ".join(map(repr, measure.nulls))
     clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
     statistics = measure.residual_statistics(predictions)

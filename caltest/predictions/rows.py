@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +33,7 @@ class RowColumns(TypedDict, total=False):
     sample_weight: object
 
 
-class Rows:
+class Rows(ABC):
     """Rows whose outcomes were predicted; frozen, all arrays read-only.
 
     Attributes
@@ -108,8 +109,9 @@ class Rows:
         return copy
 
     @classmethod
+    @abstractmethod
     def _of_table(cls, table: tables.Table, source: str, label: str | None, columns: Any) -> Self:
-        raise NotImplementedError
+        """Make them of the columns of a table."""
 
     @classmethod
     def _of_frame(cls, df: object, label: str | None, columns: Any) -> Self:
@@ -132,9 +134,9 @@ class Rows:
     # ---- what they become -----------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def n(self) -> int:
         """Number of rows."""
-        raise NotImplementedError
 
     @property
     def m(self) -> int:
@@ -142,9 +144,9 @@ class Rows:
         return 0
 
     @property
+    @abstractmethod
     def kind(self) -> str:
         """What the outcomes are, for print."""
-        raise NotImplementedError
 
     @property
     def described(self) -> Mapping[str, object]:
@@ -152,9 +154,9 @@ class Rows:
         return {}
 
     @property
+    @abstractmethod
     def observed(self) -> AnyArray:
         """What was observed, (n,), as it is redrawn."""
-        raise NotImplementedError
 
     @property
     def label_probs(self) -> Floats | None:
@@ -162,9 +164,9 @@ class Rows:
         return None
 
     @property
+    @abstractmethod
     def has_impossible(self) -> bool:
         """Whether something was observed that has the probability 0."""
-        raise NotImplementedError
 
     @cached_property
     def has_dependence(self) -> bool:
@@ -177,8 +179,9 @@ class Rows:
         own: Redraws = self.__dict__.get("_redrawing")
         return self._own_redrawing() if own is None else own() if callable(own) else own
 
+    @abstractmethod
     def _own_redrawing(self) -> Redrawing:
-        raise NotImplementedError
+        """Return the redrawing of rows as they were given."""
 
     def subset(self, rows: object) -> Self:
         """Keep some rows, given by a mask, a slice or indices: a data set of its own."""

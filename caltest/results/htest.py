@@ -401,9 +401,10 @@ class HTest(Result):
 
         evidence = required(self.evidence, "a witness")
         measure = evidence.measure
-        if measure.witness_kernel is None:
+        if measure.witness_kernel is None or not evidence.seen.m:
             tests = ", ".join(map(repr, keys_offering("witness_kernel")))
-            reason = f"{measure.description} has no witness"
+            of = "" if evidence.seen.m else " of forecasts"
+            reason = f"{measure.description}{of} has no witness"
             raise NotApplicable(reason, f"use one of the tests {tests}")
         with threads(checks.check_jobs(n_jobs)):
             embedding = Embedding(evidence.seen, measure.witness_kernel)

@@ -402,7 +402,8 @@ def place_of_table(place: Gap, table: HTestTable) -> str:
     size, name = table.rows[0].size, called(place.name, table.tests or table.rows[:2])
     if place.kind != "group" or size is None or size.kind == "default" or ", " in place.name:
         return name
-    return f"{'the confidence' if size.kind == 'confidence' else f'P({size.name})'} in {name}"
+    of = {"confidence": "the confidence", "interval": "the nominal coverage"}
+    return f"{of.get(size.kind, f'P({size.name})')} in {name}"
 
 
 def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:

@@ -293,6 +293,9 @@ class OfMeasure(Component):
                 f"{measure.description} has no exact null", "name another component"
             )
         seen = resolve_lens(lens)
+        if not rows.predictions.m and str(seen) != "strong":
+            reason = f"a component of forecasts has no lens, and {seen} was named"
+            raise NotApplicable(reason, "give the lens to the test")
         if seen.is_family:
             raise NotApplicable(f"the lens {seen} stands for several lenses", "name one of them")
         self.measure, predictions = measure, rows.predictions
@@ -315,7 +318,8 @@ class OfMeasure(Component):
             self.table = np.column_stack(tables).astype(np.uint16)
 
     def of(self, observed: Labels) -> Floats:
-        """Return the value for labels (B, n), as the measure sees them."""
+        """Return the value for labels (B, n), or uniform numbers, as the measure sees them."""
+        observed = self.source.numbers(observed)
         if self.source.order is not None:
             observed = observed[:, np.argsort(self.source.order)]
         if self.table is not None:
@@ -323,7 +327,7 @@ class OfMeasure(Component):
         if self.bound.order is not None:
             observed = observed[:, self.bound.order]
         own = np.ascontiguousarray(observed).astype(self.bound.observed.dtype)
-        return self.bound.values(own)
+        return self.bound.values(self.bound.drawn(own))
 
     def signed(self, function: Function) -> ResidualStatistic:
         """Return the statistic of the measure, whose rows are in the order of the predictions."""
@@ -370,6 +374,10 @@ def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:
         elif isinstance(name, str) and name in ordered:
             yield ordered[name].of(lambda _: events)
         else:
+            if isinstance(name, str) and name in KEYS:
+                some = ", ".join(map(repr, (*own, *ordered)))
+                reason = f"the component {name!r} has no meaning for these predictions"
+                raise NotApplicable(reason, f"name one of {some}, or a test")
             test, lens = name if isinstance(name, tuple) else (name, "strong")
             yield OfMeasure(rows, test, lens)
 

@@ -9,8 +9,8 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import ndtri
 
+from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
-from caltest.measures import residual_sums
 from caltest.measures.combined.component import (
     Component,
     Finding,
@@ -167,11 +167,7 @@ class ForecastContext:
         def of(seen: Uniformed) -> Floats:
             return np.concatenate([part @ columns for part in basis(seen)], axis=1)
 
-        def signed(function: Function) -> ResidualStatistic:
-            terms = [part[0][:, None] * columns for part in basis(self.observed)]
-            return residual_sums.of_terms(np.concatenate(terms, axis=1), function)
-
-        return Summing(of, signed)
+        return Summing(of, _unsigned)
 
     @cached_property
     def steps(self) -> Summing:
@@ -182,16 +178,22 @@ class ForecastContext:
             found = [np.bincount(row, weight, STEPS) for row in seen.steps]
             return np.asarray(np.cumsum(found, axis=1)[:, :-1] - weight.sum() * ends)
 
-        def signed(function: Function) -> ResidualStatistic:
-            below = self.observed.steps[0][:, None] < np.arange(1, STEPS)
-            return residual_sums.of_terms(weight[:, None] * (below - ends), function)
+        return Summing(of, _unsigned)
 
-        return Summing(of, signed)
+    def numbers(self, observed: Uniformed) -> Floats:
+        """Return the uniform numbers (B, n) of what was read."""
+        return observed.v
 
-    def mean_gap(self) -> float:
-        """The mean difference of outcomes and means of the forecasts."""
+    def level_finding(self) -> Finding:
+        """Say how far outcomes are from the means of the forecasts."""
         rows = self.predictions
-        return float(np.average(rows.outcomes - rows.mean, weights=self.weight))
+        gap = float(np.average(rows.outcomes - rows.mean, weights=self.weight))
+        text = f"too {'low' if gap > 0 else 'high'} by {abs(gap):.3g} on average"
+        return Finding(text, gap, "mean outcome less mean forecast")
+
+
+def _unsigned(_: Function) -> ResidualStatistic:
+    raise NotApplicable("numbers of forecasts have no signs of clusters", "use null='exact'")
 
 
 def _shares(values: Floats) -> Floats:
@@ -215,27 +217,16 @@ def _seen(rows: ForecastContext, sums: Summing) -> float:
 
 def bias(rows: ForecastContext) -> Component:
     """Mean normal number: outcomes above or below what is predicted."""
-
-    def finding() -> Finding:
-        gap = rows.mean_gap()
-        text = f"too {'low' if gap > 0 else 'high'} by {abs(gap):.3g} on average"
-        return Finding(text, gap, "mean outcome less mean forecast")
-
-    return Component(rows, rows.sums(hermite(1), rows.constant), _first, finding, two_sided=True)
+    sums = rows.sums(hermite(1), rows.constant)
+    return Component(rows, sums, _first, rows.level_finding, two_sided=True)
 
 
 def shift(rows: ForecastContext) -> Component:
     """Score of a constant that is added to all forecasts."""
     scale = np.maximum(rows.scale, np.finfo(float).tiny)
     column = rows.weight / scale
-    column = (column / np.linalg.norm(column))[:, None]
-
-    def finding() -> Finding:
-        gap = rows.mean_gap()
-        text = f"too {'low' if gap > 0 else 'high'} by {abs(gap):.3g} on average"
-        return Finding(text, gap, "mean outcome less mean forecast")
-
-    return Component(rows, rows.sums(hermite(1), column), _first, finding, two_sided=True)
+    sums = rows.sums(hermite(1), (column / np.linalg.norm(column))[:, None])
+    return Component(rows, sums, _first, rows.level_finding, two_sided=True)
 
 
 def spread(rows: ForecastContext) -> Component:

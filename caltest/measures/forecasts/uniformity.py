@@ -102,6 +102,9 @@ class PitUniformity(Measure):
     }
     nulls: ClassVar[tuple[str, ...]] = ("exact",)
     intervals: ClassVar[tuple[str, ...]] = ()
+    no_interval: ClassVar[str] = (
+        "is above 0 for calibrated forecasts too, by an amount that depends on n"
+    )
     interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
     of = Forecasts
     forms: ClassVar[tuple[str, ...]] = ()

@@ -238,6 +238,29 @@ class TestDefault:
         assert len(table) == 10
         assert np.all(table.adjusted >= table.pvalues)
 
+    def test_rows_that_depend_are_refused_but_for_events(self, rng):
+        forecasts = gaussian(rng, clusters=np.arange(200) // 4)
+        with pytest.raises(NotApplicable, match="no test for rows that depend"):
+            ct.test_calibration(forecasts, rng=1)
+        seen = ct.test_calibration(forecasts, lens="interval[0.9]", test="ks", rng=1)
+        assert seen.null == "cluster"
+
+    def test_components_that_are_named(self, rng):
+        forecasts = gaussian(rng, bias=0.5)
+        names = ["bias", "pit-ks", "crps"]
+        found = ct.test_calibration(forecasts, components=names, rng=1)
+        assert {row.test for row in found.components} == set(names)
+        alone = ct.test_calibration(forecasts, test="pit-ks", rng=1)
+        part = next(row for row in found.components if row.test == "pit-ks")
+        assert part.statistic == alone.statistic
+        for wrong in ("temperature", ("brier", "interval[0.9]")):
+            with pytest.raises(NotApplicable, match="component"):
+                ct.test_calibration(forecasts, components=[wrong])
+
+    def test_worst_group_is_told_by_its_coverage(self, rng):
+        forecasts = gaussian(rng, n=400, spread=2.0, groups=np.repeat(["a", "b"], 200))
+        assert "the nominal coverage in " in str(ct.verdict(forecasts, by=True, rng=1))
+
     @pytest.mark.full
     @pytest.mark.parametrize("test", [None, "pit-ks", "pit-anderson-darling", "crps"])
     def test_size(self, test, rng):
