@@ -61,8 +61,8 @@ def plan_monitoring(
     rng : optional
         Seed of the simulation.
     **columns
-        Data options, `label`, `features`, `probs`, `classes`, `from_logits` and `renormalize`, as
-        for `caltest.power`.
+        Data options, `label`, `features`, `probs`, `classes`, `ordinal`, `from_logits` and
+        `renormalize`, as for `caltest.power`.
 
     Returns
     -------
