@@ -51,11 +51,14 @@ class Law(ABC):
         Number of rows.
     has_atoms : bool
         Whether single outcomes have positive probability.
+    has_tails : bool
+        Whether it says how far outcomes are beyond its outer points.
     """
 
     title: str
     n: int
     has_atoms: bool = False
+    has_tails: bool = True
 
     @abstractmethod
     def cdf(self, y: Floats) -> Floats:
@@ -571,7 +574,7 @@ class Quantiles(_Knots):
         The quantiles, not decreasing in any row.
     """
 
-    has_atoms = True
+    has_atoms, has_tails = True, False
 
     def __init__(self, levels: object, values: object) -> None:
         self.given = read(levels, "levels", ndim=1)

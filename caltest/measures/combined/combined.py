@@ -392,7 +392,7 @@ def combined(
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
 
-    With :math:`p_k` the tail probability of component k under calibration, estimated from labels
+    With :math:`p_k` the tail probability of component k under calibration, estimated from outcomes
     redrawn from the predictions, it is
 
     .. math:: C = \log \frac{\sum_k w_k / p_k}{\sum_k w_k},
@@ -401,7 +401,9 @@ def combined(
     component, less :math:`\log K`. The weights are 1; of the
     temperature, and of level and slope of the confidence, 2. Where the classes are ordered
     (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
-    those of the confidence; of level, slope and curve of the order the weights are 2.
+    those of the confidence; of level, slope and curve of the order the weights are 2. Forecasts of
+    numbers have components of bias, spread (both of weight 2), skewness, tails, of these along mean
+    and scale of the forecasts, and of the distribution of F(y).
 
     Parameters
     ----------

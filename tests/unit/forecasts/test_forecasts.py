@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import polars as pl
@@ -222,6 +223,33 @@ class TestDefault:
         assert str(sure).startswith("Strong evidence against calibration (p = 0.001). Too sure:")
         biased = ct.test_calibration(gaussian(rng, n=500, bias=0.4), rng=1)
         assert "too low by" in biased.finding
+
+    def test_findings_are_what_numpy_says(self, rng):
+        mean = np.sort(rng.normal(size=300))
+        y = 1.3 * mean + 0.2 + (0.8 + 0.4 * (mean > 0)) * rng.gamma(2.0, size=300) - 1.5
+        found = ct.test_calibration(ct.Forecasts(y, mean=mean, scale=1.0), rng=1)
+        said = {row.test: row.parameters["finding"] for row in found.components}
+        z, off = y - mean, y - mean
+        rms = np.sqrt([np.mean(z[:100] ** 2), np.mean(z[200:] ** 2)])
+        assert f"{rms[0]:.3g} times as widely" in said["spread-by-mean"]
+        assert f"{rms[1]:.3g} times for the 100 highest" in said["spread-by-mean"]
+        assert f"by {abs(off[:100].mean()):.3g} for the 100 lowest" in said["slope"]
+        assert f"by {abs(off[200:].mean()):.3g} for the 100 highest" in said["slope"]
+        assert f"by {abs(off[100:200].mean()):.3g} for the 100 middle" in said["curve"]
+        assert f"(skewness {stats.skew(z):.3g} of" in said["skewness"]
+        assert f"(kurtosis {stats.kurtosis(z, fisher=False):.3g} of" in said["tails"]
+        share, level = re.match(r"([\d.]+) % are below the ([\d.]+) %", said["kuiper"]).groups()
+        assert np.mean(stats.norm.cdf(z) < float(level) / 100) == pytest.approx(
+            float(share) / 100, abs=0.01
+        )
+
+    def test_mean_beyond_the_outer_quantiles_is_not_spoken_of(self, rng):
+        levels, y = np.array([0.1, 0.5, 0.9]), rng.exponential(size=500)
+        quantiles = np.tile(stats.expon.ppf(levels), (500, 1)) + 0.2
+        found = ct.test_calibration(ct.Forecasts(y, quantiles=quantiles, levels=levels), rng=1)
+        bias = next(row for row in found.components if row.test == "bias")
+        assert bias.parameters["finding"].startswith("too high (outcomes at level 0.")
+        assert bias.estimate < 0
 
     def test_order_of_rows_changes_nothing_but_the_draws(self, rng):
         forecasts = gaussian(rng, n=60)
