@@ -46,7 +46,6 @@ from caltest.reporting.reading import (
     MEANING_OF_FORECASTS,
     MINUS,
     count,
-    sentence,
     share,
     short_pvalue,
     significant,
