@@ -15,7 +15,7 @@ from caltest.forecasts import Forecasts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundCells
+from caltest.measures.bound import BoundCells, in_words
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined import component
 from caltest.measures.combined.chunks import CombinedChunks
@@ -245,6 +245,10 @@ class BoundCombined(Combining):
             width = self.context.features.shape[1]
             of = f"the SKCE is that of {width} features of the kernel, not of all pairs"
             self.notes = (of,)
+        exact = self.context.observed_rows
+        if exact is not None:
+            off = self.distance([one.values(exact) for one in self.portfolio])
+            self.notes = (f"sums over cells of the PIT; error by cells {in_words(off)}",)
 
     @property
     def order(self) -> Order | None:
@@ -278,9 +282,7 @@ class CombinedCells(Combining, BoundCells):
         if self.rows is None or self.cells.is_point.all():
             return super().error() if self.cells.has_equal_weights else None
         seen = [kind.of(self.rows.source).values(self.rows.observed) for kind in BINARY]
-        both = np.column_stack([np.stack(seen), self.statistics(self.observed[None])])
-        of_rows, of_cells = self.combine(both)
-        return float(abs(of_rows - of_cells))
+        return self.distance(seen)
 
 
 class OfMeasure(Component):

@@ -22,6 +22,7 @@ from caltest.measures.combined.component import (
     ratio,
 )
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.loops import njit
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
 
@@ -57,10 +58,71 @@ class Uniformed:
             found.append(math.sqrt(2.0 * k + 3.0) * last)
         return found
 
-    @cached_property
-    def steps(self) -> Floats:
-        """Which of the steps of equal width each is in."""
-        return np.minimum((self.v * STEPS).astype(np.int64), STEPS - 1)
+    def sums(self, basis: Basis, columns: Floats) -> Floats:
+        """Return the sums of functions of the numbers times columns (n, Q), (B, D Q)."""
+        return np.concatenate([part @ columns for part in basis(self)], axis=1)
+
+    def shares(self, weight: Floats) -> Floats:
+        """Return the sums of weights (n,) of the rows in each of the steps of equal width."""
+        steps = np.minimum((self.v * STEPS).astype(np.int64), STEPS - 1)
+        return np.stack([np.bincount(row, weight, STEPS) for row in steps])
+
+
+class Stepped(Uniformed):
+    """Very many uniform numbers (B, n), of which sums are taken by the cell that they are in.
+
+    Cells have the width 1/1024, and near 0 and 1 at most 1/32 of the distance from there.
+
+    Parameters
+    ----------
+    uniform : (B, n) array
+        The numbers.
+    span : (n, Q) array
+        Orthonormal columns; those whose sums are asked for are combinations of these, the first
+        of the weights of the rows.
+    """
+
+    def __init__(self, uniform: Floats, span: Floats) -> None:
+        super().__init__(uniform)
+        self.span = span
+        self.totals = np.zeros((len(uniform), CELLS.size, span.shape[1]))
+        _add_to_cells(np.ascontiguousarray(self.v), np.ascontiguousarray(span), self.totals)
+
+    def sums(self, basis: Basis, columns: Floats) -> Floats:
+        table = np.concatenate([np.atleast_2d(part) for part in basis(Uniformed(CELLS[None]))])
+        found = table @ (self.totals @ (self.span.T @ columns))
+        return np.asarray(found.reshape(len(found), -1))
+
+    def shares(self, weight: Floats) -> Floats:
+        ends = np.searchsorted(CELLS, np.arange(STEPS) / STEPS)
+        found = np.add.reduceat(self.totals[:, :, 0], ends, axis=1)
+        return np.asarray(found * float(self.span[:, 0] @ weight))
+
+
+@njit()
+def _add_to_cells(uniform: Floats, columns: Floats, totals: Floats) -> None:
+    size, (n, width) = len(uniform), columns.shape
+    for b in range(size):
+        for i in range(n):
+            v = uniform[b, i]
+            near = min(v, 1.0 - v)
+            if near >= 1.0 / 32:
+                k = TAIL - 32 + int(v * 1024)
+            else:
+                part, exponent = math.frexp(near)
+                k = (OCTAVES + 4 + exponent) * 32 + int((part - 0.5) * 64)
+                if v > 0.5:
+                    k = 2 * TAIL + 959 - k
+            for q in range(width):
+                totals[b, k, q] += columns[i, q]
+
+
+OCTAVES = 48  # of a tail below 1/32
+TAIL = 32 * OCTAVES  # cells
+_NEAR = 2.0 ** -np.arange(OCTAVES + 4, 4, -1)[:, None] * (0.5 + (np.arange(32) + 0.5) / 64)
+_MIDDLE = (np.arange(32, 992) + 0.5) / 1024
+CELLS = np.concatenate([_NEAR.ravel(), _MIDDLE, 1.0 - _NEAR.ravel()[::-1]])  # their middles
+STEPPED_FROM = 20_000  # rows
 
 
 def hermite(degree: int) -> Basis:
@@ -116,8 +178,13 @@ class ForecastContext:
         """The observed numbers."""
         return self.read(self.predictions.pit[None])
 
+    @property
+    def observed_rows(self) -> Uniformed | None:
+        """The observed numbers, each as it is, where sums are over cells."""
+        return None if self.n < STEPPED_FROM else Uniformed(self.predictions.pit[None])
+
     def read(self, uniform: Floats) -> Uniformed:
-        return Uniformed(uniform)
+        return Uniformed(uniform) if self.n < STEPPED_FROM else Stepped(uniform, self.span)
 
     def reference(self) -> Callable[[Hashes], Floats]:
         """Return a function that draws the numbers (B, n) that scales are estimated from.
@@ -144,6 +211,13 @@ class ForecastContext:
         return np.stack(found, axis=1)
 
     @cached_property
+    def span(self) -> Floats:
+        """Orthonormal columns, (n, Q), of which all others are combinations."""
+        mean, scale = _shares(self.mean), _shares(self.scale)
+        by_size = (mean, scale, mean * mean, mean * scale, scale * scale)
+        return self.covariates(*by_size, 1.0 / np.maximum(self.scale, np.finfo(float).tiny))
+
+    @cached_property
     def by_size(self) -> Floats:
         """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
         mean, scale = _shares(self.mean), _shares(self.scale)
@@ -164,11 +238,7 @@ class ForecastContext:
 
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
-
-        def of(seen: Uniformed) -> Floats:
-            return np.concatenate([part @ columns for part in basis(seen)], axis=1)
-
-        return Summing(of, _unsigned)
+        return Summing(lambda seen: seen.sums(basis, columns), _unsigned)
 
     @cached_property
     def steps(self) -> Summing:
@@ -176,8 +246,8 @@ class ForecastContext:
         ends, weight = np.arange(1, STEPS) / STEPS, self.constant[:, 0]
 
         def of(seen: Uniformed) -> Floats:
-            found = [np.bincount(row, weight, STEPS) for row in seen.steps]
-            return np.asarray(np.cumsum(found, axis=1)[:, :-1] - weight.sum() * ends)
+            found = np.cumsum(seen.shares(weight), axis=1)
+            return np.asarray(found[:, :-1] - weight.sum() * ends)
 
         return Summing(of, _unsigned)
 

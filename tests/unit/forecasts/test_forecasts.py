@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
 
 import numpy as np
 import polars as pl
@@ -250,6 +251,30 @@ class TestDefault:
         bias = next(row for row in found.components if row.test == "bias")
         assert bias.parameters["finding"].startswith("too high (outcomes at level 0.")
         assert bias.estimate < 0
+
+    @pytest.mark.parametrize("weights", [False, True])
+    def test_cells_of_many_rows_say_what_rows_say(self, weights, rng, monkeypatch):
+        weight = rng.uniform(0.5, 1.5, 3000) if weights else None
+        forecasts = gaussian(rng, n=3000, spread=1.04, sample_weight=weight)
+        by_rows = ct.test_calibration(forecasts, rng=1)
+        module = sys.modules["caltest.measures.combined.forecasts"]  # `combined` is a function too
+        monkeypatch.setattr(module, "STEPPED_FROM", 1)
+        by_cells = ct.test_calibration(forecasts, rng=1)
+        error = float(re.search(r"error by cells at most (\S+)", by_cells.notes[0]).group(1))
+        assert abs(by_rows.statistic - by_cells.statistic) <= 1.1 * error < 0.2
+        assert by_cells.pvalue == pytest.approx(by_rows.pvalue, abs=0.01)
+        for one in by_rows.components:
+            other = next(row for row in by_cells.components if row.test == one.test)
+            assert other.statistic == pytest.approx(one.statistic, rel=0.01, abs=0.02)
+
+    @pytest.mark.parametrize("distance", ["ks", "kuiper", "cramer-von-mises", "anderson-darling"])
+    def test_grid_of_very_many_rows(self, distance, rng, monkeypatch):
+        weight = rng.uniform(0.5, 1.5, 5000)
+        forecasts = gaussian(rng, n=5000, spread=1.1, sample_weight=weight)
+        exact = ct.measures.pit_uniformity(forecasts, distance=distance)
+        monkeypatch.setattr("caltest.measures.forecasts.uniformity.GRID", 4096)
+        rounded = ct.measures.pit_uniformity(forecasts, distance=distance)
+        assert rounded == pytest.approx(exact, rel=0.03)
 
     def test_order_of_rows_changes_nothing_but_the_draws(self, rng):
         forecasts = gaussian(rng, n=60)
