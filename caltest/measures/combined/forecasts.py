@@ -22,6 +22,7 @@ from caltest.measures.combined.component import (
     ratio,
 )
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.harmonics import harmonics
 from caltest.numerics.loops import njit
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
@@ -143,12 +144,7 @@ def polynomials(seen: Uniformed) -> Sequence[Floats]:
 
 def waves(seen: Uniformed) -> Sequence[Floats]:
     """Return cosines of the uniform numbers."""
-    last = np.cos(math.pi * seen.v) * math.sqrt(2.0)
-    before, twice, found = np.full_like(last, math.sqrt(2.0)), math.sqrt(2.0) * last, [last]
-    for _ in range(1, WAVES):  # cos(k x) = 2 cos(x) cos((k - 1) x) - cos((k - 2) x)
-        before, last = last, twice * last - before
-        found.append(last)
-    return found
+    return list(math.sqrt(2.0) * harmonics(math.pi * seen.v, WAVES, sines=False))
 
 
 class ForecastContext:
@@ -167,7 +163,8 @@ class ForecastContext:
         weight = forecasts.sample_weight
         self.weight: Floats = np.ones(self.n) if weight is None else weight
         self.noise = float(np.square(self.weight).sum())
-        self.mean, self.scale = forecasts.law.sizes(forecasts.outcomes)
+        law = forecasts.law.drawn_from(forecasts.outcomes)
+        self.mean, self.scale = law.mean, law.sd
         self.kinds = FORECASTS
 
     def source(self, lens: str) -> Source:
