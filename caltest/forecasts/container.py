@@ -308,6 +308,11 @@ class Forecasts(Rows):
         return self.pit
 
     @property
+    def happened(self) -> Floats:
+        """The outcomes."""
+        return self.outcomes
+
+    @property
     def has_impossible(self) -> bool:
         """Whether an outcome outside of the support was observed."""
         low, high = self.limits
