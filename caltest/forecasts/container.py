@@ -16,7 +16,7 @@ from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, ForecastOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
-from caltest.types import Floats
+from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from caltest.forecasts.laws import Law
@@ -313,10 +313,16 @@ class Forecasts(Rows):
         return self.outcomes
 
     @property
+    def impossible(self) -> Flags:
+        """Which outcomes, (n,), are outside of the support; far in a tail is inside."""
+        (low, high), (first, last) = self.limits, self.law.support()
+        beyond = (self.outcomes < first) | (self.outcomes > last)
+        return np.asarray(beyond & ((high <= 0.0) | (low >= 1.0)))
+
+    @property
     def has_impossible(self) -> bool:
         """Whether an outcome outside of the support was observed."""
-        low, high = self.limits
-        return bool(((high <= 0.0) | (low >= 1.0)).any())
+        return bool(self.impossible.any())
 
     @property
     def uniforms(self) -> Uniforms:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.monitoring import loops
+from caltest.monitoring import loops, numbers
 from caltest.numerics.loops import plain
 from caltest.types import AnyArray, Codes, Floats, Ints
 
@@ -60,7 +60,7 @@ class Bets:
     Attributes
     ----------
     m : int
-        Number of classes.
+        Number of classes; of forecasts 2, those of an event.
     parts : tuple of str
         Names of the parts.
     sizes : (len(parts),) int array
@@ -76,7 +76,22 @@ class Bets:
 
 
 def bets_for(m: int) -> Bets:
-    """Return the bets on predictions of m classes; they depend on nothing else."""
+    """Return the bets on predictions of m classes, 0 of numbers; they depend on nothing else."""
+    if m == 0:
+        none = np.zeros(0)
+        shares = [1.0 / (size * len(numbers.SIZES)) for size in numbers.SIZES]
+        game = loops.Game(
+            slopes=none,
+            offset_class=np.zeros(0, dtype=np.int64),
+            offset=none,
+            features=np.zeros((0, 0)),
+            phases=none,
+            kernel=np.zeros((0, 0)),
+            part_of=np.repeat(np.arange(len(numbers.SIZES)), numbers.SIZES),
+            weights=np.repeat(shares, numbers.SIZES),
+            grid=np.array([numbers.LOCATIONS, numbers.SCALES, numbers.ALONG]),
+        )
+        return Bets(2, numbers.PARTS, np.array(numbers.SIZES), game)
     if m == 2:
         of, offset = np.ones(BINARY_OFFSETS.size, dtype=np.int64), BINARY_OFFSETS
     else:
@@ -139,7 +154,7 @@ class Stream:
             log_thresholds=-np.log(levels),
         )
         m, parts = bets.m, len(bets.parts)
-        d = m + 1 if "recalibration" in bets.parts else 0
+        d = m + 1 if {"recalibration", "slope"} & set(bets.parts) else 0
         size = int(bets.sizes.sum())
         self.state: dict[str, AnyArray] = {
             "counts": np.array([0, 0, 1, -1, 1, 0]),
