@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from caltest.forecasts.laws import Law
 
 
+LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
+
+
 class ForecastColumns(RowColumns, ForecastOptions, total=False):
     """The columns of a table that make up forecasts, and values of rows."""
 
@@ -347,6 +350,31 @@ class Forecasts(Rows):
         Forecasts
             The same forecasts with new outcomes.
         """
-        uniform = checks.check_generator(rng).random(self.n)
+        return self.redrawn_at(checks.check_generator(rng).random(self.n))
+
+    def redrawn_at(self, uniform: Floats) -> Forecasts:
+        """Replace the outcomes by those that uniform numbers give.
+
+        Parameters
+        ----------
+        uniform : array, shape (n,)
+            In (0, 1); they are uniform under calibration.
+
+        Returns
+        -------
+        Forecasts
+            With these quantiles as outcomes; of an ensemble an outcome and a member change places.
+        """
         outcomes, law = self.law.redrawn(self.outcomes, uniform)
         return self._with(outcomes=outcomes, law=law)
+
+
+def moved(z: Floats, spread: float = 1.0, shift: float = 0.0) -> Floats:
+    r"""Return the uniform numbers of outcomes that are off, :math:`\Phi(s z + b)`.
+
+    Outcomes scatter s times as widely around a mean that is b standard deviations off: that is so
+    of Gaussian forecasts, and of others what deviates from uniform as much. z are normal numbers.
+    """
+    from scipy.special import ndtr  # loads SciPy
+
+    return np.asarray(np.clip(ndtr(spread * z + shift), LEAST, 1.0 - LEAST))
