@@ -12,7 +12,7 @@ from caltest.drawing import draw
 from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
 from caltest.results.base import NEVER, Summary, Table, settle
 from caltest.results.htest import HTest
-from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of
+from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
 
 if TYPE_CHECKING:
@@ -419,8 +419,7 @@ class ModelComparison(Comparison):
 
     def _sheet(self, *, long: bool = False) -> Sheet:
         rows = self.rows
-        sizes = f"n = {self.n}, m = {self.m}" if self.m else f"n = {self.n}"
-        text = f"{len(rows)} models on the same rows ({sizes})"
+        text = f"{len(rows)} models on the same rows ({sizes_in_words(self.n, self.m)})"
         facts, closing = [("data", text), *_kinds(self, "compared by")], notes_of(self.notes)
         columns = {"model": tuple(row.name for row in rows)}
         if long:
