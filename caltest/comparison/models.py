@@ -228,9 +228,8 @@ def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
     remedy = "predict the same rows with every model"
     for name, model in ((name, seen[name]) for name in others):
         if bool(model.m) != bool(one.m):
-            kinds = ["forecasts numbers", "predicts classes"]
-            rule = f"models must be of one kind, as {first!r}, which {kinds[one.m > 0]}"
-            raise invalid(rule, f"{name!r}, which {kinds[model.m > 0]}", remedy)
+            rule = "models must all predict classes, or all forecast numbers"
+            raise invalid(rule, f"{first!r} and {name!r}", "compare those of a kind")
         if one.m and not np.array_equal(model.classes, one.classes):
             rule = f"models must have the same classes in the same order, as {first!r} has"
             got = f"{checks.listing(model.classes.tolist())} in {name!r}"

@@ -22,7 +22,6 @@ from caltest.types import Codes, Floats
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
 SHOWN = ("log-loss", "brier", "crps", "log-score")  # beside the score that is optimised
 LARGEST_LOG = -math.log(np.finfo(np.float64).tiny)
-INSIDE = Interval(0.9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +109,9 @@ SCORES: Mapping[str, ProperScore] = {
     )
 }
 
-OF_FORECASTS: Mapping[str, ProperScore] = {
-    score.key: score
-    for score in (
-        ForecastScore("crps", "CRPS", lambda law, y: law.crps(y)),
-        ForecastScore("log-score", "log score", lambda law, y: law.log_score(y)),
-    )
-}
+_CRPS = ForecastScore("crps", "CRPS", lambda law, y: law.crps(y))
+_LOG_SCORE = ForecastScore("log-score", "log score", lambda law, y: law.log_score(y))
+OF_FORECASTS: Mapping[str, ProperScore] = {"crps": _CRPS, "log-score": _LOG_SCORE}
 EVERY = {**SCORES, **OF_FORECASTS}
 COVERAGE = "in 90 %"
 COLUMNS = {"ECE", "KS", "class-wise ECE", COVERAGE, *(score.title for score in EVERY.values())}
@@ -144,10 +139,10 @@ def check_score(score: object, rows: Rows | None = None) -> ProperScore:
 def row_scores(rows: Rows, score: ProperScore) -> dict[str, Floats]:
     """Return the scores of each row, the optimised one first, by the names that print."""
     found = {score.title: score.of_rows(rows)}
-    for other in (EVERY[key] for key in SHOWN if key != score.key):
-        if isinstance(rows, other.of):
-            with contextlib.suppress(NotApplicable):  # an ensemble has no density
-                found[other.title] = other.of_rows(rows)
+    others = (EVERY[key] for key in SHOWN if key != score.key)
+    for other in (one for one in others if isinstance(rows, one.of)):
+        with contextlib.suppress(NotApplicable):  # an ensemble has no density
+            found[other.title] = other.of_rows(rows)
     return found
 
 
@@ -219,12 +214,9 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
         "KS": lambda: measures.ks_error(predictions, lens=lens),
     }
     if not predictions.m:
-        functions = {
-            COVERAGE: lambda: mean_score(
-                INSIDE(predictions).labels.astype(np.float64), weights_of(predictions)
-            ),
-            "KS": lambda: measures.pit_uniformity(predictions),
-        }
+        inside = Interval(0.9)(predictions).labels.astype(np.float64)
+        functions = {COVERAGE: lambda: mean_score(inside, weights_of(predictions))}
+        functions["KS"] = lambda: measures.pit_uniformity(predictions)
     if predictions.m > 2:
         functions["class-wise ECE"] = lambda: measures.classwise_ece(predictions)
     for name, own in others.items():

@@ -377,9 +377,8 @@ def gap_of(stream: Stream, row: int, level: float, classes: Sequence[object]) ->
     predicted, observed = chance / rows, happened / rows
     gap = observed - predicted
     name = str(classes[1] if len(classes) == 2 else classes[row - 1]) if row else "right"
-    kind = "event" if row else "confidence"
     return Gap(
-        kind=kind if classes else "interval",
+        kind=("event" if row else "confidence") if classes else "interval",
         name=name if classes else f"{100 * numbers.LEVEL:g} %",
         n=int(rows),
         predicted=predicted,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caltest.monitoring.numbers import bet_on_number
+from caltest.monitoring.numbers import KEPT, bet_on_number
 from caltest.numerics.loops import njit
 from caltest.types import Codes, Floats
 
@@ -25,7 +25,6 @@ BLOCK = 64  # rows after which products become logarithms; they count from the f
 MOST_POINTS = 1024  # of the path that is kept
 TINY, HUGE = 1e-150, 1e150
 LEAST_LOG = -60.0
-KEPT = 0.001  # of the wealth is not bet by what is learned: none of it is ever lost altogether
 
 
 class Game(NamedTuple):
@@ -33,6 +32,10 @@ class Game(NamedTuple):
 
     Attributes
     ----------
+    part_of : array
+        The part of each bet.
+    weights : array
+        The share of each bet in the e-process: equal parts, and equal bets within each.
     slopes : array
         Exponents of the probabilities.
     offset_class, offset : arrays
@@ -41,10 +44,6 @@ class Game(NamedTuple):
         Of the kernel, for several classes: cosines of random projections.
     kernel : (WITNESS_CELLS, WITNESS_CELLS) array
         Of two classes the kernel itself, between cells of the probability.
-    part_of : array
-        The part of each bet.
-    weights : array
-        The share of each bet in the e-process: equal parts, and equal bets within each.
     log_one : float
         0 where a process is begun at each row, else minus infinity.
     memory : float
@@ -55,14 +54,14 @@ class Game(NamedTuple):
         Of forecasts of numbers, which have no other bets on a grid: location, scale and slope.
     """
 
-    slopes: Floats
-    offset_class: Codes
-    offset: Floats
-    features: Floats
-    phases: Floats
-    kernel: Floats
     part_of: Codes
     weights: Floats
+    slopes: Floats = np.zeros(0)
+    offset_class: Codes = np.zeros(0, dtype=np.int64)
+    offset: Floats = np.zeros(0)
+    features: Floats = np.zeros((0, 0))
+    phases: Floats = np.zeros(0)
+    kernel: Floats = np.zeros((0, 0))
     log_one: float = -math.inf
     memory: float = 1.0
     log_thresholds: Floats = np.zeros(0)
@@ -149,7 +148,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
         if p[label] <= 0.0:
             _impossible(counts, crossed, wins)
         elif grid.shape[1] > 0:
-            bet_on_number(P, i, grid, theta, witness, memory, KEPT, wins)
+            bet_on_number(P, i, grid, theta, witness, memory, wins)
         else:
             temperatures(p, logs, label, slopes, wins)
             offsets(p, label, offset_class, changes, n_slopes, wins)

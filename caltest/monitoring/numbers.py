@@ -21,6 +21,7 @@ SEED = 20210501  # of the numbers where a distribution has steps: the same for a
 MOST_ALONG = 2.0  # standard deviations of what is predicted
 SAME = 1e-9  # relative spread of what is predicted, up to which it does not vary
 TAILS = 0.1  # share of the density with heavy tails
+KEPT = 0.001  # of the wealth is not bet by what is learned: none of it is ever lost altogether
 BINS = 10  # of the distribution of the uniform numbers
 
 _SHIFTS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0])
@@ -37,7 +38,7 @@ GRIDS = {
     "location-and-spread": _grid([-1.0, -0.5, -0.2, 0.2, 0.5, 1.0], [0.6, 0.8, 1.25, 1.7]),
     "slope": _grid([0.0], [1.0], [-0.8, -0.4, -0.2, -0.1, 0.1, 0.2, 0.4, 0.8]),
 }
-LOCATIONS, SCALES, ALONG = np.hstack(list(GRIDS.values()))
+GRID = np.hstack(list(GRIDS.values()))
 PARTS = (*GRIDS, "shape")
 SIZES = [*(grid.shape[1] for grid in GRIDS.values()), 2]
 
@@ -61,29 +62,20 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
     (n,) array
         1 where it does; of an outcome that is impossible both its probability is 0.
     """
-    low, high = forecasts.limits
-    is_possible = ~forecasts.impossible
+    (low, high), is_possible = forecasts.limits, ~forecasts.impossible
     seen = [np.arange(before, before + forecasts.n), forecasts.outcomes + 0.0, low, high]
     within = draw_uniforms(content_hashes(np.column_stack(seen)), resample_keys(SEED, 1))[0]
     u = low + (high - low) * within
     u = np.clip(u, LEAST, 1.0 - LEAST)
     chance = np.where(is_possible, LEVEL, 0.0)
     size = np.nan_to_num(forecasts.law.sizes(forecasts.outcomes)[0])
-    inside = np.abs(u - 0.5) < LEVEL / 2
     columns = np.column_stack([1.0 - chance, chance, ndtri(u), u, size])
-    return columns, np.where(is_possible, inside, 1).astype(np.int64)
+    return columns, np.where(is_possible, np.abs(u - 0.5) < LEVEL / 2, 1).astype(np.int64)
 
 
 @njit()
 def bet_on_number(
-    P: Floats,
-    i: int,
-    grid: Floats,
-    moments: Floats,
-    counts: Floats,
-    memory: float,
-    least: float,
-    wins: Floats,
+    P: Floats, i: int, grid: Floats, moments: Floats, counts: Floats, memory: float, wins: Floats
 ) -> None:
     """Bet on normal numbers of another location, scale and slope, on heavy tails, and on bins.
 
@@ -106,30 +98,28 @@ def bet_on_number(
     G, k = grid.shape[1], min(int(BINS * u), BINS - 1)
     # 1 / sqrt(2 min(u, 1 - u)) has the mean 2.
     wins[G] = 1.0 - TAILS + 0.5 * TAILS / math.sqrt(2.0 * min(u, 1.0 - u))
-    total = 0.0
+    seen, total = counts[k] + 1.0, float(BINS)
     for j in range(BINS):
         total += counts[j]
-    wins[G + 1] = least + (1.0 - least) * (counts[k] + 1.0) * BINS / (total + BINS)
-    for j in range(BINS):
-        counts[j] = memory * counts[j] + (1.0 if j == k else 0.0)
+        counts[j] *= memory
+    counts[k] += 1.0
+    wins[G + 1] = KEPT + (1.0 - KEPT) * seen * BINS / total
 
 
 def in_words(part: str, log_wealth: Floats, counts: Floats) -> str:
     """Say what the bets of a part have won with."""
-    share = np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
     if part == "shape":
         found = counts[:BINS] / counts[:BINS].sum()
         k = int(np.argmax(np.abs(found - 1.0 / BINS)))
         ends = f"the quantiles of {100 * k // BINS} and {100 * (k + 1) // BINS} %"
         return f"another shape: {100 * found[k]:.0f} % of the outcomes are between {ends}"
+    share = np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
     location, scale, along = GRIDS[part] @ share
-    told = []
-    if abs(location) > SAME:
-        side = "low" if location > 0 else "high"
-        told.append(f"forecasts are too {side} by {abs(location):.2g} of their standard deviations")
-    if abs(scale - 1.0) > SAME:
-        side = "too sure" if scale > 1 else "not sure enough"
-        told.append(f"{side}: outcomes scatter {scale:.2g} times as widely as predicted")
-    if abs(along) > SAME:
-        told.append(f"outcomes rise {'more' if along > 0 else 'less'} steeply than forecasts")
-    return "; ".join(told)
+    side, deviations = "low" if location > 0 else "high", f"{abs(location):.2g} of their standard"
+    sure = "too sure" if scale > 1 else "not sure enough"
+    told = {
+        f"forecasts are too {side} by {deviations} deviations": location,
+        f"{sure}: outcomes scatter {scale:.2g} times as widely as predicted": scale - 1.0,
+        f"outcomes rise {'more' if along > 0 else 'less'} steeply than forecasts": along,
+    }
+    return "; ".join(words for words, size in told.items() if abs(size) > SAME)

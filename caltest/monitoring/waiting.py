@@ -197,10 +197,8 @@ def read_batch(
     renormalize: bool,
 ) -> Any:
     """Read rows, which must be of the classes of those before and have no weights."""
-    given: Any
-    if isinstance(probs, Rows):
-        given = probs
-    else:
+    given: Any = probs
+    if not isinstance(probs, Rows):
         names = None if classes is None else list(classes)
         array = as_array(probs, "probs")
         m = array.shape[1] if array.ndim == 2 else 2

@@ -139,7 +139,7 @@ def power(
         feature or a probability.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
+    from_logits, renormalize, ordinal : bool, default False
         As for `test_calibration`.
 
     Raises
@@ -220,13 +220,13 @@ def plan_study(
     tests = [StudyTest(key, measure, how or measure.nulls[0]) for key, measure in measures]
     for test in tests if tolerance is None else ():
         check_applicable(test.measure, test.null)
-    forecasts = forecasts_of(given)
+    forecasts, truth = forecasts_of(given), StatedTruth(**stated, **errors)
     distribution: Any = (
         as_distribution(given) if forecasts is None else ForecastDistribution(forecasts)
     )
     study = Study(
         distribution=distribution,
-        truth=distribution.truth_of(StatedTruth(**stated, **errors)),
+        truth=truth.for_classes(distribution.m) if forecasts is None else truth.for_forecasts(),
         tests=tests,
         lens=lens,
         tolerance=tolerance,
@@ -241,7 +241,7 @@ def plan_study(
         if isinstance(source, Rows) and source.has_dependence:
             text = f"rows are drawn independently: what those of a {source.unit} share costs more"
             notes.append(text)
-    claim = distribution.claim_of(lens)
+    claim = lens.claim_of(distribution.template)
     if tolerance is not None:
         symbols = dict.fromkeys(test.measure.estimate_symbol for test in tests)
         claim = "; ".join(tolerance.claim(symbol) for symbol in symbols)

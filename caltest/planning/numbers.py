@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtr
@@ -12,12 +12,10 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.forecasts import Forecasts
 from caltest.forecasts.container import moved
-from caltest.planning.truths import DRAWS, Effect, LabelDistribution, StatedTruth, counted
+from caltest.forecasts.laws import read
+from caltest.planning.truths import DRAWS, Effect, LabelDistribution, counted
 from caltest.predictions import ModelData, models
 from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
 
 LEVEL = 0.9  # of the central intervals whose coverage is told
 
@@ -26,8 +24,7 @@ def forecasts_of(given: ModelData) -> Forecasts | None:
     """Return the forecasts that `power` was given, or a model that makes some; None of classes."""
     both = given.model, given.data
     is_one = any(isinstance(one, Forecasts) for one in both) or models.is_forecaster(given.model)
-    found = given.rows() if is_one else None
-    return found if isinstance(found, Forecasts) else None
+    return cast("Forecasts", given.rows()) if is_one else None
 
 
 class ForecastDistribution:
@@ -44,17 +41,9 @@ class ForecastDistribution:
     def __init__(self, forecasts: Forecasts) -> None:
         weight = forecasts.sample_weight
         self._share = None if weight is None else weight / weight.sum()
-        own: dict[str, Any] = dict.fromkeys(("sample_weight", "groups", "clusters"))
-        self.pool = self.template = forecasts._with(**own)  # noqa: SLF001, rows by themselves
+        self.pool = forecasts._with(sample_weight=None, groups=None, clusters=None)  # noqa: SLF001
+        self.template = self.pool
         self.name = f"{forecasts.source}, {counted(forecasts.n)} drawn with replacement"
-
-    def truth_of(self, stated: StatedTruth) -> LabelDistribution:
-        """Return the uniform numbers of outcomes as a function of normal numbers and forecasts."""
-        return stated.for_forecasts()
-
-    def claim_of(self, lens: Lens) -> str:
-        """Return what is tested."""
-        return lens.claim_of(self.template)
 
     def _rows(self, rng: np.random.Generator, n: int) -> Forecasts:
         return self.pool.subset(rng.choice(self.pool.n, size=n, p=self._share))
@@ -68,22 +57,16 @@ class ForecastDistribution:
         """Compute how far outcomes are from what is predicted, by simulation."""
         rows, z = self._rows(rng, DRAWS), rng.normal(size=DRAWS)
         u = truth.of(z, rows)
-        return Effect(
-            error=float(np.abs(u - ndtr(z)).mean()),
-            excess=math.nan,
-            predicted=LEVEL,
-            true=float(np.mean(np.abs(u - 0.5) < LEVEL / 2)),
-            draws=DRAWS,
-        )
+        error, true = (float(np.mean(x)) for x in (abs(u - ndtr(z)), abs(u - 0.5) < LEVEL / 2))
+        return Effect(error=error, excess=math.nan, predicted=LEVEL, true=true, draws=DRAWS)
 
 
 def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
     """Return the truth of outcomes that scatter more widely around another mean."""
     s = 1.0 if spread is None else checks.check_positive(spread, "spread")
     b = 0.0 if shift is None else checks.check_finite(shift, "shift")
-    told = [f"scatter {s:g} times as widely as predicted"] * (s != 1.0)
-    told += [f"are {abs(b):g} predicted deviations {'higher' if b > 0 else 'lower'}"] * (b != 0.0)
-    text = f"outcomes {' and '.join(told)}" if told else Forecasts.claim
+    text = f"outcomes scatter {s:g} times as widely as predicted, {b:+g} predicted deviations off"
+    text = Forecasts.claim if (s, b) == (1.0, 0.0) else text
     return LabelDistribution(text, lambda z, _rows: moved(z, s, b))
 
 
@@ -95,10 +78,6 @@ def truth_of_function(function: Any) -> LabelDistribution:
         raise invalid(rule, shown(function), remedy)
 
     def of(z: Floats, rows: Forecasts) -> Floats:
-        values = checks.as_numbers(function(z, rows), "true normal numbers").astype(np.float64)
-        if values.shape != z.shape or not np.isfinite(values).all():
-            rule = "truth must return a finite number for each row"
-            raise invalid(rule, f"shape {values.shape}", "return normal numbers of shape (n,)")
-        return moved(values)
+        return moved(read(function(z, rows), "true normal numbers", z.size))
 
     return LabelDistribution(models.describe(function), of)

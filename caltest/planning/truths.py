@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from caltest.predictions.container import draw_codes
 from caltest.predictions.model_data import as_classes
 from caltest.predictions.rows import Rows
 from caltest.types import Floats
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
 
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
 DRAWS = 20_000
@@ -245,14 +242,6 @@ class PredictionDistribution:
     def m(self) -> int:
         """Number of classes."""
         return self.template.m
-
-    def truth_of(self, stated: StatedTruth) -> LabelDistribution:
-        """Return what is stated of these predictions."""
-        return stated.for_classes(self.m)
-
-    def claim_of(self, lens: Lens) -> str:
-        """Return what is tested."""
-        return lens.claim
 
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Predictions:
         """Return n rows with labels of the truth."""

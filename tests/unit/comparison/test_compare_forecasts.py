@@ -115,7 +115,7 @@ def test_what_cannot_be_compared_is_refused():
     x, y = data(20)
     a = ct.Forecasts(y, mean=x, scale=1.0)
     classes = ct.Predictions(np.full(20, 0.4), (y > 0).astype(int))
-    with pytest.raises(ct.InvalidInput, match="of one kind, as 'a', which forecasts numbers"):
+    with pytest.raises(ct.InvalidInput, match="or all forecast numbers; got 'a' and 'b'"):
         ct.compare_models({"a": a, "b": classes})
     with pytest.raises(ct.InvalidInput, match="same outcomes as 'a'; got another at row 0"):
         ct.compare_models({"a": a, "b": ct.Forecasts(y + 1, mean=x, scale=1.0)})

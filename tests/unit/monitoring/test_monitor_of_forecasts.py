@@ -52,14 +52,13 @@ def test_each_bet_is_fair():
     """Its mean over a uniform number is 1, whatever was learned."""
     u = (np.arange(200_000) + 0.5) / 200_000
     columns = np.column_stack([u, u, stats.norm.ppf(u), u, np.full(u.size, 3.0)])
-    grid = np.array([numbers.LOCATIONS, numbers.SCALES, numbers.ALONG])
     total, counts = np.zeros(sum(numbers.SIZES)), np.arange(10.0)
     for i in range(0, u.size, 100):
         wins = np.zeros(total.size)
         learned = [np.array([5.0, 1.0, 4.0]), counts.copy()]
-        numbers.bet_on_number(columns, i + 50, grid, *learned, 1.0, 0.001, wins)
+        numbers.bet_on_number(columns, i + 50, numbers.GRID, *learned, 1.0, wins)
         total += wins
-    moderate = np.append(numbers.SCALES < 1.5, [True, True])  # wins of others are far in the tails
+    moderate = np.append(numbers.GRID[1] < 1.5, [True, True])  # wins of others are far in the tails
     assert (total / 2000)[moderate] == pytest.approx(1.0, abs=0.03)
 
 

@@ -52,7 +52,7 @@ def test_without_a_truth_it_is_the_size(kind):
 def test_truth_is_told_in_words_and_as_coverage():
     found = ct.power(forecasts(), n=20, spread=1.25, shift=-0.2, **KS)
     text = " ".join(str(found).split())
-    assert "scatter 1.25 times as widely as predicted and are 0.2 predicted deviations" in text
+    assert "scatter 1.25 times as widely as predicted, -0.2 predicted deviations off" in text
     inside = stats.norm(-0.2, 1.25).cdf([-1.645, 1.645])
     assert found.setting.effect.true == pytest.approx(np.diff(inside)[0], abs=0.01)
     assert "m = " not in text
@@ -94,7 +94,10 @@ def test_moved_numbers_stay_inside():
         ({"spread": -1.0}, "spread must be"),
         ({"spread": 2.0, "truth": np.add}, "where truth is given"),
         ({"truth": 3}, "truth must be a function of normal numbers"),
-        ({"truth": lambda z, _rows: z[:2]}, "a finite number for each row"),
+        (
+            {"truth": lambda z, _rows: z[:2]},
+            "true normal numbers must have one number for each row",
+        ),
     ],
 )
 def test_what_is_no_truth_of_forecasts_is_refused(options, message):
