@@ -65,7 +65,8 @@ def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
     """Return the truth of outcomes that scatter more widely around another mean."""
     s = 1.0 if spread is None else checks.check_positive(spread, "spread")
     b = 0.0 if shift is None else checks.check_finite(shift, "shift")
-    text = f"outcomes scatter {s:g} times as widely as predicted, {b:+g} predicted deviations off"
+    scatter = f"{s:g} times as widely as" if s != 1.0 else "as"
+    text = f"outcomes scatter {scatter} predicted" + f", {b:+g} deviations off" * (b != 0.0)
     text = Forecasts.claim if (s, b) == (1.0, 0.0) else text
     return LabelDistribution(text, lambda z, _rows: moved(z, s, b))
 
