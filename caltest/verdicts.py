@@ -161,9 +161,8 @@ def verdict(
             results.append(("groups", run(by=True)))
         if segments is not None:
             tell("segments")
-            found = test_calibration(
-                model, data, y, segments=segments, tolerance=tolerance, **columns, **settings
-            )
+            asked = {"tolerance": tolerance, **columns, **forecasts, **settings}
+            found = test_calibration(model, data, y, segments=segments, **asked)
             results.append(("segments", found))
         if recalibrate is None:
             return verdict_of(*results, equivalence=equivalence)

@@ -12,7 +12,7 @@ import typer
 from caltest.checks import as_array, check_choice, check_groups, check_unused
 from caltest.checks.arrays import label_values
 from caltest.cli import options
-from caltest.cli.inputs import PredictionFile
+from caltest.cli.inputs import RowsFile
 from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text
 from caltest.errors import invalid
 from caltest.outputs import check_target, locked, write_whole
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchedFile(PredictionFile):
+class WatchedFile(RowsFile):
     """The file of rows; where `--ids` names them, their outcomes may come in a later one."""
 
     ids: str | None = None

@@ -20,9 +20,11 @@ from caltest.comparison.ranking import check_control, check_names
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.htests.combine import adjusted_pvalues
 from caltest.measures import ScoreDecomposition
-from caltest.predictions import ModelData, Predictions, tables
-from caltest.predictions.models import is_model
+from caltest.predictions import ModelData, tables
+from caltest.predictions.model_data import FORECASTS
+from caltest.predictions.models import is_forecaster, is_model
 from caltest.predictions.options import ColumnOptions, parted
+from caltest.predictions.rows import Rows
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 
 CONFIDENCE = 0.95
@@ -33,9 +35,9 @@ def compare_models(
     data: object = None,
     y: object = None,
     *,
-    score: str = "log-loss",
+    score: str | None = None,
     reference: str | None = None,
-    measures: Mapping[str, Callable[[Predictions], float]] | None = None,
+    measures: Mapping[str, Callable[[Any], float]] | None = None,
     rng: object = None,
     progress: Callable[[int, int], None] | None = None,
     **data_and_test_options: Unpack[outcomes.ComparedOptions],
@@ -52,7 +54,8 @@ def compare_models(
     is exact where the difference of a row is symmetric about 0, as it is where which model is
     called A does not matter, and it does not know events that were not seen. Of the other, labels
     are redrawn from the model between the two at which both have the same expected score in each
-    row (of two classes there is one such model), with :math:`d^*_{bi}` the difference at the
+    row (of two classes there is one such model, and of the CRPS it is the mixture of
+    equal parts), with :math:`d^*_{bi}` the difference at the
     redrawn label: it is exact where this model is true. The larger one is valid where either holds,
     and held its level in simulations with few events and heavy tails, where the flips by themselves
     do not, unless a few rows that are rarely seen decide the difference (study "Comparisons").
@@ -65,14 +68,17 @@ def compare_models(
     models : dict
         Names of models, and for each a fitted classifier, a callable X -> probabilities, an array
         of probabilities, a Predictions, or the columns of a data frame: a prefix, a column or a
-        list. Two or more.
+        list. Or all forecast numbers: a Forecasts, a model or a distribution that make some, or
+        the columns of a data frame, ``{"mean": "mu", "scale": "sd"}``. Two or more.
     data : (X, y), y or data frame
         The labels, and the features where a model asks for them. Nothing where all models are
         Predictions.
     y : array_like, optional
         Labels, where `data` is X alone.
-    score : {"log-loss", "brier", "spherical"}
-        The proper score that is compared; less is better. "spherical" is 1 - spherical score.
+    score : {"log-loss", "brier", "spherical"} or {"crps", "log-score"}
+        The proper score that is compared, of classes or of forecasts of numbers, by default the
+        first; less is better. "spherical" is 1 - spherical score. The CRPS of quantiles takes the
+        outer one in place of all that is beyond.
     reference : str, optional
         The model that the others are compared with; by default the one with the least score.
     test, lens : str, object or list
@@ -126,6 +132,8 @@ def compare_models(
     Fisher (1935), The design of experiments, section 21; Romano (1990), On the behavior of
     randomization tests without a group invariance assumption, JASA 85, section 2; Gneiting, Raftery
     (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102, section 2;
+    Matheson, Winkler (1976), Scoring rules for continuous probability distributions, Management
+    Science 22 (CRPS);
     Dimitriadis, Gneiting, Jordan (2021), Stable reliability diagrams for probabilistic classifiers,
     PNAS 118, equation 4; Rubin (1980), Randomization analysis of experimental data, JASA 75 (sharp
     null hypotheses).
@@ -139,18 +147,18 @@ def compare_models(
     >>> result.best, result["cautious"].difference.pvalue
     ('as it is', 0.034)
     """
-    chosen = scores.check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     checks.check_unused("where each model has its own", probs=columns.get("probs"))
     given = ModelData(None, data if y is None else (data, y), **columns)
     named = check_models(models)
-    if all(isinstance(one, Predictions) for one in named.values()):
-        checks.check_unused("where all models are Predictions", data=data)
+    if all(isinstance(one, Rows) for one in named.values()):
+        checks.check_unused("where all models are Predictions or Forecasts", data=data)
     if reference is not None:
         check_control(reference, list(named), "reference")
-    seen = _same_rows({name: _predictions(one, given) for name, one in named.items()})
+    seen = _same_rows({name: _rows(one, given) for name, one in named.items()})
+    chosen = scores.check_score(score, next(iter(seen.values())))
     functions = check_functions(measures, scores.COLUMNS, "measures")
     first, names = next(iter(seen.values())), list(seen)
     weight = scores.weights_of(first)
@@ -165,7 +173,7 @@ def compare_models(
     pairs, notes = compared_pairs(seen, chosen, optimised, asked, confidence=confidence, **drawn)
     # The score whose parts are defined for so many classes.
     both = chosen, scores.SCORES["brier"]
-    decomposed = next((one for one in both if first.m <= one.parts_up_to), None)
+    decomposed = next((one for one in both if 0 < first.m <= one.parts_up_to), None)
     rows = tuple(
         ComparedModel(
             name=name,
@@ -195,29 +203,34 @@ def compare_models(
     )
 
 
-def _predictions(model: Any, given: ModelData) -> Predictions:
-    """Turn one model and the data of all into predictions."""
-    if isinstance(model, Predictions):
+def _rows(model: Any, given: ModelData) -> Rows:
+    """Turn one model and the data of all into predictions or forecasts."""
+    if isinstance(model, Rows):
         return model
-    data = given.data
+    data, asks = given.data, is_model(model) or is_forecaster(model)
     if tables.is_table(data):
         names = model if isinstance(model, list | tuple) else [model]
         if all(isinstance(one, str) for one in names):
-            return replace(given, probs=model, features=None).predictions()
-        features = given.features if is_model(model) else None
-        return replace(given, model=model, features=features).predictions()
-    if not is_model(model) and isinstance(data, tuple) and len(data) == 2:
+            return replace(given, probs=model, features=None).rows()
+        if isinstance(model, Mapping) and set(model) <= {*FORECASTS}:
+            return replace(given, **model, features=None).rows()
+        features = given.features if asks else None
+        return replace(given, model=model, features=features).rows()
+    if not asks and isinstance(data, tuple) and len(data) == 2:
         data = data[1]
-    return replace(given, model=model, data=data).predictions()
+    return replace(given, model=model, data=data).rows()
 
 
-def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
-    """Check that all models have the rows, the labels, the classes and the weights of the first."""
+def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
+    """Check that all models have the rows, outcomes, classes and weights of the first."""
     first, *others = seen
     one = seen[first]
     remedy = "predict the same rows with every model"
     for name, model in ((name, seen[name]) for name in others):
-        if not np.array_equal(model.classes, one.classes):
+        if bool(model.m) != bool(one.m):
+            rule = "models must all predict classes, or all forecast numbers"
+            raise invalid(rule, f"{first!r} and {name!r}", "compare those of a kind")
+        if one.m and not np.array_equal(model.classes, one.classes):
             rule = f"models must have the same classes in the same order, as {first!r} has"
             got = f"{checks.listing(model.classes.tolist())} in {name!r}"
             wanted = checks.listing(one.classes.tolist())
@@ -225,9 +238,9 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
         if model.n != one.n:
             rule = f"models must have the same rows, {one.n} as {first!r} has"
             raise invalid(rule, f"{model.n} in {name!r}", remedy)
-        if not np.array_equal(model.labels, one.labels):
-            row = int(np.argmax(model.labels != one.labels))
-            rule = f"models must have the same labels as {first!r}"
+        if not np.array_equal(model.happened, one.happened):
+            row = int(np.argmax(model.happened != one.happened))
+            rule = f"models must have the same {'labels' if one.m else 'outcomes'} as {first!r}"
             raise invalid(rule, f"another at row {row} of {name!r}", remedy)
         same = (model.sample_weight is None) == (one.sample_weight is None)
         if not same or not np.array_equal(scores.weights_of(model), scores.weights_of(one)):
@@ -237,7 +250,7 @@ def _same_rows(seen: dict[str, Predictions]) -> dict[str, Predictions]:
 
 
 def _tested(
-    seen: Mapping[str, Predictions],
+    seen: Mapping[str, Rows],
     tests_of: outcomes.CalibrationTests,
     seed: int,
     progress: Callable[[int, int], None] | None,
@@ -261,7 +274,7 @@ def _difference(
     return own.reversed() if own is not None and own.name == reference else own
 
 
-def _parts(predictions: Predictions, score: scores.ProperScore | None) -> dict[str, float]:
+def _parts(predictions: Any, score: scores.ProperScore | None) -> dict[str, float]:
     """Return miscalibration, discrimination and uncertainty, summed over more than two classes."""
     if score is None:
         return {}

@@ -25,6 +25,7 @@ from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.options import ColumnOptions
+from caltest.predictions.rows import Rows
 from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Codes, Floats, Order
@@ -61,7 +62,7 @@ class CalibrationTests:
         names = "n_resamples", "correction", "level"
         return {name: getattr(self, name) for name in names}
 
-    def __call__(self, predictions: Predictions, seed: int) -> tuple[HTest, ...]:
+    def __call__(self, predictions: Rows, seed: int) -> tuple[HTest, ...]:
         """Run the tests; what the data leave undefined stands in the notes of the results."""
         with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
             asked: dict[str, Any] = {"rng": seed, "correction": None, **self.asked}

@@ -15,8 +15,8 @@ from caltest.comparison.outcomes import CalibrationTests
 from caltest.htests.combine import adjusted_pvalues
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
-from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion
+from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
 from caltest.types import Codes, Floats, Hashes, Order
 
@@ -28,7 +28,7 @@ ROWS = 1 << 14  # rows at a time, 8 MiB of signs
 
 
 def compared_pairs(
-    models: Mapping[str, Predictions],
+    models: Mapping[str, Rows],
     score: scores.ProperScore,
     losses: Mapping[str, Floats],
     pairs: Sequence[tuple[str, str]],
@@ -152,8 +152,8 @@ def _batch(values: Floats, child: np.random.SeedSequence, size: int) -> Floats:
 
 
 def redrawn_pvalue(
-    first: Predictions,
-    second: Predictions,
+    first: Rows,
+    second: Rows,
     score: scores.ProperScore,
     differences: Floats,
     *,
@@ -176,8 +176,9 @@ def redrawn_pvalue(
 
     Parameters
     ----------
-    first, second : Predictions
-        Of the same rows, with the same labels and weights.
+    first, second : Rows
+        Of the same rows, with the same outcomes and weights. An outcome that is a number is drawn
+        from the points whose weights give expectations under either forecast.
     score : ProperScore
         What is compared.
     differences : (n,) array
@@ -203,11 +204,13 @@ def redrawn_pvalue(
     weight = scores.weights_of(first)
     kept = np.flatnonzero(weight > 0)
     keys = resample_keys(seed, n_resamples)
-    a, b, weight = first.probs[kept], second.probs[kept], weight[kept]
-    places = places_between(a, b, score.of_classes(a) - score.of_classes(b), weight)
-    width = max(1, CELLS // max(n_resamples, first.m))
+    a, b, table = (each[kept] for each in score.between(first, second))
+    weight = weight[kept]
+    places = places_between(a, b, table, weight)
+    table *= weight[:, None]
+    width = max(1, CELLS // max(n_resamples, a.shape[1]))
     tasks = [
-        (a[rows], b[rows], [t[rows] for t in places], weight[rows], kept[rows], score, keys)
+        (a[rows], b[rows], [t[rows] for t in places], table[rows], kept[rows], keys)
         for rows in np.split(np.arange(kept.size), np.arange(width, kept.size, width))
     ]
     sums = np.sum(list(map_threads(_redrawn_sums, tasks, n_jobs)), axis=0)
@@ -220,13 +223,11 @@ def _redrawn_sums(
     first: Floats,
     second: Floats,
     places: list[Floats],
-    weight: Floats,
+    table: Floats,
     rows: Order,
-    score: scores.ProperScore,
     keys: Hashes,
 ) -> Floats:
-    """Return the sums over rows of the differences at labels redrawn at each place, (k, B)."""
-    table = weight[:, None] * (score.of_classes(first) - score.of_classes(second))
+    """Return the sums over rows of a table (n, K) at outcomes redrawn at each place, (k, B)."""
     sums = []
     for t in places:
         redrawing = Inversion((1.0 - t)[:, None] * first + t[:, None] * second)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from caltest import checks, htests, measures
-from caltest.errors import DegenerateDataWarning, invalid, shown
+from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
+from caltest.forecasts import Forecasts
+from caltest.lenses import Interval
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.types import Codes, Floats
 
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each
-SHOWN = ("log-loss", "brier")  # beside the score that is optimised
+SHOWN = ("log-loss", "brier", "crps", "log-score")  # beside the score that is optimised
+LARGEST_LOG = -math.log(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +36,25 @@ class ProperScore:
         As it prints.
     formula : callable
         Of the probabilities (n, k) of k labels of each row, and of all its classes (n, m): the
-        score of the row with each of the labels, (n, k); less is better.
+        score of the row with each of the labels, (n, k); less is better. Of forecasts it is one of
+        their law and of outcomes (n,) or (n, k).
     parts_up_to : int
         The most classes for which it is decomposed; 0 where it is not.
     largest : callable
         m -> the largest value that it can have; the least is 0.
+    of : type
+        The rows that it is a score of.
     """
 
     key: str
     title: str
-    formula: Callable[[Floats, Floats], Floats]
+    formula: Callable[[Any, Floats], Floats]
     parts_up_to: int = 0
     largest: Callable[[int], float] = lambda _m: math.inf
 
-    def of_rows(self, predictions: Predictions) -> Floats:
+    of: ClassVar[type[Rows]] = Predictions
+
+    def of_rows(self, predictions: Any) -> Floats:
         """Return the score of each row, (n,)."""
         observed = np.take_along_axis(predictions.probs, predictions.labels[:, None], axis=1)
         with np.errstate(divide="ignore"):
@@ -52,6 +63,32 @@ class ProperScore:
     def of_classes(self, probs: Floats) -> Floats:
         """Return the finite score of each row if each class were its label, (n, m)."""
         return self.formula(np.maximum(probs, np.finfo(np.float64).tiny), probs)
+
+    def between(self, first: Any, second: Any) -> tuple[Floats, Floats, Floats]:
+        """Return what may be observed in each row, as two models of the same rows have it.
+
+        Probabilities of the first and of the second, and the difference of their scores, each
+        (n, K) for K outcomes.
+        """
+        difference = self.of_classes(first.probs) - self.of_classes(second.probs)
+        return first.probs, second.probs, difference
+
+
+class ForecastScore(ProperScore):
+    """A proper score of forecasts of numbers."""
+
+    of = Forecasts
+
+    def of_rows(self, predictions: Any) -> Floats:
+        return self.formula(predictions.law, predictions.outcomes)
+
+    def between(self, first: Any, second: Any) -> tuple[Floats, Floats, Floats]:
+        """As of classes: K points of either law, whose weights give expectations under it."""
+        (x, p), (y, q) = first.law.nodes(), second.law.nodes()
+        points = np.hstack([x, y])
+        scores = [self.formula(one.law, points) for one in (first, second)]
+        a, b = (np.where(np.isinf(each), LARGEST_LOG, each) for each in scores)
+        return np.hstack([p, 0.0 * q]), np.hstack([0.0 * p, q]), a - b
 
 
 def _brier(labels: Floats, probs: Floats) -> Floats:
@@ -72,30 +109,44 @@ SCORES: Mapping[str, ProperScore] = {
     )
 }
 
-COLUMNS = {"ECE", "KS", "class-wise ECE", *(score.title for score in SCORES.values())}
+_CRPS = ForecastScore("crps", "CRPS", lambda law, y: law.crps(y))
+_LOG_SCORE = ForecastScore("log-score", "log score", lambda law, y: law.log_score(y))
+OF_FORECASTS: Mapping[str, ProperScore] = {"crps": _CRPS, "log-score": _LOG_SCORE}
+EVERY = {**SCORES, **OF_FORECASTS}
+COVERAGE = "in 90 %"
+COLUMNS = {"ECE", "KS", "class-wise ECE", COVERAGE, *(score.title for score in EVERY.values())}
 
 
-def check_score(score: object) -> ProperScore:
-    """Return the proper score of a key; calibration errors are refused with the reason."""
+def check_score(score: object, rows: Rows | None = None) -> ProperScore:
+    """Return the proper score of a key, of classes where no rows are given, by default the first.
+
+    Calibration errors are refused with the reason.
+    """
+    own = SCORES if rows is None else {k: s for k, s in EVERY.items() if isinstance(rows, s.of)}
+    score = next(iter(own)) if score is None else score
     word = str(score).lower().replace("_", "-")
-    if word in {*measures.REGISTRY, *htests.REGISTRY, "accuracy"} - SCORES.keys():
-        rule = f"score must be a proper score, one of {checks.listing(SCORES)}"
+    if word in {*measures.REGISTRY, *htests.REGISTRY, "accuracy"} - EVERY.keys():
+        rule = f"score must be a proper score, one of {checks.listing(own)}"
         remedy = (
             "pass one of these: ECE, KS, SKCE and their like are not proper, a constant or useless "
             "map can bring them to 0, and accuracy ignores probabilities; report them, but do not "
             "select by them"
         )
         raise invalid(rule, shown(score), remedy)
-    return SCORES[checks.check_choice(score, SCORES, "score")]
+    return own[checks.check_choice(score, own, "score")]
 
 
-def row_scores(predictions: Predictions, score: ProperScore) -> dict[str, Floats]:
+def row_scores(rows: Rows, score: ProperScore) -> dict[str, Floats]:
     """Return the scores of each row, the optimised one first, by the names that print."""
-    shown = [score, *(SCORES[key] for key in SHOWN if key != score.key)]
-    return {each.title: each.of_rows(predictions) for each in shown}
+    found = {score.title: score.of_rows(rows)}
+    others = (EVERY[key] for key in SHOWN if key != score.key)
+    for other in (one for one in others if isinstance(rows, one.of)):
+        with contextlib.suppress(NotApplicable):  # an ensemble has no density
+            found[other.title] = other.of_rows(rows)
+    return found
 
 
-def weights_of(predictions: Predictions) -> Floats:
+def weights_of(predictions: Rows) -> Floats:
     """Return the sample weights, or ones."""
     weight = predictions.sample_weight
     return np.ones(predictions.n) if weight is None else weight
@@ -107,7 +158,7 @@ def mean_score(scores: Floats, weight: Floats) -> float:
     return float(weight[kept] @ scores[kept] / weight[kept].sum())
 
 
-def units_of(predictions: Predictions, weight: Floats) -> Codes:
+def units_of(predictions: Rows, weight: Floats) -> Codes:
     """Return the cluster of each row of positive weight, numbered; a row by itself is one too."""
     kept = np.flatnonzero(weight > 0)
     if predictions.clusters is None or not predictions.has_dependence:
@@ -152,16 +203,20 @@ def in_range(low: float, high: float, score: ProperScore, m: int) -> tuple[float
 
 def lens_of_measures(m: int) -> str:
     """Return the lens of the reported errors: they are those of one dimension."""
-    return "strong" if m == 2 else "confidence"
+    return ("strong" if m == 2 else "confidence") if m else ""
 
 
-def reported(predictions: Predictions, others: Mapping[str, object]) -> dict[str, float]:
+def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]:
     """Return the calibration errors that are reported, and those of the caller."""
     lens = lens_of_measures(predictions.m)
     functions: dict[str, Callable[[], object]] = {
         "ECE": lambda: measures.ece(predictions, lens=lens),
         "KS": lambda: measures.ks_error(predictions, lens=lens),
     }
+    if not predictions.m:
+        inside = Interval(0.9)(predictions).labels.astype(np.float64)
+        functions = {COVERAGE: lambda: mean_score(inside, weights_of(predictions))}
+        functions["KS"] = lambda: measures.pit_uniformity(predictions)
     if predictions.m > 2:
         functions["class-wise ECE"] = lambda: measures.classwise_ece(predictions)
     for name, own in others.items():

@@ -16,10 +16,13 @@ from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, ForecastOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
-from caltest.types import Floats
+from caltest.types import Flags, Floats
 
 if TYPE_CHECKING:
     from caltest.forecasts.laws import Law
+
+
+LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 
 
 class ForecastColumns(RowColumns, ForecastOptions, total=False):
@@ -309,10 +312,21 @@ class Forecasts(Rows):
         return self.pit
 
     @property
+    def happened(self) -> Floats:
+        """The outcomes."""
+        return self.outcomes
+
+    @property
+    def impossible(self) -> Flags:
+        """Which outcomes, (n,), are outside of the support; far in a tail is inside."""
+        (low, high), (first, last) = self.limits, self.law.support()
+        beyond = (self.outcomes < first) | (self.outcomes > last)
+        return np.asarray(beyond & ((high <= 0.0) | (low >= 1.0)))
+
+    @property
     def has_impossible(self) -> bool:
         """Whether an outcome outside of the support was observed."""
-        low, high = self.limits
-        return bool(((high <= 0.0) | (low >= 1.0)).any())
+        return bool(self.impossible.any())
 
     @property
     def uniforms(self) -> Uniforms:
@@ -337,6 +351,31 @@ class Forecasts(Rows):
         Forecasts
             The same forecasts with new outcomes.
         """
-        uniform = checks.check_generator(rng).random(self.n)
+        return self.redrawn_at(checks.check_generator(rng).random(self.n))
+
+    def redrawn_at(self, uniform: Floats) -> Forecasts:
+        """Replace the outcomes by those that uniform numbers give.
+
+        Parameters
+        ----------
+        uniform : array, shape (n,)
+            In (0, 1); they are uniform under calibration.
+
+        Returns
+        -------
+        Forecasts
+            With these quantiles as outcomes; of an ensemble an outcome and a member change places.
+        """
         outcomes, law = self.law.redrawn(self.outcomes, uniform)
         return self._with(outcomes=outcomes, law=law)
+
+
+def moved(z: Floats, spread: float = 1.0, shift: float = 0.0) -> Floats:
+    r"""Return the uniform numbers of outcomes that are off, :math:`\Phi(s z + b)`.
+
+    Outcomes scatter s times as widely around a mean that is b standard deviations off: that is so
+    of Gaussian forecasts, and of others what deviates from uniform as much. z are normal numbers.
+    """
+    from scipy.special import ndtr  # loads SciPy
+
+    return np.asarray(np.clip(ndtr(spread * z + shift), LEAST, 1.0 - LEAST))

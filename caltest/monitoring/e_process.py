@@ -21,6 +21,7 @@ from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
 from caltest.monitoring.waiting import rounding_in_words
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.results.base import Result, Summary, plain
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats
@@ -47,7 +48,7 @@ class Monitor(Result):
     Attributes
     ----------
     classes : tuple or None
-        Names of the classes, None before the first row.
+        Names of the classes, none of forecasts of numbers; None before the first row.
     groups : tuple
         The groups that are watched.
     restart, memory, level
@@ -107,8 +108,9 @@ class Monitor(Result):
 
         Parameters
         ----------
-        probs : (n, m) or (n,) array_like, or Predictions
-            Probabilities as for `caltest.Predictions`; a single row is (1, m).
+        probs : (n, m) or (n,) array_like, Predictions or Forecasts
+            Probabilities as for `caltest.Predictions`; a single row is (1, m). Forecasts of numbers
+            come with their outcomes, and are watched by themselves.
         labels : (n,) array_like, optional
             Outcomes; without them the rows wait, and so do all that follow them, until `resolve`
             tells: the order of the predictions is kept.
@@ -138,7 +140,7 @@ class Monitor(Result):
         given = waiting.read_batch(probs, labels, self.classes, **reading)
         named = given.groups if groups is None else groups
         codes = waiting.codes_of_groups(named, given.n, self.groups)
-        known = labels is not None or isinstance(probs, Predictions)
+        known = labels is not None or isinstance(probs, Rows)
         names = None if ids is None else waiting.check_ids(ids, given.n)
         if not known and names is None:
             remedy = "pass ids=, for resolve(ids, labels)"
@@ -149,13 +151,14 @@ class Monitor(Result):
         if not checks.check_flag(again, "again"):
             self._counted.check(batch, digest)
         if self.classes is None:
-            self._begin(tuple(given.classes.tolist()))
+            self._begin(tuple(given.classes.tolist()) if given.m else ())
         self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
-        if not self._is_told and (told := rounding_in_words(given.probs)) is not None:
+        told = rounding_in_words(given.probs) if given.m and not self._is_told else None
+        if told is not None:
             warnings.warn(told, DegenerateDataWarning, stacklevel=2)
             self._is_told = True
         if known and not self._waiting.rows:
-            self._advance(given.probs, given.labels, codes)
+            self._advance(*waiting.columns_of(given, self.n), codes)
         else:
             self._waiting.add(given.probs, given.labels if known else None, codes, names)
             self._settle()
@@ -221,7 +224,7 @@ class Monitor(Result):
         self, classes: tuple[object, ...], states: Sequence[object] = (), *, earlier: bool = False
     ) -> None:
         """Make the streams, and load the state of each, where there is one, before the next."""
-        if len(classes) < 2:
+        if len(classes) == 1:
             raise invalid("classes must be at least two", shown(list(classes)), "name them all")
         bets = bets_for(len(classes))
         levels = tuple(sorted({*LEVELS, self.level}, reverse=True))
@@ -348,7 +351,8 @@ class Monitor(Result):
         Parameters
         ----------
         of : {"confidence", "mean", "temperature"}
-            The accuracy so far less the mean confidence; the frequency of a class so far less its
+            The accuracy so far less the mean confidence, of forecasts the coverage of intervals of
+            90 % less 0.9; the frequency of a class so far less its
             mean probability; or the temperature T with labels drawn from p^(1/T), normalised.
         confidence : float, optional
             Probability that the interval is never wrong, by default 1 - level of the monitor.
@@ -372,6 +376,9 @@ class Monitor(Result):
         if not self._streams or not self.n:
             raise NotApplicable("a confidence sequence needs rows", "pass some to update")
         stream, names = self._streams[WHOLE], self.classes or ()
+        if not names and of != "confidence":
+            reason = f"forecasts of numbers have no {of} of classes"
+            raise NotApplicable(reason, "use of='confidence', of the coverage of intervals of 90 %")
         if of == "temperature":
             self._refuse_restart("a confidence sequence of the temperature")
             return evalues.temperatures_of(stream, asked)
@@ -385,7 +392,8 @@ class Monitor(Result):
         Returns
         -------
         Gap
-            Of the second of two classes, of more of the predicted class.
+            Of the second of two classes, of more of the predicted class, of forecasts of intervals
+            of 90 %.
 
         Raises
         ------
@@ -510,7 +518,8 @@ class Monitor(Result):
             raise broken("streams, which must be one for all rows and one for each group")
         if names is not None:
             earlier = written == EARLIER[0]
-            made._begin(waiting.check_classes_named(names), streams, earlier=earlier)
+            named = waiting.check_classes_named(names) if names != [] else ()
+            made._begin(named, streams, earlier=earlier)
         made._largest = waiting.check_number(checked["largest"], "largest")
         made._alarm_after = checks.check_integer(checked["alarm_after"], "alarm_after", minimum=0)
         if made._alarm_after > made.n:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from caltest.checks import as_numbers, check_choice, check_weights
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
+from caltest.monitoring import numbers
 from caltest.monitoring.stream import SLOPES, Stream
 from caltest.types import Floats, Ints
 
@@ -377,8 +378,8 @@ def gap_of(stream: Stream, row: int, level: float, classes: Sequence[object]) ->
     gap = observed - predicted
     name = str(classes[1] if len(classes) == 2 else classes[row - 1]) if row else "right"
     return Gap(
-        kind="event" if row else "confidence",
-        name=name,
+        kind=("event" if row else "confidence") if classes else "interval",
+        name=name if classes else f"{100 * numbers.LEVEL:g} %",
         n=int(rows),
         predicted=predicted,
         observed=observed,
@@ -405,6 +406,8 @@ def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
     bets, place = stream.bets, stream.bets.parts.index(part)
     start = int(np.sum(bets.sizes[:place]))
     own = stream.log_wealth[start : start + int(bets.sizes[place])]
+    if not classes:
+        return numbers.in_words(part, own, stream.state["witness"])
     if part == "temperature":
         share = np.exp(own - np.logaddexp.reduce(own))
         temperature = 1.0 / float(np.exp(share @ np.log(SLOPES)))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caltest.monitoring.numbers import KEPT, bet_on_number
 from caltest.numerics.loops import njit
 from caltest.types import Codes, Floats
 
@@ -24,7 +25,6 @@ BLOCK = 64  # rows after which products become logarithms; they count from the f
 MOST_POINTS = 1024  # of the path that is kept
 TINY, HUGE = 1e-150, 1e150
 LEAST_LOG = -60.0
-KEPT = 0.001  # of the wealth is not bet by what is learned: none of it is ever lost altogether
 
 
 class Game(NamedTuple):
@@ -32,6 +32,10 @@ class Game(NamedTuple):
 
     Attributes
     ----------
+    part_of : array
+        The part of each bet.
+    weights : array
+        The share of each bet in the e-process: equal parts, and equal bets within each.
     slopes : array
         Exponents of the probabilities.
     offset_class, offset : arrays
@@ -40,29 +44,28 @@ class Game(NamedTuple):
         Of the kernel, for several classes: cosines of random projections.
     kernel : (WITNESS_CELLS, WITNESS_CELLS) array
         Of two classes the kernel itself, between cells of the probability.
-    part_of : array
-        The part of each bet.
-    weights : array
-        The share of each bet in the e-process: equal parts, and equal bets within each.
     log_one : float
         0 where a process is begun at each row, else minus infinity.
     memory : float
         The share of what was learned that is kept from row to row.
     log_thresholds : array
         Logarithms of 1 / level.
+    grid : (3, bets) array
+        Of forecasts of numbers, which have no other bets on a grid: location, scale and slope.
     """
 
-    slopes: Floats
-    offset_class: Codes
-    offset: Floats
-    features: Floats
-    phases: Floats
-    kernel: Floats
     part_of: Codes
     weights: Floats
+    slopes: Floats = np.zeros(0)
+    offset_class: Codes = np.zeros(0, dtype=np.int64)
+    offset: Floats = np.zeros(0)
+    features: Floats = np.zeros((0, 0))
+    phases: Floats = np.zeros(0)
+    kernel: Floats = np.zeros((0, 0))
     log_one: float = -math.inf
     memory: float = 1.0
     log_thresholds: Floats = np.zeros(0)
+    grid: Floats = np.zeros((3, 0))
 
 
 class State(NamedTuple):
@@ -109,6 +112,8 @@ class State(NamedTuple):
 def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> None:
     """Advance one stream by rows (P, y); the arrays of the state change in place.
 
+    Rows of forecasts are those of `numbers.rows_of`, an event of which there are more columns.
+
     A bet is q(y) / p(y) with q known before y. Products run over blocks of 64 rows, counted from
     the first, so that the answer does not depend on how rows are cut into batches. The logarithm of
     the e-value after each row is written to `trace`, unless that is empty.
@@ -117,14 +122,15 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     compile as a hundred lines. Members of tuples are taken once for all rows: numba counts the
     references to each by atomic steps.
     """
-    m, G, n_slopes = P.shape[1], state.product.size, game.slopes.size
+    grid, G, n_slopes = game.grid, state.product.size, game.slopes.size
+    m = 2 if grid.shape[1] > 0 else P.shape[1]
     slopes, offset_class, weights = game.slopes, game.offset_class, game.weights
     kernel, features, phases, memory = game.kernel, game.features, game.phases, game.memory
     counts, levels, crossed, gaps = state.counts, state.levels, state.crossed, state.gaps
     product, restarted, log_one = state.product, state.restarted, game.log_one
     theta, inverse, cells, shift = state.theta, state.inverse, state.cells, state.shift
-    witness, sums, log_thresholds = state.witness, state.sums, game.log_thresholds
-    log_wealth, parts = state.log_wealth, state.low.size
+    witness, sums, log_wealth, parts = state.witness, state.sums, state.log_wealth, state.low.size
+    log_thresholds = game.log_thresholds
     base, wins, changes, phi = np.empty(G), np.empty(G), np.empty(G), np.empty(phases.size)
     p, logs, q, f = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     gradient, deviation, direction = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
@@ -141,6 +147,8 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
         _gap(p, label, gaps)
         if p[label] <= 0.0:
             _impossible(counts, crossed, wins)
+        elif grid.shape[1] > 0:
+            bet_on_number(P, i, grid, theta, witness, memory, wins)
         else:
             temperatures(p, logs, label, slopes, wins)
             offsets(p, label, offset_class, changes, n_slopes, wins)
@@ -155,13 +163,10 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
                 gain = class_witness(p, label, features, phases, sums, levels, phi, f)
             wins[G - 1] = bet_gain(gain, levels)
         extreme = _multiply(wins, product, restarted, log_one)
-        total = dot(base, product)
-        if log_one == 0.0:
-            total += math.exp(-levels[OFFSET]) * _dot_of_three(weights, product, restarted)
+        total = _average(base, product, weights, restarted, log_one, levels)
         _look(total, log_thresholds, levels, crossed, counts[ROWS])
         if trace.size > 0:
-            sure = counts[IMPOSSIBLE] >= 0
-            levels[LAST] = math.inf if sure else math.log(total) + levels[OFFSET]
+            levels[LAST] = math.inf if counts[IMPOSSIBLE] >= 0 else math.log(total) + levels[OFFSET]
             trace[i] = levels[LAST]
         if counts[ROWS] >= counts[REFIT_AT]:
             refit(cells, shift, memory, counts)
@@ -241,10 +246,21 @@ def _look(total: float, limits: Floats, levels: Floats, crossed: Codes, row: int
 
 
 @njit()
-def _dot_of_three(a: Floats, b: Floats, c: Floats) -> float:
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j] * c[j]
+def _average(
+    base: Floats,
+    product: Floats,
+    weights: Floats,
+    restarted: Floats,
+    log_one: float,
+    levels: Floats,
+) -> float:
+    """Return the average of all bets, in units of the largest before the block."""
+    total: float = dot(base, product)
+    if log_one == 0.0:
+        begun = 0.0
+        for j in range(weights.size):
+            begun += weights[j] * product[j] * restarted[j]
+        total += math.exp(-levels[OFFSET]) * begun
     return total
 
 

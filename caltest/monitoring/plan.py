@@ -200,6 +200,10 @@ def monitor(
     from the rows so far, on an increasing function of the confidence, and on the residuals of
     similar predictions.
 
+    Of forecasts of numbers a bet is a density q of the uniform number :math:`F_t(Y_t)`, randomised
+    where F has steps, or of its normal score, and multiplies its wealth by the likelihood ratio: on
+    a location, a scale, both, a slope along the forecast mean, and on the shape that is learned.
+
     Parameters
     ----------
     classes : sequence of length m, optional

@@ -97,7 +97,7 @@ def sheet_of_monitor(monitor: Monitor, *, long: bool = False) -> Sheet:
     if not monitor.n:
         return Sheet(title="", headline=_no_rows(monitor))
     verdict = monitor.verdict()
-    facts = [("rows", f"{monitor.n:,}, m = {verdict.m}")]
+    facts = [("rows", f"{monitor.n:,}" + (f", m = {verdict.m}" if verdict.m else ""))]
     if long:
         facts += _sequences(monitor)
     rows = [("all rows", part, evalue(log)) for part, log in monitor.log_parts.items()]
@@ -119,8 +119,9 @@ def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
     percent = f"{_coverage(monitor.level)} at all times"
     low, high = monitor.confidence_sequence("confidence")
     points = f"{100 * low:.1f} to {100 * high:.1f} points"
-    yield "accuracy less confidence", f"{points}, {percent}"
-    if monitor.restart:
+    name = "accuracy less confidence" if monitor.classes else "coverage of 90 % less 90 %"
+    yield name, f"{points}, {percent}"
+    if monitor.restart or not monitor.classes:
         return
     try:
         low, high = monitor.confidence_sequence("temperature")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from caltest.errors import InvalidInput, invalid, shown
-from caltest.monitoring import loops
+from caltest.monitoring import loops, numbers
 from caltest.numerics.loops import plain
 from caltest.types import AnyArray, Codes, Floats, Ints
 
@@ -60,7 +60,7 @@ class Bets:
     Attributes
     ----------
     m : int
-        Number of classes.
+        Number of classes; of forecasts 2, those of an event.
     parts : tuple of str
         Names of the parts.
     sizes : (len(parts),) int array
@@ -76,28 +76,34 @@ class Bets:
 
 
 def bets_for(m: int) -> Bets:
-    """Return the bets on predictions of m classes; they depend on nothing else."""
-    if m == 2:
-        of, offset = np.ones(BINARY_OFFSETS.size, dtype=np.int64), BINARY_OFFSETS
+    """Return the bets on predictions of m classes, 0 of numbers; they depend on nothing else."""
+    rng = np.random.default_rng(SEED)
+    parts = ["temperature", "class-frequencies", "recalibration", "isotonic", "kernel"]
+    own: dict[str, Any]
+    if m == 0:
+        parts, sizes, own = [*numbers.PARTS], numbers.SIZES, {"grid": numbers.GRID}
     else:
         of, offset = np.repeat(np.arange(m), CLASS_OFFSETS.size), np.tile(CLASS_OFFSETS, m)
-    rng = np.random.default_rng(SEED)
-    centres = (np.arange(WITNESS_CELLS) + 0.5) / WITNESS_CELLS
-    parts = ["temperature", "class-frequencies", "recalibration", "isotonic", "kernel"]
-    sizes = [SLOPES.size, offset.size, 1, 1, 1]
-    if m > MOST_RECALIBRATED:
-        del parts[2], sizes[2]
+        if m == 2:
+            of, offset = np.ones(BINARY_OFFSETS.size, dtype=np.int64), BINARY_OFFSETS
+        centres = (np.arange(WITNESS_CELLS) + 0.5) / WITNESS_CELLS
+        sizes = [SLOPES.size, offset.size, 1, 1, 1]
+        if m > MOST_RECALIBRATED:
+            del parts[2], sizes[2]
+        own = {
+            "slopes": SLOPES,
+            "offset_class": of,
+            "offset": offset,
+            "features": rng.normal(size=(FEATURES, m)) / BANDWIDTH if m > 2 else np.zeros((0, 0)),
+            "phases": rng.uniform(0.0, 2.0 * np.pi, FEATURES),
+            "kernel": np.exp(-np.abs(np.subtract.outer(centres, centres)) / BANDWIDTH),
+        }
     game = loops.Game(
-        slopes=SLOPES,
-        offset_class=of,
-        offset=offset,
-        features=rng.normal(size=(FEATURES, m)) / BANDWIDTH if m > 2 else np.zeros((0, 0)),
-        phases=rng.uniform(0.0, 2.0 * np.pi, FEATURES),
-        kernel=np.exp(-np.abs(np.subtract.outer(centres, centres)) / BANDWIDTH),
         part_of=np.repeat(np.arange(len(parts)), sizes),
         weights=np.repeat(1.0 / (np.array(sizes) * len(parts)), sizes),
+        **own,
     )
-    return Bets(m, tuple(parts), np.array(sizes), game)
+    return Bets(m or 2, tuple(parts), np.array(sizes), game)
 
 
 LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6)
@@ -139,7 +145,7 @@ class Stream:
             log_thresholds=-np.log(levels),
         )
         m, parts = bets.m, len(bets.parts)
-        d = m + 1 if "recalibration" in bets.parts else 0
+        d = m + 1 if {"recalibration", "slope"} & set(bets.parts) else 0
         size = int(bets.sizes.sum())
         self.state: dict[str, AnyArray] = {
             "counts": np.array([0, 0, 1, -1, 1, 0]),

@@ -18,9 +18,11 @@ from scipy.special import gammaln
 from caltest.checks import as_array, check_classes, check_level
 from caltest.checks.arrays import label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
+from caltest.monitoring import numbers
 from caltest.monitoring.stream import broken
 from caltest.numerics.labels import content_hashes
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.results.base import plain
 from caltest.types import Codes, Floats
 
@@ -193,11 +195,10 @@ def read_batch(
     *,
     from_logits: bool,
     renormalize: bool,
-) -> Predictions:
+) -> Any:
     """Read rows, which must be of the classes of those before and have no weights."""
-    if isinstance(probs, Predictions):
-        given = probs
-    else:
+    given: Any = probs
+    if not isinstance(probs, Rows):
         names = None if classes is None else list(classes)
         array = as_array(probs, "probs")
         m = array.shape[1] if array.ndim == 2 else 2
@@ -211,15 +212,21 @@ def read_batch(
         )
     if given.sample_weight is not None:
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
-    found = tuple(given.classes.tolist())
+    found = tuple(given.classes.tolist()) if given.m else ()
     if classes is not None and found != classes:
-        raise other_classes(shown(list(found)), classes)
+        raise other_classes(shown(list(found)) if found else "forecasts of numbers", classes)
     return given
+
+
+def columns_of(rows: Any, before: int) -> tuple[Floats, Codes]:
+    """Return what is bet on: probabilities and labels; of forecasts those of an event, and more."""
+    return (rows.probs, rows.labels) if rows.m else numbers.rows_of(rows, before)
 
 
 def other_classes(got: str, classes: Sequence[object] | None) -> InvalidInput:
     """Return the error of rows of other classes than those before."""
-    remedy = f"pass rows of {list(classes or ())}, or begin another monitor"
+    named = list(classes) if classes else "forecasts"
+    remedy = f"pass rows of {named}, or begin another monitor"
     return invalid("the classes must be those of the rows before", got, remedy)
 
 
@@ -292,7 +299,7 @@ class Counted:
             self.batches.append(list(row))
 
 
-def digest_of(rows: Predictions, groups: Codes, names: list[object] | None, *, known: bool) -> str:
+def digest_of(rows: Rows, groups: Codes, names: list[object] | None, *, known: bool) -> str:
     """Return a hash of the rows of a batch, "" where others may well be equal to them.
 
     Names and probabilities tell rows, without names their labels as well. The order does not
@@ -302,13 +309,14 @@ def digest_of(rows: Predictions, groups: Codes, names: list[object] | None, *, k
     n = rows.n
     if names is None and n < FEWEST:
         return ""
-    last = rows.labels if known else np.full(n, UNKNOWN)
+    columns, labels = columns_of(rows, 0)
+    last = labels if known else np.full(n, UNKNOWN)
     if names is not None:
         digests = (sha256(repr(name).encode(errors="replace")).digest() for name in names)
         last = np.array([float(int.from_bytes(one[:6])) for one in digests])  # a double has 48 bits
     parts = []
     for part in (slice(start, start + BLOCK) for start in range(0, n, BLOCK)):
-        probs = rows.probs[part, 1:].astype(np.float32) + 0.0  # no -0
+        probs = columns[part, 1:].astype(np.float32) + 0.0  # no -0
         parts.append(content_hashes(np.column_stack([probs, groups[part], last[part]])))
     hashes, counts = np.unique(np.concatenate(parts), return_counts=True)
     log_chance = gammaln(n + 1) - gammaln(counts + 1).sum() + counts @ np.log(counts / n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import scipy
@@ -18,17 +18,26 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
+from caltest.planning.numbers import ForecastDistribution, forecasts_of
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
-from caltest.planning.truths import StatedTruth, as_distribution, counted, effect_of
-from caltest.predictions import ModelData, Predictions
+from caltest.planning.truths import StatedTruth, as_distribution, counted
+from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
+from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-class PlannedStudy(ColumnOptions, Truth, Procedure, MeasureOptions, total=False):
+class ErrorOfForecasts(TypedDict, total=False):
+    """What is true of forecasts in a planned study; see `power`."""
+
+    spread: float | None
+    shift: float | None
+
+
+class PlannedStudy(ColumnOptions, Truth, ErrorOfForecasts, Procedure, MeasureOptions, total=False):
     """What the predictions of a planned study are, what is true, and how it is tested."""
 
     reference: Any
@@ -61,7 +70,8 @@ def power(
         Where the predictions come from. Of Predictions, probabilities (n, m) or (n,), a data frame
         or a model with its features, rows are drawn with replacement, by their weights if they
         have any. Others are drawn anew: `scipy.stats.beta(2, 5)`,
-        `scipy.stats.dirichlet([1, 1, 1])`, or a function (rng, n) -> probabilities.
+        `scipy.stats.dirichlet([1, 1, 1])`, or a function (rng, n) -> probabilities. Or a Forecasts,
+        or a model that forecasts numbers with its (X, y), of which rows are drawn.
     data : array or data frame, optional
         Features, where `model` is a model.
     y : array, optional
@@ -105,7 +115,12 @@ def power(
         predicted.
     truth : callable or calibrator, optional
         A function p (n, m) -> true probabilities (n, m), or a fitted calibrator whose output is
-        taken for true. With `n_jobs` it is called from several threads.
+        taken for true. With `n_jobs` it is called from several threads. Of forecasts a function
+        (z, forecasts) of standard normal numbers (n,), which returns the normal numbers of the
+        outcomes, :math:`\Phi^{-1}(F(y))`: `lambda z, f: z - 0.3 * (f.mean > 20)`.
+    spread, shift : float, optional
+        Truth of forecasts: outcomes scatter `spread` times as widely as predicted, and are `shift`
+        predicted standard deviations higher.
     test : str, Measure or list, default "combined"
         Keys are in `caltest.htests.REGISTRY`; the default as in `test_calibration`. Several are
         compared on the same data sets.
@@ -124,7 +139,7 @@ def power(
         feature or a probability.
     classes : (m,) array, optional
         Class labels in the order of the columns of the probabilities.
-    from_logits, renormalize : bool, default False
+    from_logits, renormalize, ordinal : bool, default False
         As for `test_calibration`.
 
     Raises
@@ -185,7 +200,8 @@ def plan_study(
     n_jobs: int | None,
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
-    columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
+    kinds = ColumnOptions, Truth, ErrorOfForecasts, Procedure
+    columns, stated, errors, procedure, own = parted(options, *kinds)
     given, asked = ModelData(model, data, y, **columns), procedure
     null, equivalence = asked.get("null"), asked.get("equivalence", False)
     level = checks.check_level(asked.get("level", 0.05))
@@ -204,10 +220,13 @@ def plan_study(
     tests = [StudyTest(key, measure, how or measure.nulls[0]) for key, measure in measures]
     for test in tests if tolerance is None else ():
         check_applicable(test.measure, test.null)
-    distribution = as_distribution(given)
+    forecasts, truth = forecasts_of(given), StatedTruth(**stated, **errors)
+    distribution: Any = (
+        as_distribution(given) if forecasts is None else ForecastDistribution(forecasts)
+    )
     study = Study(
         distribution=distribution,
-        truth=StatedTruth(**stated).for_classes(distribution.m),
+        truth=truth.for_classes(distribution.m) if forecasts is None else truth.for_forecasts(),
         tests=tests,
         lens=lens,
         tolerance=tolerance,
@@ -219,14 +238,14 @@ def plan_study(
     resampled = [test.measure for test in tests if _resamples(test, tolerance)]
     notes = [note] if note else []
     for source in (given.model, given.data):
-        if isinstance(source, Predictions) and source.has_dependence:
+        if isinstance(source, Rows) and source.has_dependence:
             text = f"rows are drawn independently: what those of a {source.unit} share costs more"
             notes.append(text)
-    claim = lens.claim
+    claim = lens.claim_of(distribution.template)
     if tolerance is not None:
         symbols = dict.fromkeys(test.measure.estimate_symbol for test in tests)
         claim = "; ".join(tolerance.claim(symbol) for symbol in symbols)
-    effect = effect_of(distribution, study.truth, study.rng(EFFECT))
+    effect = distribution.effect(study.truth, study.rng(EFFECT))
     calibrated = effect.error < NO_ERROR
     setting = Setting(
         predictions=distribution.name,
@@ -341,7 +360,7 @@ def sample_size(
 
     Other Parameters
     ----------------
-    temperature, slope, intercept, ratio, noise, truth : optional
+    temperature, slope, intercept, ratio, noise, truth, spread, shift : optional
         What is true; see `power`. One of them is needed, unless equivalence=True.
     test : str or Measure, default "combined"
         A single test; the default as in `test_calibration`.
@@ -381,7 +400,8 @@ def sample_size(
         raise invalid(rule, shown(power), "pass 0.8 for 80 %")
     if setting.kind == "size":
         rule = "sample_size must have a truth that differs from the predictions"
-        remedy = "pass temperature=, slope=, intercept=, ratio=, noise= or truth="
+        of_forecasts, of_classes = "spread= or shift=", "temperature=, slope=, intercept=, ratio="
+        remedy = f"pass {of_classes if setting.m else of_forecasts}, or truth="
         raise invalid(rule, "calibrated predictions", remedy)
     n_min = checks.check_integer(n_min, "n_min", minimum=2)
     n_max = checks.check_integer(n_max, "n_max", minimum=2)

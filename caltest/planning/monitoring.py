@@ -115,7 +115,7 @@ def plan_monitoring(
             for stream in range(streams)
         ]
         middle, most = (float(np.quantile(after, q, method="higher")) for q in (0.5, 0.9))
-        error = truths.effect_of(distribution, truth, np.random.default_rng(seed)).error
+        error = distribution.effect(truth, np.random.default_rng(seed)).error
         own: dict[str, Any] = {"rows": middle, "rows_90": most, "days": middle / per_day}
         own["days_90"] = most / per_day
         rows.append(DriftDelay(drift=truth.text, error=error, **own))

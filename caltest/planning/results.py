@@ -282,9 +282,12 @@ def _facts(power: Power) -> Iterator[tuple[str, str]]:
     resamples = "" if setting.n_resamples is None else f", B = {setting.n_resamples}"
     each = " at each n" if len({row.n for row in power.rows}) > 1 else ""
     effect = setting.effect
-    yield "predictions", f"{setting.predictions}, m = {setting.m}"
+    yield "predictions", setting.predictions + (f", m = {setting.m}" if setting.m else "")
     yield "truth", setting.truth
-    if not setting.calibrated:
+    if not setting.calibrated and not setting.m:
+        yield "true error", f"{number(effect.error)} of F(y) on average"
+        yield "intervals of 90 %", f"hold {100 * effect.true:.1f} % of the outcomes"
+    elif not setting.calibrated:
         names = ("mean risk", "event rate") if setting.m == 2 else ("mean confidence", "accuracy")
         yield "true error", f"{number(effect.error)} (total variation)"
         yield "excess log loss", number(effect.excess)

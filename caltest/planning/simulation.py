@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, starmap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, redrawn_bat
 from caltest.nulls.exact import enumerate_labels
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.loops import map_threads
+from caltest.planning.numbers import ForecastDistribution
 from caltest.planning.results import PowerRow
 from caltest.planning.truths import LabelDistribution, PredictionDistribution
-from caltest.predictions import Predictions
-from caltest.predictions.container import draw_codes
+from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
 Progress = Callable[[int, int], None]
@@ -51,7 +51,7 @@ class Study:
         Where H0 is on the size of the error.
     """
 
-    distribution: PredictionDistribution
+    distribution: PredictionDistribution | ForecastDistribution
     truth: LabelDistribution
     tests: Sequence[StudyTest]
     lens: Lens
@@ -61,14 +61,11 @@ class Study:
     seed: int
     n_jobs: int | None
 
-    def data_set(self, n: int, key: tuple[int, int]) -> tuple[Predictions, int]:
+    def data_set(self, n: int, key: tuple[int, int]) -> tuple[Rows, int]:
         """Return one data set of n rows and the seed of its tests; they depend on the key only."""
         child = np.random.SeedSequence(self.seed, spawn_key=(key[0], n, key[1]))
         rng = np.random.default_rng(child)
-        p = self.distribution.draw(rng, n)
-        codes = draw_codes(self.truth.of(p), rng)
-        template = self.distribution.template
-        drawn = Predictions.trusted(p, codes, template.classes, like=template)
+        drawn = self.distribution.sample(rng, n, self.truth)
         return drawn, int(rng.integers(WORD))
 
     def rng(self, key: int) -> np.random.Generator:
@@ -147,7 +144,7 @@ def simulate(
     return [_row(test, n, len(sets), tallies) for test, tallies in per_test]
 
 
-def _tested(study: Study, test: StudyTest, data: Predictions, seed: int) -> Tally:
+def _tested(study: Study, test: StudyTest, data: Any, seed: int) -> Tally:
     plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
     try:
         decision = decide(plan, level=study.level, n_resamples=study.n_resamples)

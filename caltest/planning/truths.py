@@ -13,6 +13,9 @@ from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.predictions import ModelData, Predictions, models, tables
+from caltest.predictions.container import draw_codes
+from caltest.predictions.model_data import as_classes
+from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
@@ -29,11 +32,12 @@ class LabelDistribution:
     text : str
         How it prints.
     of : callable
-        Takes predictions p (n, m) and returns P(Y = k | p), (n, m).
+        Takes predictions p (n, m) and returns P(Y = k | p), (n, m); of forecasts it takes normal
+        numbers and the forecasts, and returns the uniform numbers of the outcomes, (n,).
     """
 
     text: str
-    of: Callable[[Floats], Floats]
+    of: Callable[..., Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +46,9 @@ class StatedTruth:
 
     Attributes
     ----------
-    temperature, slope, intercept, ratio, noise, truth : optional
-        See `power`; slope and intercept go together, the others exclude each other.
+    temperature, slope, intercept, ratio, noise, truth, spread, shift : optional
+        See `power`; slope and intercept go together, and spread and shift of forecasts; the others
+        exclude each other.
     """
 
     temperature: object = None
@@ -52,6 +57,20 @@ class StatedTruth:
     ratio: object = None
     noise: object = None
     truth: object = None
+    spread: object = None
+    shift: object = None
+
+    def for_forecasts(self) -> LabelDistribution:
+        """Return what is stated, for forecasts of numbers."""
+        from caltest.planning import numbers
+
+        of_classes = ("temperature", "slope", "intercept", "ratio", "noise")
+        unused = {name: getattr(self, name) for name in of_classes}
+        checks.check_unused("of forecasts, which take spread= and shift=", **unused)
+        if self.truth is None:
+            return numbers.truth_of_errors(self.spread, self.shift)
+        checks.check_unused("where truth is given", spread=self.spread, shift=self.shift)
+        return numbers.truth_of_function(self.truth)
 
     def for_classes(self, m: int) -> LabelDistribution:
         """Return what is stated, for predictions of m classes.
@@ -63,6 +82,7 @@ class StatedTruth:
         NotApplicable
             If `ratio` is stated for several classes.
         """
+        checks.check_unused("of predictions of classes", spread=self.spread, shift=self.shift)
         no_odds = self.slope is None and self.intercept is None
         families: dict[str, tuple[object, Callable[[Any, int], LabelDistribution]]] = {
             "temperature": (self.temperature, _temperature),
@@ -157,13 +177,15 @@ class Effect:
     ----------
     error : float
         :math:`E[\frac12 \sum_k |P(Y = k \mid p) - p_k|]`, the true calibration error in total
-        variation; for two classes the mean absolute error of a risk.
+        variation; for two classes the mean absolute error of a risk; of forecasts how much the
+        probability that they have below the outcome is moved on average.
     excess : float
         Expected Kullback-Leibler divergence of the predictions from the truth: the log loss that a
-        perfect recalibration would save.
+        perfect recalibration would save; nan of forecasts.
     predicted, true : float
         For two classes the mean risk as predicted and the true event rate; for more the mean
-        confidence and the true accuracy.
+        confidence and the true accuracy; of forecasts 0.9 and how often intervals of 90 % hold the
+        outcome.
     draws : int or None
         Predictions drawn to compute it; None where all rows were taken.
     """
@@ -173,29 +195,6 @@ class Effect:
     predicted: float
     true: float
     draws: int | None
-
-
-def effect_of(
-    distribution: PredictionDistribution, truth: LabelDistribution, rng: np.random.Generator
-) -> Effect:
-    """Compute the size of the deviation, from all rows where rows are resampled."""
-    from scipy.special import rel_entr
-
-    p = distribution.draw(rng, DRAWS) if distribution.pool is None else distribution.pool
-    q = truth.of(p)
-    top = np.ones(len(p), dtype=np.intp) if distribution.m == 2 else p.argmax(axis=1)
-    rows = np.arange(len(p))
-
-    def mean(values: Floats) -> float:
-        return float(np.average(values, weights=distribution.weights))
-
-    return Effect(
-        error=mean(np.abs(p - q).sum(axis=1) / 2),
-        excess=mean(np.maximum(rel_entr(q, p).sum(axis=1), 0.0)),
-        predicted=mean(p[rows, top]),
-        true=mean(q[rows, top]),
-        draws=DRAWS if distribution.pool is None else None,
-    )
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -244,6 +243,32 @@ class PredictionDistribution:
         """Number of classes."""
         return self.template.m
 
+    def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Predictions:
+        """Return n rows with labels of the truth."""
+        p = self.draw(rng, n)
+        codes = draw_codes(truth.of(p), rng)
+        return Predictions.trusted(p, codes, self.template.classes, like=self.template)
+
+    def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
+        """Compute the size of the deviation, from all rows where rows are resampled."""
+        from scipy.special import rel_entr
+
+        p = self.draw(rng, DRAWS) if self.pool is None else self.pool
+        q = truth.of(p)
+        top = np.ones(len(p), dtype=np.intp) if self.m == 2 else p.argmax(axis=1)
+        rows = np.arange(len(p))
+
+        def mean(values: Floats) -> float:
+            return float(np.average(values, weights=self.weights))
+
+        return Effect(
+            error=mean(np.abs(p - q).sum(axis=1) / 2),
+            excess=mean(np.maximum(rel_entr(q, p).sum(axis=1), 0.0)),
+            predicted=mean(p[rows, top]),
+            true=mean(q[rows, top]),
+            draws=DRAWS if self.pool is None else None,
+        )
+
 
 def as_distribution(given: ModelData) -> PredictionDistribution:
     """Turn the (model, data) of `power` into a distribution of predictions.
@@ -286,7 +311,8 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
     if getattr(model, "censoring", None) is not None:
         reason = "power of censored times needs a law of the times, which a risk is not"
         raise NotApplicable(reason, "simulate times, and test SurvivalPredictions of them")
-    if isinstance(model, Predictions):
+    if isinstance(model, Rows):
+        model = as_classes(model)
         unused = {**given.columns, "data": data, "classes": given.classes}
         checks.check_unused("where predictions are given", **unused)
         return _of_pool(model.probs, model.classes, model.source, weights=model.sample_weight)

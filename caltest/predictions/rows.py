@@ -159,6 +159,11 @@ class Rows(ABC):
         """What was observed, (n,), as it is redrawn."""
 
     @property
+    def happened(self) -> AnyArray:
+        """What happened, (n,): labels, or outcomes in their unit."""
+        return self.observed
+
+    @property
     def label_probs(self) -> Floats | None:
         """The probabilities (n, m) of what may be observed; None where that is no class."""
         return None

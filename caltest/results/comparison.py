@@ -12,7 +12,7 @@ from caltest.drawing import draw
 from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
 from caltest.results.base import NEVER, Summary, Table, settle
 from caltest.results.htest import HTest
-from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of
+from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
 
 if TYPE_CHECKING:
@@ -334,11 +334,11 @@ class ModelComparison(Comparison):
     decomposed : str
         Name of the score that `parts` decompose, or nothing.
     lens_of_measures : str
-        Lens of the reported ECE and KS error.
+        Lens of the reported ECE and KS error; empty of forecasts, which have others.
     confidence : float
         Level of the intervals, each by itself.
     n, m : int
-        Numbers of rows and of classes.
+        Numbers of rows and of classes, 0 of forecasts.
     n_resamples, seed : int
         Of the sign flips.
     correction, level : str or None, float or None
@@ -419,7 +419,7 @@ class ModelComparison(Comparison):
 
     def _sheet(self, *, long: bool = False) -> Sheet:
         rows = self.rows
-        text = f"{len(rows)} models on the same rows (n = {self.n}, m = {self.m})"
+        text = f"{len(rows)} models on the same rows ({sizes_in_words(self.n, self.m)})"
         facts, closing = [("data", text), *_kinds(self, "compared by")], notes_of(self.notes)
         columns = {"model": tuple(row.name for row in rows)}
         if long:
@@ -464,7 +464,8 @@ class ModelComparison(Comparison):
         origin = f"{self.reference}{' (the best)' if self.reference == self.best else ''}"
         percent = f"{100 * self.confidence:g} percent"
         sampling = f"B = {self.n_resamples}, seed = {self.seed}"
-        text = f"sign flips and of labels redrawn between both models, {sampling}"
+        kind = "labels" if self.m else "outcomes"
+        text = f"sign flips and of {kind} redrawn between both models, {sampling}"
         facts = [
             ("difference", f"from {origin}, mean over rows, with its {percent} interval"),
             ("p (score)", f"H0: the expected scores are equal; the larger p-value of {text}"),
@@ -472,7 +473,8 @@ class ModelComparison(Comparison):
         for name, (test, _) in zip(names, self.tests_of(self.rows[0].name), strict=True):
             text = f"B = {test.n_resamples}, seed = {test.seed}"
             text = test.null_text if test.n_resamples is None else text
-            facts.append((name, f"{test.method}, lens: {test.lens}, {text}"))
+            lens = f"lens: {test.lens}, " if test.m else ""
+            facts.append((name, f"{test.method}, {lens}{text}"))
         pairs = sum(pair.pvalue is not None for pair in self.pairs)
         count = f"{pairs} difference{'s' * (pairs != 1)}; {len(self.tests)} tests of calibration"
         return (*facts, *_adjustment(self.correction, count))
@@ -485,6 +487,7 @@ COMBINED = (
     "held-out parts whose maps agree (as those of identity) tested together, others each by "
     "itself, p-values combined by Fisher's method"
 )
+OF_FORECASTS = "share of outcomes in intervals of 90 %, and distance of the PIT; not proper"
 HYPOTHESIS = "the maps that are fitted to the training rows are calibrated"
 PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
@@ -574,8 +577,10 @@ def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> 
     rows, score, lens = comparison.rows, comparison.score, comparison.lens_of_measures
     others = [key for key in dict.fromkeys(k for row in rows for k in row.scores) if key != score]
     measures = list(dict.fromkeys((*estimates, *(key for row in rows for key in row.measures))))
-    optimised = (name, f"{score} (proper, like {_joined(others)})" if others else score)
-    reported = f"{_joined(measures)} (not proper; lens of ECE: {lens})"
+    proper = f"{score} (proper, like {_joined(others)})" if others else score
+    optimised = (name, proper if lens else f"{proper}; a CRPS has the unit of the outcomes")
+    about = f"not proper; lens of ECE: {lens}" if lens else OF_FORECASTS
+    reported = f"{_joined(measures)} ({about})"
     return (optimised, *([("reported only", reported)] if measures else ()))
 
 

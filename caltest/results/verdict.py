@@ -438,18 +438,18 @@ def _of_forecasts(
 ) -> Iterator[Detectable]:
     """Yield the smallest factor of the spread, and the smallest shift, that are found.
 
-    Outcomes scatter s times as widely around a mean that is b standard deviations off: a uniform
-    number v becomes Phi(s Phi^-1(v) + b), which is that of Gaussian forecasts, and of others what
-    deviates from uniform as much.
+    See `moved`.
     """
-    from scipy.special import ndtr, ndtri  # loads SciPy
+    from scipy.special import ndtri  # loads SciPy
+
+    from caltest.forecasts.container import moved
 
     z = ndtri(np.clip(uniform.astype(np.float64), SHORT, 1.0 - SHORT))
     step = max(1, AT_ONCE // seen.n)
     parts = [z[start : start + step] for start in range(0, len(z), step)]
 
     def power(s: float, b: float) -> float:
-        shares = [found_in(bound.drawn(ndtr(s * part + b))) for part in parts]
+        shares = [found_in(bound.drawn(moved(part, s, b))) for part in parts]
         return float(np.average(shares, weights=[len(part) for part in parts]))
 
     spread = _smallest(lambda s: power(s, 0.0), 1.0, 20.0)

@@ -9,6 +9,7 @@ from caltest.drawing import draw
 from caltest.measures.gap import Gap, Where
 from caltest.render import LEGEND, Sheet, number, pvalue, stars
 from caltest.results.base import NULL_UNLESS_ASKED, Summary, Table, given
+from caltest.results.sheets import sizes_in_words
 from caltest.results.wording import told_of_segments, with_worst
 from caltest.types import Floats
 
@@ -238,7 +239,7 @@ class SegmentsTest(Table[Segment]):
             title="Exact test of calibration in segments",
             headline=with_worst(told_of_segments(self)),
             facts=(
-                ("data", f"{self.data_name} (n = {self.n}, m = {self.m}), lens: {self.lens}"),
+                ("data", f"{self.data_name} ({sizes_in_words(self.n, self.m)}), lens: {self.lens}"),
                 ("segments", f"{sum(self.n_segments)} of {self.source}: {made_of}"),
                 ("statistic", f"the largest over segments: {self.statistics}"),
                 ("null", f"exact, labels redrawn from the predictions, {sampling}"),

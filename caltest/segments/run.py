@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from caltest.measures.gap import LEVEL, gap_of_sums
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
+from caltest.predictions.rows import Rows as RowsOf
 from caltest.segments.cells import Chunk, Crossing, Tables, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
 from caltest.segments.null import STATISTICS, Family, Joint, Rows, Settings, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
 
+OF_FORECASTS = "interval[0.9]"  # usual lens, which leaves an event
 FINER = 2  # cuts whose sides are taken, for each of those between parts
 
 
@@ -69,7 +71,8 @@ def test_segments(
     min_size : int, default 20
         The least rows of a segment.
     lens : str or Lens, optional
-        One that leaves two classes; by default "confidence" for more than two.
+        One that leaves two classes; by default "confidence" for more than two, and "interval[0.9]"
+        of forecasts of numbers.
     statistic : {"mean", "cumulative"} or list of both
         The standardised mean difference, and the standardised cumulative difference: the range of
         the partial sums in the order of the predictions (ECCE / sigma, `kuiper_error` scaled),
@@ -176,17 +179,17 @@ def run_given(given: ModelData, segments: object, settings: Settings) -> Segment
     given = replace(given, features=names_of(features))
     # names of features are for a model that takes columns of a table
     takes = given.model is not None and models.is_model(given.model) and tables.is_table(given.data)
-    predictions = (given if takes else replace(given, features=None)).predictions()
+    predictions = (given if takes else replace(given, features=None)).rows()
     source = read_segments(segments, features, given, predictions.n)
     return test_source(source, predictions, settings)
 
 
-def test_source(source: Given, predictions: Predictions, settings: Settings) -> SegmentsTest:
+def test_source(source: Given, predictions: RowsOf, settings: Settings) -> SegmentsTest:
     """Test the segments that were read, as `test_segments` does."""
     if predictions.censoring is not None:
         reason = "segments redraw labels, which does not know which rows are censored"
         raise NotApplicable(reason, "pass groups by by=")
-    usual = "strong" if predictions.m == 2 else "confidence"
+    usual = {0: OF_FORECASTS, 2: "strong"}.get(predictions.m, "confidence")
     lens = resolve_lens(usual if settings.lens is None else settings.lens)
     checks.check_not_family(lens.is_family, lens)
     depth = min(2 if settings.depth is None else settings.depth, len(source.columns))
@@ -224,12 +227,13 @@ def test_source(source: Given, predictions: Predictions, settings: Settings) -> 
     )
 
 
-def _seen(predictions: Predictions, lens: Lens) -> Predictions:
+def _seen(predictions: Any, lens: Lens) -> Predictions:
     """Return what the lens shows: two classes and all rows."""
     seen = induced(lens, predictions)
     if seen.m != 2:
         reason = f"segments need an event, and the lens {str(lens)!r} shows {seen.m} classes"
-        raise NotApplicable(reason, "use lens='confidence' or 'classwise[K]'")
+        others = "'confidence' or 'classwise[K]'" if predictions.m else repr(OF_FORECASTS)
+        raise NotApplicable(reason, f"use lens={others}")
     if seen.n != predictions.n:
         reason = f"the lens {str(lens)!r} leaves out rows that segments hold"
         raise NotApplicable(reason, "use lens='confidence' with the predicted class as a column")
@@ -329,7 +333,7 @@ def _statistics_text(families: Sequence[Family]) -> str:
 
 
 def _notes(
-    predictions: Predictions, families: Sequence[Family], without: Sequence[str], min_size: int
+    predictions: RowsOf, families: Sequence[Family], without: Sequence[str], min_size: int
 ) -> Iterator[str]:
     """Say what is left out, and that rows are taken as independent where they may not be."""
     if predictions.has_dependence:

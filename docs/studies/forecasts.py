@@ -1,6 +1,6 @@
 """Tests of forecasts of numbers: writes the tables of docs/studies/forecasts.md.
 
-python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--jobs 2]
+python -P docs/studies/forecasts.py [--sizes 400] [--powers 200] [--streams 2000] [--jobs 2]
 """
 
 from __future__ import annotations
@@ -82,6 +82,32 @@ ERRORS: dict[str, Error] = {
 }
 
 
+# What changes in a stream: the outcome, and the log likelihood ratio that a CUSUM knows.
+CHANGES = {
+    "location 0.2": (lambda z, _m, _rng: z + 0.2, lambda z, _m: 0.2 * z - 0.02),
+    "location 0.5": (lambda z, _m, _rng: z + 0.5, lambda z, _m: 0.5 * z - 0.125),
+    "scatter 1.2": (
+        lambda z, _m, _rng: 1.2 * z,
+        lambda z, _m: ratio_to_normal(z, stats.norm(0, 1.2)),
+    ),
+    "scatter 0.8": (
+        lambda z, _m, _rng: 0.8 * z,
+        lambda z, _m: ratio_to_normal(z, stats.norm(0, 0.8)),
+    ),
+    "slope -0.3": (lambda z, m, _rng: z - 0.3 * m, lambda z, m: -0.3 * m * z - 0.045 * m * m),
+    "t of 3 degrees": (
+        lambda z, _m, rng: rng.standard_t(3, size=z.size) / np.sqrt(3),
+        lambda z, _m: ratio_to_normal(z, stats.t(3, scale=1 / np.sqrt(3))),
+    ),
+}
+WATCHED, AFTER, RATE = 500, 3000, 1e-3
+
+
+def ratio_to_normal(z: np.ndarray, law: object) -> np.ndarray:
+    """Return log likelihood ratios of a law to the standard normal one."""
+    return law.logpdf(z) - stats.norm.logpdf(z)
+
+
 def wrong(rng: np.random.Generator, error: str) -> ct.Forecasts:
     """Draw forecasts with an error."""
     mean, scale = rng.normal(size=N), np.exp(0.4 * rng.normal(size=N))
@@ -151,6 +177,62 @@ def power_rows(sets: int, jobs: int) -> list[str]:
     return lines
 
 
+def alarm_rows(streams: int) -> list[str]:
+    """Format the share of calibrated streams with an alarm at any time."""
+    lines = ["| kind | alarms at 5 % | at 20 % |", "|---|--:|--:|"]
+    for kind, make in KINDS.items():
+        seen = [
+            ct.monitor().update(make(np.random.default_rng([seed, 13]), WATCHED))
+            for seed in range(streams)
+        ]
+        shares = (100 * np.mean([watch.alarm(level) for watch in seen]) for level in (0.05, 0.2))
+        lines.append(f"| {kind} | {' | '.join(f'{share:.1f}' for share in shares)} |")
+    return lines
+
+
+def cusum(terms: np.ndarray) -> np.ndarray:
+    """Return Page's statistic after each row of log likelihood ratios."""
+    sums = np.concatenate([[0.0], np.cumsum(terms)])
+    return (sums - np.minimum.accumulate(sums))[1:]
+
+
+def delay_rows(streams: int, changes: int) -> list[str]:
+    """Format the rows until the alarm after a change, of the monitor and of a CUSUM that knows it.
+
+    The CUSUM has as many alarms before the change as the monitor.
+    """
+    before = [
+        ct.monitor(restart=True, level=RATE).update(
+            gaussian(np.random.default_rng([k, 17]), WATCHED)
+        )
+        for k in range(streams)
+    ]
+    share = float(np.mean([watch.alarm() for watch in before]))
+    lines = ["| change | monitor | 90 % | CUSUM | 90 % |", "|---|--:|--:|--:|--:|"]
+    for name, (move, ratio) in CHANGES.items():
+        rng = np.random.default_rng(19)
+        null = [
+            cusum(ratio(rng.normal(size=WATCHED), rng.normal(size=WATCHED))).max() for _ in before
+        ]
+        threshold, delays = np.quantile(null, 1.0 - share), []
+        for k in range(changes):
+            rng = np.random.default_rng([k, 23])
+            watch = ct.monitor(restart=True, level=RATE).update(gaussian(rng, WATCHED))
+            if watch.alarm():
+                continue
+            m, z = rng.normal(size=AFTER), rng.normal(size=AFTER)
+            z = move(z, m, rng)
+            watch.update(ct.Forecasts(m + z, mean=m, scale=1.0))
+            rows = np.flatnonzero(cusum(ratio(z, m)) >= threshold)
+            delays.append(
+                [(watch.alarm_after or np.inf) - WATCHED, rows[0] + 1 if rows.size else np.inf]
+            )
+        numbers = [np.quantile(np.array(delays), q, axis=0) for q in (0.5, 0.9)]
+        cells = [f"{numbers[q][k]:.0f}" for k in (0, 1) for q in (0, 1)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
 def write(name: str, lines: Sequence[str]) -> None:
     """Put a table below the line that names it."""
     text = PAGE.read_text(encoding="utf-8")
@@ -163,10 +245,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, default=400)
     parser.add_argument("--powers", type=int, default=200)
+    parser.add_argument("--streams", type=int, default=2000)
+    parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    write("size", size_rows(given.sizes, given.jobs))
-    write("power", power_rows(given.powers, given.jobs))
+    if given.sizes:
+        write("size", size_rows(given.sizes, given.jobs))
+    if given.powers:
+        write("power", power_rows(given.powers, given.jobs))
+    write("alarms", alarm_rows(given.streams))
+    write("delays", delay_rows(given.streams, given.changes))
 
 
 if __name__ == "__main__":

@@ -327,3 +327,19 @@ class TestDefault:
                 for k, one in enumerate(same)
             ]
             assert stats.binomtest(sum(p <= 0.05 for p in found), sets, 0.05).pvalue > 1e-3
+
+
+def test_results_of_forecasts_are_read_back():
+    """Their JSON follows the schemas, which know rows without classes."""
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=40)
+    a = ct.Forecasts(mean + rng.normal(size=40), mean=mean, scale=1.0)
+    b = ct.Forecasts(a.outcomes, mean=mean, scale=0.7)
+    for result in (
+        ct.test_calibration(a, n_resamples=99, rng=1),
+        ct.test_calibration(a, test=["crps", "pit-ks"], n_resamples=99, rng=1),
+        ct.verdict(a, n_resamples=99, rng=1),
+        ct.compare_models({"a": a, "b": b}, n_resamples=99, rng=1),
+        ct.monitor().update(a).verdict(),
+    ):
+        assert str(type(result).from_dict(result.to_dict())) == str(result)
