@@ -212,7 +212,13 @@ class ForecastContext:
         """Orthonormal columns, (n, Q), of which all others are combinations."""
         mean, scale = _shares(self.mean), _shares(self.scale)
         by_size = (mean, scale, mean * mean, mean * scale, scale * scale)
-        return self.covariates(*by_size, 1.0 / np.maximum(self.scale, np.finfo(float).tiny))
+        return self.covariates(*by_size, self.precision)
+
+    @property
+    def precision(self) -> Floats:
+        """The inverse scales (n,), relative to the largest one."""
+        largest = max(float(self.scale.max()), np.finfo(float).tiny)
+        return 1.0 / np.maximum(self.scale / largest, LEAST)
 
     @cached_property
     def by_size(self) -> Floats:
@@ -329,8 +335,7 @@ def bias(rows: ForecastContext) -> Component:
 
 def shift(rows: ForecastContext) -> Component:
     """Score of a constant that is added to all forecasts."""
-    scale = np.maximum(rows.scale, np.finfo(float).tiny)
-    column = rows.weight / scale
+    column = rows.weight * rows.precision
     sums = rows.sums(hermite(1), (column / np.linalg.norm(column))[:, None])
     return Component(rows, sums, _first, rows.level_finding, two_sided=True)
 
