@@ -146,8 +146,9 @@ class Forecasts(Rows):
         ----------
         model : object
             A regressor of scikit-learn whose `predict` takes `return_std=True`, quantile regressors
-            by their levels, ``{0.1: model, 0.5: model, 0.9: model}``, results of statsmodels with
-            `get_prediction`, or a model with `pred_dist`, as of ngboost.
+            by their levels, ``{0.1: model, 0.5: model, 0.9: model}`` (where their quantiles cross,
+            they are sorted, with a warning), results of statsmodels with `get_prediction`, or a
+            model with `pred_dist`, as of ngboost.
         X : array_like
             Features that the model was not fitted on.
         y : array_like, shape (n,)

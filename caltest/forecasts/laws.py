@@ -15,6 +15,7 @@ from scipy import special
 from caltest.checks import as_numbers, check_integer, in_one_dimension, read_only
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.forecasts import crps
+from caltest.numerics.harmonics import harmonics
 from caltest.types import AnyArray, Floats, Order
 
 __all__ = [
@@ -57,6 +58,8 @@ class Law(ABC):
         What the factor of a stretched law can be fitted by, the usual first.
     most_compared : int
         Rows by which a verdict compares maps in seconds; 0 where the CRPS is an integral.
+    has_tails : bool
+        Whether it says how far outcomes are beyond its outer points.
     """
 
     title: str
@@ -65,6 +68,7 @@ class Law(ABC):
     given: Any = None
     scaled_by: tuple[str, ...] = ("crps", "moments")
     most_compared: int = 0
+    has_tails: bool = True
 
     @abstractmethod
     def cdf(self, y: Floats) -> Floats:
@@ -117,13 +121,17 @@ class Law(ABC):
         at = self.quantile(levels)
         return self.cdf_left(at) if is_lower else self.cdf(at)
 
-    def sizes(self, y: Floats) -> tuple[Floats, Floats]:
-        """Return a mean and a scale (n,) by which rows are told apart, and redrawn y are not.
+    def drawn_from(self, y: Floats) -> Law:
+        """Return the law that outcomes are redrawn from, by which rows are told apart.
 
         Given the members of an ensemble, an outcome like them has no uniform rank: it is more often
         outside where they are close together. Given all M + 1 values it has.
         """
-        return self.mean, self.sd
+        return self
+
+    def placed(self, y: Floats, u: Floats) -> Floats:
+        """Return outcomes (n,) of PIT u as the law places them: where redrawn ones may be."""
+        return y
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
         """Return the outcomes (n,) that probabilities (n,) give in place of y, and their law."""
@@ -215,6 +223,13 @@ class Law(ABC):
         u = np.broadcast_to(0.5 * factor, (self.n, factor.size))
         points = np.hstack([self.quantile(u), self.upper_quantile(u)])
         return points, np.broadcast_to(0.5 * np.tile(weight, 2), points.shape)
+
+    def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
+        """Return the means of the `harmonics` of step * (Y - middle), (2 count, n)."""
+        total = np.zeros((2 * count, self.n))
+        for x, weight in zip(*(each.T for each in self.nodes()), strict=True):
+            total += harmonics(step * (x - middle), count) * weight
+        return total
 
     # ---- calibration maps of distributions ------------------------------------------------------
 
@@ -339,6 +354,11 @@ class Gaussian(Law):
     @cached_property
     def half_difference(self) -> Floats:
         return self.sd / math.sqrt(math.pi)
+
+    def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
+        order = np.tile(np.arange(1.0, count + 1.0), 2)[:, None]
+        damped = np.exp(-0.5 * np.square(order * step * self.sd))
+        return harmonics(step * (self.mean - middle), count) * damped
 
     def log_score(self, y: Floats) -> Floats:
         log_scale = np.log(self.sd) + 0.5 * math.log(2 * math.pi)
@@ -598,6 +618,15 @@ class Knots(Law):
         of_line = (a + b) / 2 - (a * a + a * b + b * b) / 3
         return row_sums(np.diff(self.points, axis=1) * of_line)
 
+    def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
+        order = np.tile(np.arange(1.0, count + 1.0), 2)[:, None] * step / (2.0 * math.pi)
+        total, ends = np.zeros((2 * count, self.n)), self.points.T
+        for a, b, mass in zip(ends, ends[1:], np.diff(self.levels, axis=1).T, strict=False):
+            if mass.any():
+                x = step * ((a + b) / 2.0 - middle)
+                total += mass * np.sinc(order * (b - a)) * harmonics(x, count)
+        return total
+
     def nodes(self) -> tuple[Floats, Floats]:
         x, weight = np.polynomial.legendre.leggauss(4)
         place, mass = (x + 1) / 2, np.diff(self.levels, axis=1)[:, :, None]
@@ -624,7 +653,7 @@ class Quantiles(Knots):
         The quantiles, not decreasing in any row.
     """
 
-    has_atoms = True
+    has_atoms, has_tails = True, False
     scaled_by = ("crps",)  # the spread of what lies beyond the outer ones is not forecast
 
     def __init__(self, levels: object, values: object) -> None:
@@ -672,6 +701,10 @@ class Quantiles(Knots):
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         return np.full(self.n, level)
+
+    def placed(self, y: Floats, u: Floats) -> Floats:
+        # Where between two quantiles they lie is not forecast: by the PIT, as of redrawn ones.
+        return self.quantile(u)
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
         beyond = np.nextafter(self.values[:, -1], np.inf)
@@ -773,9 +806,8 @@ class Members(Knots):
         rank = min(max(round(level * (self.size + 1)), 1), self.size)
         return np.full(self.n, rank / (self.size + 1))
 
-    def sizes(self, y: Floats) -> tuple[Floats, Floats]:
-        pool = np.column_stack([self.values, y])
-        return pool.mean(axis=1), pool.std(axis=1)
+    def drawn_from(self, y: Floats) -> Law:
+        return Members(np.column_stack([self.values, y]))
 
     def redrawn(self, y: Floats, u: Floats) -> tuple[Floats, Law]:
         pool, rank = np.sort(np.column_stack([self.values, y]), axis=1), self._rank(u)
@@ -876,6 +908,10 @@ class Mixture(Law):
         pairs = [law.nodes() for law in self.components]
         weighted = [w[:, None] * each[1] for w, each in zip(self.weights.T, pairs, strict=True)]
         return np.hstack([points for points, _ in pairs]), np.hstack(weighted)
+
+    def expected_harmonics(self, step: float, middle: float, count: int) -> Floats:
+        pairs = zip(self.weights.T, self.components, strict=True)
+        return np.asarray(sum(w * law.expected_harmonics(step, middle, count) for w, law in pairs))
 
     @cached_property
     def half_difference(self) -> Floats:

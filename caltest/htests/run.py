@@ -122,6 +122,7 @@ class MeasureOptions(TypedDict, total=False):
     binning: Any
     bins: Any
     block_size: Any
+    compare: Any
     components: Any
     correlation: Any
     degree: Any

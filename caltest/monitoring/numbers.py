@@ -68,7 +68,7 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
     u = low + (high - low) * within
     u = np.clip(u, LEAST, 1.0 - LEAST)
     chance = np.where(is_possible, LEVEL, 0.0)
-    size = np.nan_to_num(forecasts.law.sizes(forecasts.outcomes)[0])
+    size = np.nan_to_num(forecasts.law.drawn_from(forecasts.outcomes).mean)
     columns = np.column_stack([1.0 - chance, chance, ndtri(u), u, size])
     return columns, np.where(is_possible, np.abs(u - 0.5) < LEVEL / 2, 1).astype(np.int64)
 

@@ -71,7 +71,8 @@ def methods_of(
         kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
         if kept is not None:  # the docstring of the measure's function, or else of its class
             title = kept.measure.description
-            subject = getattr(measures, kept.measure.key, None) or type(kept.measure)
+            name = kept.measure.key.replace("-", "_")
+            subject = getattr(measures, name, None) or type(kept.measure)
             blocks, references = read_docstring(inspect.getdoc(subject) or "")
         yield MethodText("test", row.test, title, blocks, references)
     for row in _first(rows, lambda row: row.null):

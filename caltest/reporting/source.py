@@ -46,7 +46,6 @@ from caltest.reporting.reading import (
     MEANING_OF_FORECASTS,
     MINUS,
     count,
-    sentence,
     share,
     short_pvalue,
     significant,
@@ -140,7 +139,7 @@ class Rows:
             except NotApplicable as error:
                 if (test, lens) == self.plan.entries[-1] and not rows:
                     raise
-                left_out.append(f"{test}, lens {lens}: {sentence(error)}")
+                left_out.append(f"{test}, lens {lens}: {error.reason}.")
                 continue
             rows += part.rows
             left_out += part.notes
@@ -716,10 +715,14 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
         yield "All rows have the same predictions: tests see the class frequencies only."
     if source.weight is not None:
         yield "Counts are sums of weights."
-    if source.predictions is not None and source.predictions.has_dependence:
+    rows = source.predictions
+    if rows is not None and rows.described:
+        told = "; ".join(f"{name}: {text}" for name, text in rows.described.items())
+        yield f"{told[:1].upper()}{told[1:]}."
+    elif rows is not None and rows.has_dependence:
         yield (
-            f"Rows of the same {source.predictions.unit} may depend on each other; there are "
-            f"{Clusters.of(source.predictions).words()}. Tests, intervals and smooth curves allow "
+            f"Rows of the same {rows.unit} may depend on each other; there are "
+            f"{Clusters.of(rows).words()}. Tests, intervals and smooth curves allow "
             "for it; bars and ranges of what a calibrated model gives take rows as independent."
         )
 

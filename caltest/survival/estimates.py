@@ -45,7 +45,7 @@ class SmoothCalibration(NamedTuple):
     observed : (n,) array
         The curve at the predicted risk of each row.
     ici, e50, e90, emax : float
-        Mean, median, 90 % quantile and largest of |observed - predicted| over the rows.
+        Mean, median, 90 % quantile and largest of abs(observed - predicted) over the rows.
 
     Examples
     --------

@@ -28,6 +28,7 @@ TESTS = (
     "pit-berkowitz",
     "crps",
     "log-score",
+    "forecast-skce",
 )
 SIZES = (8, 50, 500)
 N = 100  # of the table of power

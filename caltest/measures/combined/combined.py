@@ -15,7 +15,7 @@ from caltest.forecasts import Forecasts
 from caltest.kernels import MatrixKernel
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.base import REGISTRY, Measure
-from caltest.measures.bound import BoundCells
+from caltest.measures.bound import BoundCells, in_words
 from caltest.measures.chunks import BoundChunks
 from caltest.measures.combined import component
 from caltest.measures.combined.chunks import CombinedChunks
@@ -245,6 +245,10 @@ class BoundCombined(Combining):
             width = self.context.features.shape[1]
             of = f"the SKCE is that of {width} features of the kernel, not of all pairs"
             self.notes = (of,)
+        exact = self.context.observed_rows
+        if exact is not None:
+            off = self.distance([one.values(exact) for one in self.portfolio])
+            self.notes = (f"sums over cells of the PIT; error by cells {in_words(off)}",)
 
     @property
     def order(self) -> Order | None:
@@ -278,9 +282,7 @@ class CombinedCells(Combining, BoundCells):
         if self.rows is None or self.cells.is_point.all():
             return super().error() if self.cells.has_equal_weights else None
         seen = [kind.of(self.rows.source).values(self.rows.observed) for kind in BINARY]
-        both = np.column_stack([np.stack(seen), self.statistics(self.observed[None])])
-        of_rows, of_cells = self.combine(both)
-        return float(abs(of_rows - of_cells))
+        return self.distance(seen)
 
 
 class OfMeasure(Component):
@@ -392,7 +394,7 @@ def combined(
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
 
-    With :math:`p_k` the tail probability of component k under calibration, estimated from labels
+    With :math:`p_k` the tail probability of component k under calibration, estimated from outcomes
     redrawn from the predictions, it is
 
     .. math:: C = \log \frac{\sum_k w_k / p_k}{\sum_k w_k},
@@ -401,7 +403,9 @@ def combined(
     component, less :math:`\log K`. The weights are 1; of the
     temperature, and of level and slope of the confidence, 2. Where the classes are ordered
     (`ordinal=True`), components of the mean class number and of all P(Y <= k) take the place of
-    those of the confidence; of level, slope and curve of the order the weights are 2.
+    those of the confidence; of level, slope and curve of the order the weights are 2. Forecasts of
+    numbers have components of bias, spread (both of weight 2), skewness, tails, of these along mean
+    and scale of the forecasts, and of the distribution of F(y).
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,7 @@ class Context:
     """
 
     too_extreme = ("too sure", "not sure enough")
+    observed_rows: Any = None  # the observed labels by rows, where sums are over cells
 
     def __init__(self, predictions: Predictions) -> None:
         self.predictions, self.n, self.m = predictions, predictions.n, predictions.m

@@ -18,19 +18,22 @@ from caltest.measures.combined.component import (
     Kind,
     Source,
     Summing,
-    observed_sums,
     plain,
     ratio,
 )
 from caltest.measures.residual_sums import ResidualStatistic
+from caltest.numerics.harmonics import harmonics
+from caltest.numerics.loops import njit
 from caltest.predictions.redrawing import Uniforms
-from caltest.types import Floats, Hashes, Order
+from caltest.types import Flags, Floats, Hashes, Order
 
 LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 STEPS = 64  # of the distribution of the uniform numbers
 DEGREES = 4  # of polynomials
 WAVES = 10
 VARIES = 1e-6  # least relative spread of a covariate that is one
+SCORES = "(in normal scores)"
+NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 
 Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
 
@@ -56,10 +59,71 @@ class Uniformed:
             found.append(math.sqrt(2.0 * k + 3.0) * last)
         return found
 
-    @cached_property
-    def steps(self) -> Floats:
-        """Which of the steps of equal width each is in."""
-        return np.minimum((self.v * STEPS).astype(np.int64), STEPS - 1)
+    def sums(self, basis: Basis, columns: Floats) -> Floats:
+        """Return the sums of functions of the numbers times columns (n, Q), (B, D Q)."""
+        return np.concatenate([part @ columns for part in basis(self)], axis=1)
+
+    def shares(self, weight: Floats) -> Floats:
+        """Return the sums of weights (n,) of the rows in each of the steps of equal width."""
+        steps = np.minimum((self.v * STEPS).astype(np.int64), STEPS - 1)
+        return np.stack([np.bincount(row, weight, STEPS) for row in steps])
+
+
+class Stepped(Uniformed):
+    """Very many uniform numbers (B, n), of which sums are taken by the cell that they are in.
+
+    Cells have the width 1/1024, and near 0 and 1 at most 1/32 of the distance from there.
+
+    Parameters
+    ----------
+    uniform : (B, n) array
+        The numbers.
+    span : (n, Q) array
+        Orthonormal columns; those whose sums are asked for are combinations of these, the first
+        of the weights of the rows.
+    """
+
+    def __init__(self, uniform: Floats, span: Floats) -> None:
+        super().__init__(uniform)
+        self.span = span
+        self.totals = np.zeros((len(uniform), CELLS.size, span.shape[1]))
+        _add_to_cells(np.ascontiguousarray(self.v), np.ascontiguousarray(span), self.totals)
+
+    def sums(self, basis: Basis, columns: Floats) -> Floats:
+        table = np.concatenate([np.atleast_2d(part) for part in basis(Uniformed(CELLS[None]))])
+        found = table @ (self.totals @ (self.span.T @ columns))
+        return np.asarray(found.reshape(len(found), -1))
+
+    def shares(self, weight: Floats) -> Floats:
+        ends = np.searchsorted(CELLS, np.arange(STEPS) / STEPS)
+        found = np.add.reduceat(self.totals[:, :, 0], ends, axis=1)
+        return np.asarray(found * float(self.span[:, 0] @ weight))
+
+
+@njit()
+def _add_to_cells(uniform: Floats, columns: Floats, totals: Floats) -> None:
+    size, (n, width) = len(uniform), columns.shape
+    for b in range(size):
+        for i in range(n):
+            v = uniform[b, i]
+            near = min(v, 1.0 - v)
+            if near >= 1.0 / 32:
+                k = TAIL - 32 + int(v * 1024)
+            else:
+                part, exponent = math.frexp(near)
+                k = (OCTAVES + 4 + exponent) * 32 + int((part - 0.5) * 64)
+                if v > 0.5:
+                    k = 2 * TAIL + 959 - k
+            for q in range(width):
+                totals[b, k, q] += columns[i, q]
+
+
+OCTAVES = 48  # of a tail below 1/32
+TAIL = 32 * OCTAVES  # cells
+_NEAR = 2.0 ** -np.arange(OCTAVES + 4, 4, -1)[:, None] * (0.5 + (np.arange(32) + 0.5) / 64)
+_MIDDLE = (np.arange(32, 992) + 0.5) / 1024
+CELLS = np.concatenate([_NEAR.ravel(), _MIDDLE, 1.0 - _NEAR.ravel()[::-1]])  # their middles
+STEPPED_FROM = 20_000  # rows
 
 
 def hermite(degree: int) -> Basis:
@@ -80,12 +144,7 @@ def polynomials(seen: Uniformed) -> Sequence[Floats]:
 
 def waves(seen: Uniformed) -> Sequence[Floats]:
     """Return cosines of the uniform numbers."""
-    last = np.cos(math.pi * seen.v) * math.sqrt(2.0)
-    before, twice, found = np.full_like(last, math.sqrt(2.0)), math.sqrt(2.0) * last, [last]
-    for _ in range(1, WAVES):  # cos(k x) = 2 cos(x) cos((k - 1) x) - cos((k - 2) x)
-        before, last = last, twice * last - before
-        found.append(last)
-    return found
+    return list(math.sqrt(2.0) * harmonics(math.pi * seen.v, WAVES, sines=False))
 
 
 class ForecastContext:
@@ -104,7 +163,8 @@ class ForecastContext:
         weight = forecasts.sample_weight
         self.weight: Floats = np.ones(self.n) if weight is None else weight
         self.noise = float(np.square(self.weight).sum())
-        self.mean, self.scale = forecasts.law.sizes(forecasts.outcomes)
+        law = forecasts.law.drawn_from(forecasts.outcomes)
+        self.mean, self.scale = law.mean, law.sd
         self.kinds = FORECASTS
 
     def source(self, lens: str) -> Source:
@@ -115,8 +175,13 @@ class ForecastContext:
         """The observed numbers."""
         return self.read(self.predictions.pit[None])
 
+    @property
+    def observed_rows(self) -> Uniformed | None:
+        """The observed numbers, each as it is, where sums are over cells."""
+        return None if self.n < STEPPED_FROM else Uniformed(self.predictions.pit[None])
+
     def read(self, uniform: Floats) -> Uniformed:
-        return Uniformed(uniform)
+        return Uniformed(uniform) if self.n < STEPPED_FROM else Stepped(uniform, self.span)
 
     def reference(self) -> Callable[[Hashes], Floats]:
         """Return a function that draws the numbers (B, n) that scales are estimated from.
@@ -143,6 +208,19 @@ class ForecastContext:
         return np.stack(found, axis=1)
 
     @cached_property
+    def span(self) -> Floats:
+        """Orthonormal columns, (n, Q), of which all others are combinations."""
+        mean, scale = _shares(self.mean), _shares(self.scale)
+        by_size = (mean, scale, mean * mean, mean * scale, scale * scale)
+        return self.covariates(*by_size, self.precision)
+
+    @property
+    def precision(self) -> Floats:
+        """The inverse scales (n,), relative to the largest one."""
+        largest = max(float(self.scale.max()), np.finfo(float).tiny)
+        return 1.0 / np.maximum(self.scale / largest, LEAST)
+
+    @cached_property
     def by_size(self) -> Floats:
         """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
         mean, scale = _shares(self.mean), _shares(self.scale)
@@ -163,11 +241,7 @@ class ForecastContext:
 
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
-
-        def of(seen: Uniformed) -> Floats:
-            return np.concatenate([part @ columns for part in basis(seen)], axis=1)
-
-        return Summing(of, _unsigned)
+        return Summing(lambda seen: seen.sums(basis, columns), _unsigned)
 
     @cached_property
     def steps(self) -> Summing:
@@ -175,21 +249,59 @@ class ForecastContext:
         ends, weight = np.arange(1, STEPS) / STEPS, self.constant[:, 0]
 
         def of(seen: Uniformed) -> Floats:
-            found = [np.bincount(row, weight, STEPS) for row in seen.steps]
-            return np.asarray(np.cumsum(found, axis=1)[:, :-1] - weight.sum() * ends)
+            found = np.cumsum(seen.shares(weight), axis=1)
+            return np.asarray(found[:, :-1] - weight.sum() * ends)
 
         return Summing(of, _unsigned)
+
+    def step_finding(self, k: int, value: Floats, name: str) -> Finding:
+        """Say which share of the outcomes is below a quantile."""
+        level = (k + 1) / STEPS
+        share = float(np.average(self.observed.v[0] < level, weights=self.weight))
+        text = f"{100 * share:.3g} % are below the {100 * level:.3g} % quantile"
+        return Finding(text, float(value[0]), name)
 
     def numbers(self, observed: Uniformed) -> Floats:
         """Return the uniform numbers (B, n) of what was read."""
         return observed.v
 
+    @cached_property
+    def errors(self) -> tuple[Floats, bool]:
+        """Return outcomes less means, or, where these are not known, PIT less 0.5; and which."""
+        rows, law = self.predictions, self.predictions.law
+        has_means = law.has_tails and bool(np.isfinite(rows.mean).all())
+        return (rows.outcomes - rows.mean if has_means else rows.pit - 0.5), has_means
+
+    def level(self, some: Flags | slice, more: str = "") -> tuple[str, float]:
+        """Say how far the forecasts of some rows are from their outcomes, and return the gap."""
+        off, has_means = self.errors
+        gap = float(np.average(off[some], weights=self.weight[some]))
+        side = "low" if gap > 0 else "high"
+        if has_means:
+            return f"too {side} by {abs(gap):.3g}{more}", gap
+        return f"too {side} (outcomes at level {0.5 + gap:.3g} on average, not 0.5)", gap
+
     def level_finding(self) -> Finding:
         """Say how far outcomes are from the means of the forecasts."""
-        rows = self.predictions
-        gap = float(np.average(rows.outcomes - rows.mean, weights=self.weight))
-        text = f"too {'low' if gap > 0 else 'high'} by {abs(gap):.3g} on average"
-        return Finding(text, gap, "mean outcome less mean forecast")
+        name = "mean outcome less mean forecast" if self.errors[1] else "mean PIT less 0.5"
+        return Finding(*self.level(slice(None), " on average"), name)
+
+    def scatter(self, some: Flags | slice) -> float:
+        """Return how widely outcomes scatter relative to what is predicted, in normal scores."""
+        squares = np.square(self.observed.z[0])
+        return math.sqrt(float(np.average(squares[some], weights=self.weight[some])))
+
+    def moment(self, degree: int) -> float:
+        """Return the standardised moment of the normal scores."""
+        z = self.observed.z[0] - np.average(self.observed.z[0], weights=self.weight)
+        size, power = (float(np.average(z**k, weights=self.weight)) for k in (2, degree))
+        return float(power / max(size, LEAST) ** (degree / 2))
+
+    def thirds(self, column: str) -> tuple[Flags, Flags, Flags]:
+        """Return the rows with weight whose mean or scale is low, is neither, and is high."""
+        place, counts = _shares(getattr(self.predictions, column)), self.weight > 0
+        low, high = place <= max(place.min(), -1 / 3), place >= min(place.max(), 1 / 3)
+        return low & ~high & counts, ~low & ~high & counts, high & ~low & counts
 
 
 def _unsigned(_: Function) -> ResidualStatistic:
@@ -223,8 +335,7 @@ def bias(rows: ForecastContext) -> Component:
 
 def shift(rows: ForecastContext) -> Component:
     """Score of a constant that is added to all forecasts."""
-    scale = np.maximum(rows.scale, np.finfo(float).tiny)
-    column = rows.weight / scale
+    column = rows.weight * rows.precision
     sums = rows.sums(hermite(1), (column / np.linalg.norm(column))[:, None])
     return Component(rows, sums, _first, rows.level_finding, two_sided=True)
 
@@ -233,9 +344,9 @@ def spread(rows: ForecastContext) -> Component:
     """Mean squared normal number: outcomes that scatter more or less widely than predicted."""
 
     def finding() -> Finding:
-        factor = math.sqrt(float(np.average(np.square(rows.observed.z[0]), weights=rows.weight)))
+        factor = rows.scatter(slice(None))
         word = "too sure" if factor > 1 else "not sure enough"
-        text = f"{word}: outcomes scatter {factor:.3g} times as widely as predicted"
+        text = f"{word}: outcomes scatter {factor:.3g} times as widely as predicted {SCORES}"
         return Finding(text, factor, "scatter of outcomes over that predicted")
 
     return Component(rows, rows.sums(hermite(2), rows.constant), _first, finding, two_sided=True)
@@ -245,8 +356,9 @@ def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: st
     sums = rows.sums(hermite(degree), rows.constant)
 
     def finding() -> Finding:
-        z = float(observed_sums(rows, sums)[0])
-        return Finding(f"{words[z > 0]} (z = {z:.3g})", z, f"z of {name}", in_words=False)
+        found, usual = rows.moment(degree), 3.0 * (degree == 4)
+        text = f"outcomes {words[found > usual]} ({name} {found:.3g} of the normal scores"
+        return Finding(f"{text}, not {usual:g})", found, f"{name} of normal scores")
 
     def value(sums: Floats) -> Floats:
         # Sums of third and fourth powers have longer tails than the scale of a component allows.
@@ -255,10 +367,10 @@ def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: st
     return Component(rows, sums, value, finding, two_sided=True)
 
 
-SKEWED = "outcomes are skewed to the left of it", "outcomes are skewed to the right of it"
-TAILS = "outcomes have lighter tails than predicted", "outcomes have heavier tails than predicted"
+SKEWED = "are more skewed to the left than predicted", "are more skewed to the right than predicted"
+TAILS = "have lighter tails than predicted", "have heavier tails than predicted"
 skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
-tails = partial(_moment, degree=4, words=TAILS, name="tails")
+tails = partial(_moment, degree=4, words=TAILS, name="kurtosis")
 
 
 def _by_size(rows: ForecastContext, basis: Basis, first: int, name: str) -> Component:
@@ -271,7 +383,7 @@ def _by_size(rows: ForecastContext, basis: Basis, first: int, name: str) -> Comp
 
 
 def _along(
-    rows: ForecastContext, degree: int, column: str, words: tuple[str, str], name: str
+    rows: ForecastContext, degree: int, column: str, finding: Callable[[], Finding]
 ) -> Component:
     """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
     sums = rows.sums(hermite(degree), rows.along[column])
@@ -279,30 +391,56 @@ def _along(
     def value(sums: Floats) -> Floats:
         return sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
 
-    def finding() -> Finding:
-        z = float(value(sums.of(rows.observed))[0])
-        return Finding(f"{words[z > 0]} (z = {z:.3g})", z, f"z of {name}", in_words=False)
-
     return Component(rows, sums, value, finding, two_sided=True)
 
 
-SLOPE = "outcomes rise less steeply than forecasts", "outcomes rise more steeply than forecasts"
-CURVE = (
-    "outcomes are too low at both ends of the forecasts",
-    "outcomes are too high at both ends of the forecasts",
-)
-BY_MEAN = (
-    "outcomes scatter too little where forecasts are high",
-    "outcomes scatter too widely where forecasts are high",
-)
-BY_SCALE = (
-    "outcomes scatter too little where forecasts are wide",
-    "outcomes scatter too widely where forecasts are wide",
-)
-slope = partial(_along, degree=1, column="mean", words=SLOPE, name="the slope")
-curve = partial(_along, degree=1, column="mean^2", words=CURVE, name="the curvature")
-spread_by_mean = partial(_along, degree=2, column="mean", words=BY_MEAN, name="spread by mean")
-spread_by_scale = partial(_along, degree=2, column="scale", words=BY_SCALE, name="spread by scale")
+def _levels(rows: ForecastContext, first: Flags, second: Flags, names: tuple[str, str]) -> Finding:
+    if not (first.any() and second.any()):
+        return NO_GAP
+    (one, low), (other, high) = rows.level(first), rows.level(second)
+    text = f"{one} for the {first.sum():,} {names[0]} forecasts, {other} for the"
+    return Finding(f"{text} {second.sum():,} {names[1]}", high - low, "difference of these gaps")
+
+
+def _scatter(rows: ForecastContext, column: str, names: tuple[str, str]) -> Finding:
+    first, _, second = rows.thirds(column)
+    if not (first.any() and second.any()):
+        return NO_GAP
+    low, high = rows.scatter(first), rows.scatter(second)
+    text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
+    text += f" {first.sum():,} {names[0]} forecasts, {high:.3g} times for the"
+    text += f" {second.sum():,} {names[1]}"
+    return Finding(text, high / max(low, LEAST), "ratio of these")
+
+
+def slope(rows: ForecastContext) -> Component:
+    """Score of a slope: outcomes that rise less or more steeply than the means of forecasts."""
+
+    def finding() -> Finding:
+        low, _, high = rows.thirds("mean")
+        return _levels(rows, low, high, ("lowest", "highest"))
+
+    return _along(rows, 1, "mean", finding)
+
+
+def curve(rows: ForecastContext) -> Component:
+    """Score of a curve: outcomes that are off in the middle of the forecasts and at their ends."""
+
+    def finding() -> Finding:
+        low, middle, high = rows.thirds("mean")
+        return _levels(rows, middle, low | high, ("middle", "outer ones"))
+
+    return _along(rows, 1, "mean^2", finding)
+
+
+def spread_by_mean(rows: ForecastContext) -> Component:
+    """Score of a spread that is off where forecasts are high or low."""
+    return _along(rows, 2, "mean", lambda: _scatter(rows, "mean", ("lowest", "highest")))
+
+
+def spread_by_scale(rows: ForecastContext) -> Component:
+    """Score of a spread that is off where forecasts are wide or narrow."""
+    return _along(rows, 2, "scale", lambda: _scatter(rows, "scale", ("narrowest", "widest")))
 
 
 def anderson_darling(rows: ForecastContext) -> Component:
@@ -314,7 +452,10 @@ def anderson_darling(rows: ForecastContext) -> Component:
         return np.asarray(np.square(sums) @ precision)
 
     def finding() -> Finding:
-        return plain("A^2", float(value(rows.steps.of(rows.observed))[0]))
+        found = rows.steps.of(rows.observed)
+        return rows.step_finding(
+            int(np.argmax(np.square(found[0]) * precision)), value(found), "A^2"
+        )
 
     return Component(rows, rows.steps, value, finding)
 
@@ -326,7 +467,8 @@ def kuiper(rows: ForecastContext) -> Component:
         return np.asarray(np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0))
 
     def finding() -> Finding:
-        return plain("V", float(value(rows.steps.of(rows.observed))[0]))
+        found = rows.steps.of(rows.observed)
+        return rows.step_finding(int(np.argmax(np.abs(found[0]))), value(found), "V")
 
     return Component(rows, rows.steps, value, finding)
 

@@ -120,6 +120,12 @@ class Combining(BoundMeasure):
     def values(self, labels: Any) -> Floats:
         return self.combine(self.statistics(labels))
 
+    def distance(self, exact: Sequence[Floats]) -> float:
+        """Return how far the combination is from that of these observed statistics."""
+        both = np.column_stack([np.stack(exact), self.statistics(self.observed[None])])
+        of_rows, of_cells = self.combine(both)
+        return float(abs(of_rows - of_cells))
+
     def combine(self, statistics: Floats) -> Floats:
         """Return the statistic of the portfolio, (B,)."""
         return combine(self.portfolio, scores_of(self.scales, statistics))

@@ -19,6 +19,7 @@ from caltest.types import Floats
 __all__ = ["PitUniformity", "pit_uniformity"]
 
 LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
+GRID = 1 << 17  # steps that the numbers of as many rows or more are rounded up to
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
 
 
@@ -149,8 +150,19 @@ class PitUniformity(Measure):
 
 
 def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
-    """Return the numbers in ascending order between 0 and 1, and the share of rows up to each."""
+    """Return the numbers in ascending order between 0 and 1, and the share of rows up to each.
+
+    Of very many rows they are rounded up to a grid, whose last point is 1 twice.
+    """
     size, n = uniform.shape
+    if n >= GRID:
+        share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+        steps = np.minimum((uniform * GRID).astype(np.int64), GRID - 1)
+        below = np.zeros((size, GRID + 1))
+        for b, row in enumerate(steps):
+            np.cumsum(np.bincount(row, share, GRID), out=below[b, 1:])
+        ends = np.clip(np.arange(GRID + 2) / GRID, LEAST, 1.0 - LEAST)
+        return np.broadcast_to(ends, (size, GRID + 2)), below
     ends = np.zeros((size, n + 2))
     ends[:, -1] = 1.0
     if weight is None:
@@ -227,7 +239,8 @@ def pit_uniformity(
     Returns
     -------
     float
-        The statistic.
+        The statistic; of 131,072 rows or more, distances are those of u rounded up to as many
+        steps.
 
     Raises
     ------

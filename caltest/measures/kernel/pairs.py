@@ -43,6 +43,7 @@ from caltest.numerics.class_sums import (
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order, SmallInts
@@ -77,12 +78,25 @@ class PairMean(BoundMeasure):
 
     rooted: bool = False
 
-    def fit(self, kernel: FittedKernel, mass: float, squares: float, *, biased: bool) -> None:
-        """Take a kernel, the weight of the rows, and the sum of the squares of their weights."""
-        self.kernel, self.biased = kernel, biased
-        self.notes, self.degenerate = kernel.notes, kernel.degenerate
+    def fit(self, kernel: FittedKernel) -> None:
+        """Take a kernel."""
+        self.kernel, self.notes, self.degenerate = kernel, kernel.notes, kernel.degenerate
         self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
-        self.normaliser = float(mass**2 if biased else mass**2 - squares)
+
+    def count(self, mass: float, squares: float, *, biased: bool) -> None:
+        """Take the weight of the rows, and the sum of the squares of their weights."""
+        self.biased, self.normaliser = biased, float(mass**2 if biased else mass**2 - squares)
+
+    def count_rows(self, rows: Rows, *, biased: bool) -> None:
+        """Take the number of rows and their weights, `weight`, which is one for all without."""
+        weight, n = rows.sample_weight, rows.n
+        check_two(n, biased=biased)
+        if not biased and weight is not None and np.count_nonzero(weight) < 2:
+            reason = "the unbiased SKCE needs at least two observations of positive weight"
+            raise NotApplicable(reason, BIASED)
+        self.weight = np.ones(1) if weight is None else weight
+        each = n // self.weight.size
+        self.count(each * self.weight.sum(), each * np.square(self.weight).sum(), biased=biased)
 
     def finished(self, total: Floats) -> Floats:
         """Return the values that sums over pairs stand for."""
@@ -99,15 +113,8 @@ class AllPairs(PairMean, UStatistic):
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions)
-        weight, n = predictions.sample_weight, predictions.n
-        check_two(n, biased=biased)
-        if not biased and weight is not None and np.count_nonzero(weight) < 2:
-            reason = "the unbiased SKCE needs at least two observations of positive weight"
-            raise NotApplicable(reason, BIASED)
-        self.weight = np.ones(1) if weight is None else weight  # one for all
-        each = n // self.weight.size
-        mass, squares = each * self.weight.sum(), each * np.square(self.weight).sum()
-        self.fit(kernel, mass, squares, biased=biased)
+        self.count_rows(predictions, biased=biased)
+        self.fit(kernel)
 
     @abstractmethod
     def row_moments(self) -> tuple[Floats, float]:
@@ -486,7 +493,8 @@ class CellPairs(PairMean, BoundCells):
     def __init__(self, cells: Cells, kernel: MatrixKernel, *, biased: bool) -> None:
         BoundCells.__init__(self, cells)
         check_two(cells.rows, biased=biased)
-        self.fit(fitted_to_cells(kernel, cells), cells.mass, cells.squares.sum(), biased=biased)
+        self.fit(fitted_to_cells(kernel, cells))
+        self.count(cells.mass, cells.squares.sum(), biased=biased)
         self.caution, terms = at_mean(self.kernel, cells), self.kernel.terms
         self.is_bounded = biased or cells.has_equal_weights
         if len(cells) > PLACES and not all(term.is_line for term in terms):

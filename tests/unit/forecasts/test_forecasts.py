@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+import sys
 
 import numpy as np
 import polars as pl
@@ -222,6 +224,57 @@ class TestDefault:
         assert str(sure).startswith("Strong evidence against calibration (p = 0.001). Too sure:")
         biased = ct.test_calibration(gaussian(rng, n=500, bias=0.4), rng=1)
         assert "too low by" in biased.finding
+
+    def test_findings_are_what_numpy_says(self, rng):
+        mean = np.sort(rng.normal(size=300))
+        y = 1.3 * mean + 0.2 + (0.8 + 0.4 * (mean > 0)) * rng.gamma(2.0, size=300) - 1.5
+        found = ct.test_calibration(ct.Forecasts(y, mean=mean, scale=1.0), rng=1)
+        said = {row.test: row.parameters["finding"] for row in found.components}
+        z, off = y - mean, y - mean
+        rms = np.sqrt([np.mean(z[:100] ** 2), np.mean(z[200:] ** 2)])
+        assert f"{rms[0]:.3g} times as widely" in said["spread-by-mean"]
+        assert f"{rms[1]:.3g} times for the 100 highest" in said["spread-by-mean"]
+        assert f"by {abs(off[:100].mean()):.3g} for the 100 lowest" in said["slope"]
+        assert f"by {abs(off[200:].mean()):.3g} for the 100 highest" in said["slope"]
+        assert f"by {abs(off[100:200].mean()):.3g} for the 100 middle" in said["curve"]
+        assert f"(skewness {stats.skew(z):.3g} of" in said["skewness"]
+        assert f"(kurtosis {stats.kurtosis(z, fisher=False):.3g} of" in said["tails"]
+        share, level = re.match(r"([\d.]+) % are below the ([\d.]+) %", said["kuiper"]).groups()
+        assert np.mean(stats.norm.cdf(z) < float(level) / 100) == pytest.approx(
+            float(share) / 100, abs=0.01
+        )
+
+    def test_mean_beyond_the_outer_quantiles_is_not_spoken_of(self, rng):
+        levels, y = np.array([0.1, 0.5, 0.9]), rng.exponential(size=500)
+        quantiles = np.tile(stats.expon.ppf(levels), (500, 1)) + 0.2
+        found = ct.test_calibration(ct.Forecasts(y, quantiles=quantiles, levels=levels), rng=1)
+        bias = next(row for row in found.components if row.test == "bias")
+        assert bias.parameters["finding"].startswith("too high (outcomes at level 0.")
+        assert bias.estimate < 0
+
+    @pytest.mark.parametrize("weights", [False, True])
+    def test_cells_of_many_rows_say_what_rows_say(self, weights, rng, monkeypatch):
+        weight = rng.uniform(0.5, 1.5, 3000) if weights else None
+        forecasts = gaussian(rng, n=3000, spread=1.04, sample_weight=weight)
+        by_rows = ct.test_calibration(forecasts, rng=1)
+        module = sys.modules["caltest.measures.combined.forecasts"]  # `combined` is a function too
+        monkeypatch.setattr(module, "STEPPED_FROM", 1)
+        by_cells = ct.test_calibration(forecasts, rng=1)
+        error = float(re.search(r"error by cells at most (\S+)", by_cells.notes[0]).group(1))
+        assert abs(by_rows.statistic - by_cells.statistic) <= 1.1 * error < 0.2
+        assert by_cells.pvalue == pytest.approx(by_rows.pvalue, abs=0.01)
+        for one in by_rows.components:
+            other = next(row for row in by_cells.components if row.test == one.test)
+            assert other.statistic == pytest.approx(one.statistic, rel=0.01, abs=0.02)
+
+    @pytest.mark.parametrize("distance", ["ks", "kuiper", "cramer-von-mises", "anderson-darling"])
+    def test_grid_of_very_many_rows(self, distance, rng, monkeypatch):
+        weight = rng.uniform(0.5, 1.5, 5000)
+        forecasts = gaussian(rng, n=5000, spread=1.1, sample_weight=weight)
+        exact = ct.measures.pit_uniformity(forecasts, distance=distance)
+        monkeypatch.setattr("caltest.measures.forecasts.uniformity.GRID", 4096)
+        rounded = ct.measures.pit_uniformity(forecasts, distance=distance)
+        assert rounded == pytest.approx(exact, rel=0.03)
 
     def test_order_of_rows_changes_nothing_but_the_draws(self, rng):
         forecasts = gaussian(rng, n=60)
