@@ -16,7 +16,6 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.numerics.loops import threads
 from caltest.predictions import ModelData
-from caltest.predictions.model_data import as_classes
 from caltest.predictions.options import (
     ColumnOptions,
     ForecastOptions,
@@ -169,7 +168,7 @@ def verdict(
         from caltest.comparison.out_of_fold import best_map
 
         tell("recalibration")
-        best = best_map(as_classes(predictions), recalibrate, test=test, lens=lens, **draws)
+        best = best_map(predictions, recalibrate, test=test, lens=lens, **draws)
         parts = adjusted_verdicts(results, equivalence=equivalence)
         return together(parts, wording.recalibrated_in_words(best, level), equivalence=equivalence)
 
@@ -248,7 +247,6 @@ def _rejected(result: object, pvalue: float) -> tuple[list[Evidence], str]:
         few = "group named" if len(found) <= MOST_GROUPS else f"of the {MOST_GROUPS} worst groups"
         words = f" of each {few}" if groups else ""
     evidence = [test.evidence for test in tests if test.evidence is not None]
-    evidence = [one for one in evidence if one.predictions.m]
     return (evidence if len(evidence) == len(tests) else []), words
 
 

@@ -31,6 +31,11 @@ from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
 from caltest.calibrators.mixtures import AutoCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
+from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastIdentity
+from caltest.calibrators.forecasts.scaling import VarianceScaling
+from caltest.calibrators.forecasts.pit import BetaPIT, IsotonicPIT
+from caltest.calibrators.forecasts.conformal import ConformalOffset
+
 from caltest.calibrators.output import REGISTRY
 
 _PUBLIC = {name: value for name, value in globals().items() if callable(value)}
@@ -41,4 +46,10 @@ REGISTRY |= {
     if issubclass(calibrator, Calibrator) and hasattr(calibrator, "key")
 }
 
-__all__ = ["REGISTRY", *_PUBLIC]
+OF_FORECASTS = {
+    calibrator.key: calibrator
+    for calibrator in _PUBLIC.values()
+    if issubclass(calibrator, ForecastCalibrator) and hasattr(calibrator, "key")
+}
+
+__all__ = ["OF_FORECASTS", "REGISTRY", *_PUBLIC]

@@ -69,6 +69,16 @@ class CalibrationSet:
     codes: Codes
     weight: Floats | None
 
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.inputs.values)
+
+    @property
+    def from_logits(self) -> bool:
+        """Whether the inputs are logits."""
+        return self.inputs.from_logits
+
     def rows(self, rows: AnyArray) -> CalibrationSet:
         """Take some of the rows, given by indices or a mask."""
         weight = None if self.weight is None else self.weight[rows]
@@ -252,6 +262,10 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         """
         # Rounding errors may carry a probability of 1 beyond it.
         return np.clip(self._calibrate(inputs), 0.0, 1.0)
+
+    def probe(self, inputs: Inputs) -> Floats:
+        """Return numbers by which the maps of two folds are told apart."""
+        return self.calibrate(inputs)
 
     def _passed_on(self, calibrator: Calibrator) -> Calibrator:
         """Return a clone of the calibrator inside of this one; its inputs are those of this one."""

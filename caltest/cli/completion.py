@@ -37,7 +37,10 @@ def keys(kind: str) -> list[str]:
     """Return the keys of a registry in alphabetical order; of lenses some."""
     if kind == "lenses":
         return [*LENSES]
-    texts = [path.read_text(encoding="utf-8") for path in (PACKAGE / FOLDERS[kind]).rglob("*.py")]
+    folder = PACKAGE / FOLDERS[kind]
+    other = PACKAGE / "calibrators/forecasts"  # of which no command asks
+    files = (path for path in folder.rglob("*.py") if path.parent != other)
+    texts = [path.read_text(encoding="utf-8") for path in files]
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
         return sorted(key for text in texts for key in pattern.findall(text))

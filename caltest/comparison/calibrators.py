@@ -12,10 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import Calibrator
-from caltest.calibrators.base import CalibrationSet
 from caltest.comparison import maps, outcomes
-from caltest.comparison.scores import COLUMNS, SCORES, ProperScore, check_score, lens_of_measures
+from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
 from caltest.predictions.options import ColumnOptions, parted
@@ -33,7 +31,7 @@ def compare_calibrators(
     *,
     calibrators: object = None,
     time_limit: float | None = maps.TIME_LIMIT,
-    score: str = "log-loss",
+    score: str | None = None,
     cv: object = 5,
     inner_cv: object = None,
     measures: Mapping[str, Callable[[Predictions], float]] | None = None,
@@ -74,10 +72,10 @@ def compare_calibrators(
 
     Parameters
     ----------
-    model : classifier, callable, array, Predictions or None
-        As in `test_calibration`: what predicts the probabilities, for data that it was not fitted
-        on.
-    data : (X, y), y, data frame or Predictions
+    model : classifier, callable, array, Predictions, Forecasts or None
+        As in `test_calibration`: what predicts the probabilities, or the distributions, for data
+        that it was not fitted on.
+    data : (X, y), y, data frame, Predictions or Forecasts
         As in `test_calibration`. Groups of a Predictions are given to a splitter such as
         `GroupKFold`. Beside an array of logits, labels, weights and groups may be those of a
         Predictions.
@@ -89,13 +87,16 @@ def compare_calibrators(
         `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
         put into `OneVsRest` where there are more. By default `AutoCalibrator` and the maps that it
         mixes; of classes that are ordered (`ordinal=True`) also ordinal scaling. By its key,
-        isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite.
+        isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite. Of forecasts keys
+        of `caltest.calibrators.OF_FORECASTS`, by default variance scaling, without and with an
+        offset, and beta and isotonic recalibration of the PIT.
     time_limit : float or None, default 60
         Seconds that the fits of `AutoCalibrator` may take where `calibrators` is not given, by an
         estimate from rows, classes and folds, so that results do not depend on the machine. Beyond,
         it and the kernel map are left out and a note says so; None for any time.
-    score : {"log-loss", "brier", "spherical"}
-        The proper score that is optimised; "spherical" is 1 - spherical score.
+    score : {"log-loss", "brier", "spherical"} or {"crps", "log-score"}, optional
+        The proper score that is optimised, of forecasts one of the last two; by default the first
+        of its kind. "spherical" is 1 - spherical score.
     cv : int, splitter or iterable, default 5
         Number of folds, to which rows are dealt at random; an object of scikit-learn with a method
         `split`; or pairs of indices of training and held-out rows. No row may be held out twice.
@@ -110,7 +111,7 @@ def compare_calibrators(
     null : str, optional
         As in `test_calibration`.
     measures : dict of functions, optional
-        More calibration errors to report: names, and functions of a Predictions.
+        More calibration errors to report: names, and functions of a Predictions; not of forecasts.
     correction : str or None, default "holm"
         Multiple testing over calibrators and tests: a method of statsmodels' `multipletests`.
     level : float, optional
@@ -165,19 +166,21 @@ def compare_calibrators(
     >>> result.best.predict_proba(data).shape
     (300, 3)
     """
-    chosen = check_score(score)
     columns, options = parted(data_and_test_options, ColumnOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)
     predictions, calibration_set = maps.read_inputs(given)
+    chosen = check_score(score, predictions)
+    if not predictions.m:
+        checks.check_unused("where forecasts are compared", measures=measures)
     functions = maps.check_functions(measures, COLUMNS, "measures")
     if time_limit is not None:
         checks.check_positive(time_limit, "time_limit")
     asked: dict[str, Any] = {"folds": (cv, inner_cv), "score": chosen, "nested": True}
     asked |= {"tests_of": tests_of, "functions": functions, "seed": seed}
     setup, left_out = make_setup(predictions, calibration_set, **asked), list[str]()
-    if calibrators is None:
+    if calibrators is None and predictions.m:
         fits, m = sum(len(inner) + 1 for inner in setup.inner) + 1, predictions.m
         given_size = (setup.n_fit, m, fits, time_limit)
         calibrators, left_out = maps.compared_by_default(*given_size, ordinal=predictions.ordinal)
@@ -208,11 +211,11 @@ def compare_calibrators(
 
 
 def make_setup(
-    predictions: Predictions,
-    calibration_set: CalibrationSet | None = None,
+    predictions: Any,
+    calibration_set: maps.AnySet | None = None,
     *,
     folds: tuple[object, object] = (FOLDS, None),
-    score: ProperScore = SCORES["log-loss"],
+    score: ProperScore | None = None,
     tests_of: outcomes.CalibrationTests,
     functions: Mapping[str, object] | None = None,
     seed: int,
@@ -249,7 +252,7 @@ def make_setup(
         data=calibration_set or maps.set_of(predictions),
         pairs=tuple(pairs),
         inner=tuple(map(tuple, inner)),
-        score=score,
+        score=score or check_score(None, predictions),
         tests_of=tests_of,
         measures=functions or {},
         seed=seed,
@@ -263,13 +266,13 @@ def _seeds(seed: int, count: int) -> tuple[int, ...]:
 
 
 def fit_to_all(
-    calibrator: Calibrator, predictions: Predictions, data: CalibrationSet | None
-) -> tuple[Calibrator, list[str]]:
+    calibrator: maps.AnyCalibrator, predictions: Any, data: Any
+) -> tuple[Any, list[str]]:
     """Fit to all rows; what the data leave undefined is handed over."""
-    best: Calibrator = clone(calibrator)
+    best: Any = clone(calibrator)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DegenerateDataWarning)
-        if data is not None and data.inputs.from_logits:
+        if data is not None and data.from_logits:
             best.set_params(classes=predictions.classes.tolist())
             names = predictions.classes[predictions.labels]
             best.fit(data.inputs.values, names, predictions.sample_weight)

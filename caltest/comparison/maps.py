@@ -12,20 +12,38 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import REGISTRY, BinaryCalibrator, Calibrator, Identity, OneVsRest
+from caltest.calibrators import (
+    OF_FORECASTS,
+    REGISTRY,
+    BinaryCalibrator,
+    Calibrator,
+    ForecastCalibrator,
+    OneVsRest,
+)
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
+from caltest.calibrators.forecasts.base import ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
+from caltest.predictions.rows import Rows
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Floats, Order
 
 BY_KEY: Mapping[str, Mapping[str, Any]] = {
     "isotonic": {"bound": "auto"}  # a 0 in one row would decide a comparison by the log loss
 }
+# Of forecasts, each after those with fewer numbers.
+MAPS_OF_FORECASTS: Mapping[str, object] = {
+    "variance-scaling": "variance-scaling",
+    "offset and scaling": OF_FORECASTS["variance-scaling"](offset=True),
+    "beta-pit": "beta-pit",
+    "isotonic-pit": "isotonic-pit",
+}
+AnySet = CalibrationSet | ForecastSet
+AnyCalibrator = Calibrator | ForecastCalibrator
 SHIFT = "shift"  # of the log odds of two classes, recalibration in the large
 TIME_LIMIT = 60.0  # seconds for the fits of one calibrator that is compared by default
 # Of `AutoCalibrator` per row and class, on one core, within a factor of two; a kernel costs as six.
@@ -40,20 +58,23 @@ class FittedMap:
 
     Attributes
     ----------
-    probs : (n, m) array or None
+    predicted : (n, m) array, Law or None
         Predictions of the held-out rows; None where it could not be fitted.
     reason : str
         Why it could not.
     notes : tuple of str
         What the training rows left undefined.
-    probe : (r, m) array or None
+    probe : array or None
         Predictions of rows that all folds share, which say whether two maps agree.
+    fitted : Calibrator or ForecastCalibrator or None
+        The map.
     """
 
-    probs: Floats | None
+    predicted: Any
     reason: str = ""
     notes: tuple[str, ...] = ()
     probe: Floats | None = None
+    fitted: AnyCalibrator | None = None
 
     def agrees(self, other: FittedMap) -> bool:
         """Tell whether both maps predict the same for the rows that all folds share."""
@@ -64,9 +85,9 @@ class FittedMap:
 
 def resolve_calibrators(
     calibrators: object, m: int, *, from_logits: bool = False
-) -> dict[str, Calibrator]:
+) -> dict[str, AnyCalibrator]:
     """Return the calibrators by name, the uncalibrated model first."""
-    given = nested_maps(m) if calibrators is None else calibrators
+    given = (nested_maps(m) if m else MAPS_OF_FORECASTS) if calibrators is None else calibrators
     if isinstance(given, Mapping):
         pairs = [(str(name), value) for name, value in given.items()]
     else:  # one without a name has that of its key
@@ -75,16 +96,15 @@ def resolve_calibrators(
     every: dict[str, object] = {REFERENCE: REFERENCE}
     reserved = (REFERENCE, SELECTED)
     for name, one in checks.check_not_empty(pairs, "calibrators"):
-        same = one == REFERENCE if isinstance(one, str) else isinstance(one, Identity)
-        if name == REFERENCE and same:
+        if name == getattr(one, "key", one) == REFERENCE:
             continue
         if name in {*every, SELECTED}:
             got = f"the name {name!r}" if name in reserved else f"{name!r} twice"
             rule = f"calibrators must have different names, and none of {checks.listing(reserved)}"
             raise invalid(rule, got, "pass a dict of names and calibrators")
         every[name] = one
-    made = {name: _made(name, one, m, from_logits=from_logits) for name, one in every.items()}
-    return {name: each.set_params(from_logits=from_logits) for name, each in made.items()}
+    make = _made if m else _made_of_forecasts
+    return {name: make(name, one, m, from_logits=from_logits) for name, one in every.items()}
 
 
 def compared_by_default(
@@ -130,15 +150,17 @@ def simple_maps(m: int, *, ordinal: bool = False) -> dict[str, object]:
     return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else nested
 
 
-def set_of(predictions: Predictions, logits: Floats | None = None) -> CalibrationSet:
-    """Return what maps are fitted to, checked probabilities or logits."""
+def set_of(predictions: Any, logits: Floats | None = None) -> AnySet:
+    """Return what maps are fitted to, checked probabilities or logits, or forecasts."""
+    if not predictions.m:
+        return ForecastSet(predictions)
     values = predictions.probs if logits is None else logits
     inputs = Inputs(values, from_logits=logits is not None)
     return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
 
-def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
-    """Read the (model, data) of a comparison into predictions and a calibration set.
+def read_inputs(given: ModelData) -> tuple[Any, AnySet]:
+    """Read the (model, data) of a comparison into predictions or forecasts and a calibration set.
 
     Maps such as vector scaling see more in logits than in their softmax, so that logits are kept.
     """
@@ -147,9 +169,9 @@ def read_inputs(given: ModelData) -> tuple[Predictions, CalibrationSet]:
     if isinstance(data, Predictions) and beside:
         unused = {"classes": given.classes, **given.columns}
         checks.check_unused("where data is a Predictions", **unused)
-        predictions = data
+        predictions: Any = data
     else:
-        predictions = given.predictions()
+        predictions = given.rows()
     if not given.from_logits:
         return predictions, set_of(predictions)
     values = checks.check_logits(_logits(given))
@@ -192,22 +214,33 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
         raise invalid(rule, f"from_logits=True of {name!r}", remedy)
     if isinstance(calibrator, BinaryCalibrator) and m > 2:
         calibrator = OneVsRest(calibrator)
+    calibrator.set_params(from_logits=from_logits)
     return calibrator
 
 
-def split(predictions: Predictions, cv: object, seed: int, *, by_label: bool) -> list[Fold]:
+def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) -> ForecastCalibrator:
+    if isinstance(value, str):
+        value = OF_FORECASTS[checks.check_choice(value, OF_FORECASTS, "calibrators")]()
+    kind = ForecastCalibrator
+    made: ForecastCalibrator = clone(checks.check_calibrator(value, kind, "calibrators"))
+    return made
+
+
+def split(predictions: Any, cv: object, seed: int, *, by_label: bool) -> list[Fold]:
     """Split rows into training and held-out rows; a splitter is given the groups, if any."""
     options = {}
     if hasattr(cv, "split") and predictions.groups is not None:
         options["groups"] = predictions.groups
     cv = check_folds(cv)
-    if isinstance(cv, int) and (not by_label or predictions.has_dependence):
+    if isinstance(cv, int) and not (by_label and predictions.m and not predictions.has_dependence):
         cv = _random_folds(predictions, cv, seed)
     weight = predictions.sample_weight
-    return folds(predictions.probs, predictions.labels, weight, cv, seed, **options)
+    happened = predictions.happened
+    values = happened if predictions.label_probs is None else predictions.label_probs
+    return folds(values, happened, weight, cv, seed, **options)
 
 
-def _random_folds(predictions: Predictions, k: int, seed: int) -> list[Fold]:
+def _random_folds(predictions: Rows, k: int, seed: int) -> list[Fold]:
     """Deal rows at random, whatever their labels; those of a cluster are in one fold.
 
     Folds in which each class has its share leave the labels of a held-out part less room than its
@@ -225,25 +258,24 @@ def _random_folds(predictions: Predictions, k: int, seed: int) -> list[Fold]:
 
 
 def fit_map(
-    calibrator: Calibrator, data: CalibrationSet, classes: NDArray[np.generic], fold: Fold
+    calibrator: AnyCalibrator, data: AnySet, classes: NDArray[np.generic], fold: Fold
 ) -> FittedMap:
     """Fit a clone to the training rows of a fold and predict the others."""
     train, test = fold
-    n = len(data.inputs.values)
-    shared = np.unique(np.linspace(0, n - 1, min(n, PROBES)).astype(np.intp))
+    shared = np.unique(np.linspace(0, data.n - 1, min(data.n, PROBES)).astype(np.intp))
     try:
-        fitted: Calibrator = clone(calibrator).fit_set(data.rows(train), classes)
-        probs = fitted.calibrate(data.inputs.rows(test))
-        probe = fitted.calibrate(data.inputs.rows(shared))
+        fitted: Any = clone(calibrator).fit_set(data.rows(train), classes)
+        predicted = fitted.calibrate(data.rows(test).inputs)
+        probe = fitted.probe(data.rows(shared).inputs)
     except (NotApplicable, InvalidInput) as error:
         return FittedMap(None, reason=str(error))
-    return FittedMap(probs, notes=tuple(fitted.notes()), probe=probe)
+    return FittedMap(predicted, notes=tuple(fitted.notes()), probe=probe, fitted=fitted)
 
 
 def inner_score(
-    calibrator: Calibrator,
-    part: Predictions,
-    data: CalibrationSet,
+    calibrator: AnyCalibrator,
+    part: Any,
+    data: AnySet,
     pairs: Sequence[Fold],
     score: ProperScore,
 ) -> float:
@@ -252,17 +284,16 @@ def inner_score(
     values, weights = [], []
     for fold in pairs:
         fitted = fit_map(calibrator, data, part.classes, fold)
-        if fitted.probs is None:
+        if fitted.predicted is None:
             return float("inf")
-        values.append(score.of_rows(held_out(part, fold[1], fitted.probs)))
+        values.append(score.of_rows(held_out(part, fold[1], fitted.predicted)))
         weights.append(weight[fold[1]])
     return mean_score(np.concatenate(values), np.concatenate(weights))
 
 
-def held_out(predictions: Predictions, rows: Order, probs: Floats) -> Predictions:
+def held_out(predictions: Rows, rows: Order, predicted: Any) -> Any:
     """Return held-out rows with what a map predicts for them."""
-    part = predictions.subset(rows)
-    return Predictions.trusted(probs, part.labels, part.classes, like=part)
+    return predictions.subset(rows).with_predicted(predicted)
 
 
 def check_functions(functions: object, reserved: Collection[str], name: str) -> dict[str, Any]:

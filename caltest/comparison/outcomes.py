@@ -11,11 +11,16 @@ from typing import Any, cast
 import numpy as np
 
 from caltest import checks
-from caltest.calibrators import Calibrator
-from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold
 from caltest.comparison import scores
-from caltest.comparison.maps import FittedMap, fit_map, held_out, inner_score
+from caltest.comparison.maps import (
+    AnyCalibrator,
+    AnySet,
+    FittedMap,
+    fit_map,
+    held_out,
+    inner_score,
+)
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
@@ -103,8 +108,8 @@ def make_calibration_tests(
 class Setup:
     """What all calibrators share: rows, folds, the score, the tests."""
 
-    predictions: Predictions
-    data: CalibrationSet
+    predictions: Any
+    data: AnySet
     pairs: tuple[Fold, ...]
     inner: tuple[tuple[Fold, ...], ...]
     score: scores.ProperScore
@@ -133,7 +138,25 @@ class Setup:
         """Their clusters, or numbers."""
         return scores.units_of(self.predictions.subset(self.rows), self.weight)
 
-    def fitted(self, calibrator: Calibrator) -> list[FittedMap]:
+    def scored(self, parts: Sequence[FittedMap]) -> dict[str, Floats]:
+        """Return the scores of the held-out rows of all folds, by name."""
+        found = [
+            scores.row_scores(held_out(self.predictions, test, part.predicted), self.score)
+            for (_, test), part in zip(self.pairs, parts, strict=True)
+        ]
+        return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+    def pooled(self, parts: Sequence[FittedMap]) -> Predictions:
+        """Return the held-out rows of all folds with what the maps predict for them."""
+        found = np.concatenate([part.predicted for part in parts])
+        return cast("Predictions", held_out(self.predictions, self.rows, found))
+
+    def reported(self, parts: Sequence[FittedMap]) -> dict[str, float]:
+        """Return the calibration errors of all folds together; none of forecasts."""
+        found = self.pooled(parts) if self.predictions.m else None
+        return {} if found is None else scores.reported(found, self.measures)
+
+    def fitted(self, calibrator: AnyCalibrator) -> list[FittedMap]:
         """Fit a calibrator to every training set."""
         fits = [(calibrator, self.data, self.predictions.classes, fold) for fold in self.pairs]
         return list(map_threads(fit_map, fits, self.tests_of.n_jobs))
@@ -174,7 +197,7 @@ class CrossValidated:
     remarks: tuple[str, ...] = ()
 
 
-def inner_scores(calibrator: Calibrator, setup: Setup) -> tuple[float, ...]:
+def inner_scores(calibrator: AnyCalibrator, setup: Setup) -> tuple[float, ...]:
     """Return the score of a calibrator inside of the training rows of each fold."""
     searches = [
         (calibrator, setup.predictions.subset(train), setup.data.rows(train), inner, setup.score)
@@ -190,7 +213,7 @@ def selection(inner: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     return tuple(names[place] for place in places.tolist())
 
 
-def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:
+def evaluate(calibrator: AnyCalibrator, setup: Setup, keep: Collection[int]) -> CrossValidated:
     """Fit a calibrator to every training set and test what it predicts.
 
     The predictions of the folds in `keep` stay in the outcome; all would take much memory.
@@ -200,14 +223,12 @@ def evaluate(calibrator: Calibrator, setup: Setup, keep: Collection[int]) -> Cro
     return replace(outcome, parts=kept)
 
 
-def held_out_scores(calibrator: Calibrator, setup: Setup) -> dict[str, Floats]:
+def held_out_scores(calibrator: AnyCalibrator, setup: Setup) -> dict[str, Floats]:
     """Return the scores of the held-out rows by name; empty where rows leave a fit undefined."""
     parts = setup.fitted(calibrator)
-    probs = [part.probs for part in parts if part.probs is not None and not part.notes]
-    if len(probs) < len(parts):
+    if any(part.predicted is None or part.notes for part in parts):
         return {}
-    pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
-    return scores.row_scores(pooled, setup.score)
+    return setup.scored(parts)
 
 
 def of_selected(
@@ -226,27 +247,27 @@ def of_selected(
 
 def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossValidated:
     notes = tuple(note for part in parts for note in dict.fromkeys(part.notes))
-    failed = [part.reason for part in parts if part.probs is None]
-    probs = [part.probs for part in parts if part.probs is not None]
+    failed = [part.reason for part in parts if part.predicted is None]
     if failed:
         why = f"not fitted in {len(failed)} of {len(parts)} folds: {failed[0]}"
         return CrossValidated(tuple(parts), {}, {}, {}, None, reason=why, notes=notes)
-    pooled = held_out(setup.predictions, setup.rows, np.concatenate(probs))
-    losses = scores.row_scores(pooled, setup.score)
+    losses, predictions = setup.scored(parts), setup.predictions
     remarks, tests = [], {}
-    observed = np.take_along_axis(pooled.probs, pooled.labels[:, None], axis=1)[:, 0]
-    count = int(np.count_nonzero((observed == 0) & (scores.weights_of(pooled) > 0)))
-    if count:
-        text = f"the observed class has probability 0 in {count} held-out row{'s' * (count > 1)}"
-        remarks.append(f"{text}, so that the log loss is infinite")
+    for title, values in losses.items():
+        if count := int(np.count_nonzero(np.isinf(values) & (setup.weight > 0))):
+            text = f"{predictions.ruled_out} in {count} held-out row{'s' * (count > 1)}"
+            remarks.append(f"{text}, so that the {title} is infinite")
     try:  # the rows of folds whose maps agree together
         for folds in folds_that_agree(parts):
-            rows = np.concatenate([setup.pairs[k][1] for k in folds])
+            rows, first = np.concatenate([setup.pairs[k][1] for k in folds]), parts[folds[0]]
             order = np.argsort(rows, kind="stable")  # that of the data
-            own = np.concatenate([probs[k] for k in folds])[order]
+            if len(folds) == 1:
+                own = first.predicted[order]
+            else:
+                own = cast("Any", first.fitted).calibrate(setup.data.rows(rows[order]).inputs)
             # Of all folds together the seed is that of the caller.
             seed = setup.seed if len(folds) == len(setup.pairs) else setup.fold_seeds[folds[0]]
-            part = held_out(setup.predictions, rows[order], own)
+            part = held_out(predictions, rows[order], own)
             tests[folds] = known.get(folds) or setup.tests_of(part, seed)
     except NotApplicable as error:
         tests = {}
@@ -255,7 +276,7 @@ def _outcome(parts: Sequence[FittedMap], setup: Setup, known: ByFolds) -> CrossV
         parts=tuple(parts),
         tests=tests,
         scores=losses,
-        measures=scores.reported(pooled, setup.measures),
+        measures=setup.reported(parts),
         loss=scores.mean_score(losses[setup.score.title], setup.weight),
         notes=notes,
         remarks=tuple(remarks),
@@ -272,7 +293,7 @@ def folds_that_agree(parts: Sequence[FittedMap]) -> list[tuple[int, ...]]:
 
 
 def rows_of(
-    maps: Mapping[str, Calibrator],
+    maps: Mapping[str, AnyCalibrator],
     outcomes: Mapping[str, CrossValidated],
     setup: Setup,
     chosen: tuple[str, ...] = (),

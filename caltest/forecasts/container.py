@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class Forecasts(Rows):
     claim = "P(Y <= y | F) = F(y) for every y"
     redrawn_text = "outcomes redrawn from the forecasts"
     drawn_as = "pit"
+    ruled_out = "the outcome has density 0"
+    classes: ClassVar[tuple[str, ...]] = ()  # outcomes are numbers
     outcomes: Floats
     law: Law
 
@@ -337,6 +339,10 @@ class Forecasts(Rows):
 
     def _own_redrawing(self) -> Redrawing:
         return Uniforms(row_hashes(np.arange(self.n)))
+
+    def with_predicted(self, predicted: Law) -> Forecasts:
+        """Give the rows other distributions."""
+        return self._with(law=predicted)
 
     def simulate(self, rng: object = None) -> Forecasts:
         """Redraw the outcomes from the forecasts, as under calibration.

@@ -52,6 +52,12 @@ class Law(ABC):
         Number of rows.
     has_atoms : bool
         Whether single outcomes have positive probability.
+    given : (q,) array or None
+        The levels, of what was forecast by quantiles.
+    scaled_by : tuple of str
+        What the factor of a stretched law can be fitted by, the usual first.
+    most_compared : int
+        Rows by which a verdict compares maps in seconds; 0 where the CRPS is an integral.
     has_tails : bool
         Whether it says how far outcomes are beyond its outer points.
     """
@@ -59,6 +65,9 @@ class Law(ABC):
     title: str
     n: int
     has_atoms: bool = False
+    given: Any = None
+    scaled_by: tuple[str, ...] = ("crps", "moments")
+    most_compared: int = 0
     has_tails: bool = True
 
     @abstractmethod
@@ -222,6 +231,40 @@ class Law(ABC):
             total += harmonics(step * (x - middle), count) * weight
         return total
 
+    # ---- calibration maps of distributions ------------------------------------------------------
+
+    @property
+    def error_variance(self) -> Floats:
+        """The variances of outcomes about the means, (n,), as they are forecast."""
+        return self.sd**2
+
+    def fitting_score(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return the score that a factor is fitted by, (n,), and its slope in y."""
+        return self.crps(y), self.cdf(y) + self.cdf_left(y) - 1.0
+
+    def about_mean(self, x: Floats, factor: float, offset: float = 0.0) -> Floats:
+        """Return m + offset + factor (x - m), with the means m."""
+        middle = by_row(self.mean, x)
+        return middle + offset + factor * (x - middle)
+
+    def stretched(self, factor: float, offset: float) -> Law:
+        """Return the laws of the outcomes that `about_mean` makes of those of this law.
+
+        Raises
+        ------
+        NotApplicable
+            If a mean is not finite, or outcomes have probabilities of their own, as counts do.
+        """
+        from caltest.forecasts.recalibrated import Stretched  # it is a law
+
+        return Stretched(self, factor, offset)
+
+    def recalibrated(self, levels: Any) -> Law:
+        """Return the laws with the distribution functions G(F), G that of `levels` in (0, 1)."""
+        from caltest.forecasts.recalibrated import Recalibrated
+
+        return Recalibrated(self, levels)
+
     def _with(self, **fields: object) -> Self:
         """Return a copy with other values of these fields, of which none is computed yet."""
         some = copy(self)
@@ -279,6 +322,7 @@ class Gaussian(Law):
     """
 
     title = "Gaussian"
+    most_compared = 10_000
 
     def __init__(self, mean: object, scale: object) -> None:
         self.mean = read(mean, "mean")
@@ -322,6 +366,9 @@ class Gaussian(Law):
 
     def support(self) -> tuple[Floats, Floats]:
         return np.full(self.n, -np.inf), np.full(self.n, np.inf)
+
+    def stretched(self, factor: float, offset: float) -> Gaussian:
+        return Gaussian(self.mean + offset, factor * self.sd)
 
     def taken(self, rows: AnyArray) -> Gaussian:
         return Gaussian(self.mean[rows], self.sd[rows])
@@ -375,6 +422,7 @@ class Frozen(Law):
             for name, value in parameters.items()
         }
         self._check_parameters()
+        self.most_compared = 1000 if self._parts is not None else 0
 
     def _check_parameters(self) -> None:
         values = list(self.parameters.values())
@@ -488,7 +536,7 @@ def _unreadable(distribution: object) -> InvalidInput:
     )
 
 
-class _Knots(Law):
+class Knots(Law):
     """Laws whose cumulative distribution function is linear between points.
 
     Parameters
@@ -498,6 +546,8 @@ class _Knots(Law):
     levels : (n, W) array
         Values of the function there, from 0 to 1.
     """
+
+    most_compared = 10_000
 
     def __init__(self, points: Floats, levels: Floats) -> None:
         self.n = len(points)
@@ -583,8 +633,11 @@ class _Knots(Law):
         points = self.points[:, :-1, None] + np.diff(self.points, axis=1)[:, :, None] * place
         return points.reshape(self.n, -1), (mass * weight / 2).reshape(self.n, -1)
 
+    def taken(self, rows: AnyArray) -> Knots:
+        return Knots(self.points[rows], self.levels[rows])
 
-class Quantiles(_Knots):
+
+class Quantiles(Knots):
     """Quantiles at fixed levels, with a distribution function that is linear between them.
 
     Of what lies beyond the outer quantiles a forecast gives the probability alone: it stands as an
@@ -601,6 +654,7 @@ class Quantiles(_Knots):
     """
 
     has_atoms, has_tails = True, False
+    scaled_by = ("crps",)  # the spread of what lies beyond the outer ones is not forecast
 
     def __init__(self, levels: object, values: object) -> None:
         self.given = read(levels, "levels", ndim=1)
@@ -661,11 +715,24 @@ class Quantiles(_Knots):
         reason = "quantiles do not say where between two of them an outcome lies"
         raise NotApplicable(reason, "use test='pit-ks', or a lens such as 'below-quantile'")
 
+    def fitting_score(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return twice the mean quantile loss, and its slope: nothing is assumed between them."""
+        beyond = y[:, None] - self.values
+        slopes = 2.0 * (self.given - (beyond < 0)) / self.given.size
+        return row_sums(slopes * beyond), row_sums(slopes)
+
+    def stretched(self, factor: float, offset: float) -> Quantiles:
+        return Quantiles(self.given, self.about_mean(self.values, factor, offset))
+
+    def recalibrated(self, levels: Any) -> Quantiles:
+        """Return the same quantiles at other levels."""
+        return Quantiles(levels.cdf(self.given), self.values)
+
     def taken(self, rows: AnyArray) -> Quantiles:
         return Quantiles(self.given, self.values[rows])
 
 
-class Histogram(_Knots):
+class Histogram(Knots):
     """Probabilities of bins, each spread evenly over its bin.
 
     Parameters
@@ -708,7 +775,7 @@ class Histogram(_Knots):
         return Histogram(self.edges[rows], self.probs[rows])
 
 
-class Members(_Knots):
+class Members(Knots):
     """Ensembles: the empirical distributions of members that are equally likely.
 
     Parameters
@@ -718,6 +785,7 @@ class Members(_Knots):
     """
 
     has_atoms = True
+    scaled_by = ("moments",)  # by the CRPS few members should be wider than is right
 
     def __init__(self, values: object) -> None:
         array = as_numbers(values, "members")
@@ -757,6 +825,19 @@ class Members(_Knots):
 
     def _rank(self, u: Floats) -> Order:
         return np.asarray(np.minimum((u * (self.size + 1)).astype(np.intp), self.size))
+
+    @cached_property
+    def error_variance(self) -> Floats:
+        """The mean square of y - m for outcomes like the members: the spread has M - 1 degrees."""
+        return np.asarray(self.sd**2 * (self.size + 1) / max(self.size - 1, 1))
+
+    def stretched(self, factor: float, offset: float) -> Members:
+        return Members(self.about_mean(self.values, factor, offset))
+
+    def recalibrated(self, levels: Any) -> Quantiles:
+        """Return the sorted members as quantiles: that all ranks are equally probable says so."""
+        ranks = np.arange(1, self.size + 1) / (self.size + 1)
+        return Quantiles(levels.cdf(ranks), self.values)
 
     def taken(self, rows: AnyArray) -> Members:
         return Members(self.values[rows])

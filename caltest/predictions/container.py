@@ -119,6 +119,7 @@ class Predictions(Rows):
     other_fields: ClassVar[tuple[str, ...]] = ("classes", "ordinal")
     claim = "P(Y = k | p) = p_k for every class k"
     redrawn_text = "labels redrawn from the predictions"
+    ruled_out = "the observed class has probability 0"
     probs: Floats
     labels: Codes
     classes: AnyArray
@@ -183,6 +184,10 @@ class Predictions(Rows):
             return matrix
 
     # ---- where predictions come from ------------------------------------------------------------
+
+    def with_predicted(self, predicted: Floats) -> Predictions:
+        """Give the rows other probabilities, which need no check."""
+        return Predictions.trusted(predicted, self.labels, self.classes, like=self)
 
     @classmethod
     def trusted(

@@ -48,6 +48,8 @@ class Rows(ABC):
         What is redrawn from what, in words.
     drawn_as : str
         The kind of plot that shows them; empty where that depends on the test.
+    ruled_out : str
+        That something was observed that has no chance, in words.
     sample_weight, groups, clusters, unit, source, library
         See `Predictions`.
     """
@@ -59,6 +61,7 @@ class Rows(ABC):
     # Of outcomes that were not seen in all rows: their weights, which depend on each other.
     censoring: ClassVar[Any] = None
     drawn_as: ClassVar[str] = ""
+    ruled_out: ClassVar[str]
     sample_weight: Floats | None
     groups: AnyArray | None
     clusters: Codes | None
@@ -187,6 +190,10 @@ class Rows(ABC):
     @abstractmethod
     def _own_redrawing(self) -> Redrawing:
         """Return the redrawing of rows as they were given."""
+
+    @abstractmethod
+    def with_predicted(self, predicted: Any) -> Rows:
+        """Give the rows what a calibration map predicts."""
 
     def subset(self, rows: object) -> Self:
         """Keep some rows, given by a mask, a slice or indices: a data set of its own."""

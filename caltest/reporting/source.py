@@ -406,7 +406,7 @@ def read_rows(
     if fitted and given.from_logits:
         from caltest.comparison.maps import read_inputs
 
-        predictions, logits = read_inputs(given)
+        predictions, logits = cast("Any", read_inputs(given))
     else:
         found = given.rows()
         if not isinstance(found, Predictions):

@@ -200,7 +200,7 @@ class CalibratorComparison(Comparison):
     data_name : str
         What was calibrated.
     n, m : int
-        Numbers of rows and of classes.
+        Numbers of rows and of classes, 0 of forecasts.
     n_folds : int
         Number of held-out parts.
     n_fit, n_held_out : int or None
@@ -209,7 +209,7 @@ class CalibratorComparison(Comparison):
     method : str
         The tests and their null, in words.
     lens_of_measures : str
-        Lens of the reported ECE and KS error.
+        Lens of the reported ECE and KS error; empty of forecasts.
     n_resamples, seed : int
         How to repeat it.
     correction, level : str or None, float or None
@@ -503,7 +503,8 @@ def sheet_of_maps(
     """The print of maps by cross-validation; the long one has all scores and calibration errors."""
     rows, pvalues = found.rows, PValues()
     columns = {"calibrator": tuple(row.name for row in rows)}
-    facts = [("data", f"{found.data_name} (n = {found.n}, m = {found.m})"), *kinds]
+    sizes = sizes_in_words(found.n, found.m)
+    facts = [("data", f"{found.data_name} ({sizes})"), *kinds]
     closing = [("selected", selected)] if selected else []
     if long:
         columns |= _all_scores(rows)
@@ -565,7 +566,8 @@ def _facts_of_maps(
     tested = next((row.tests for row in found.rows if row.tests), ())
     if tested:
         lenses = ", ".join(dict.fromkeys(test.lens for test in tested))
-        text = f"{found.method}, lens: {lenses}, B = {found.n_resamples}, seed = {found.seed}"
+        lens = f"lens: {lenses}, " if found.m else ""
+        text = f"{found.method}, {lens}B = {found.n_resamples}, seed = {found.seed}"
         yield "null hypothesis", HYPOTHESIS
         yield "test", f"{text}; {COMBINED}" if found.n_folds > 1 else text
         count = sum(len(row.tests) for row in found.rows)
@@ -579,7 +581,8 @@ def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> 
     measures = list(dict.fromkeys((*estimates, *(key for row in rows for key in row.measures))))
     proper = f"{score} (proper, like {_joined(others)})" if others else score
     optimised = (name, proper if lens else f"{proper}; a CRPS has the unit of the outcomes")
-    about = f"not proper; lens of ECE: {lens}" if lens else OF_FORECASTS
+    shown = any(row.measures for row in rows)
+    about = f"not proper; lens of ECE: {lens}" if lens else OF_FORECASTS if shown else "not proper"
     reported = f"{_joined(measures)} ({about})"
     return (optimised, *([("reported only", reported)] if measures else ()))
 

@@ -441,9 +441,10 @@ def rows_of_slope(slope: Interval | Ends) -> str:
 
 def remedy_in_words(choice: Choice, m: int, rows: str = "", *, command: bool = False) -> str:
     """What a calibration map does, how it is fitted, to all rows or to some, and what it gains."""
-    key, is_shift = choice.calibrator.key, choice.name == "shift"
-    what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit(probs, y)", "recalibrate="
-    if command:
+    key, is_shift, given = choice.calibrator.key, choice.name == "shift", "probs, y"
+    given = given if m else "forecasts"
+    what, fit, test = "", f"ct.calibrators.{choice.calibrator!r}.fit({given})", "recalibrate="
+    if command and m:  # the command line fits maps of classes
         fit = f"caltest calibrate fit FILE --method {key}{' --set slope=1' * is_shift}"
         what, test = choice.calibrator.title, f"caltest report FILE --recalibrate {key}"
     what = "a shift of the log odds" if is_shift else what

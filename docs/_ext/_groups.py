@@ -185,8 +185,15 @@ GROUPS = {
             "ENIR",
             "VennAbers",
         ],
+        "Forecasts of numbers": [
+            "VarianceScaling",
+            "BetaPIT",
+            "IsotonicPIT",
+            "ConformalOffset",
+            "ForecastIdentity",
+        ],
         "Combinations": ["OneVsRest", "EnsembleCalibrator", "CalibratedClassifier"],
-        "For those who add a calibrator": ["Calibrator", "BinaryCalibrator"],
+        "For those who add a calibrator": ["Calibrator", "BinaryCalibrator", "ForecastCalibrator"],
     },
 }
 LAST = "More"

@@ -144,8 +144,8 @@ class TestLenses:
             ct.test_calibration(ct.datasets.generative_model("M1", rng=1), lens="interval[0.9]")
         with pytest.raises(NotApplicable, match="'pit-ks'"):
             ct.test_calibration(gaussian(rng), test="ece")
-        with pytest.raises(InvalidInput, match="must be of classes"):
-            ct.compare_calibrators(gaussian(rng))
+        with pytest.raises(InvalidInput, match="calibrators must be one of"):
+            ct.compare_calibrators(gaussian(rng), calibrators="temperature")
 
 
 class TestUniformity:

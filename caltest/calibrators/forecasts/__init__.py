@@ -1,0 +1,1 @@
+"""Calibration maps of predictive distributions: fit(forecasts), transform(forecasts)."""

@@ -1,0 +1,283 @@
+"""Calibrators of forecasts: known factors, direct sums in NumPy, and held-out rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import caltest as ct
+from caltest.calibrators import (
+    OF_FORECASTS,
+    BetaPIT,
+    ConformalOffset,
+    ForecastIdentity,
+    IsotonicPIT,
+    VarianceScaling,
+)
+from caltest.errors import InvalidInput, NotApplicable
+
+LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+
+
+def rows(n: int, seed: int, factor: float = 1.6, offset: float = 0.0):
+    """Means, standard deviations, and outcomes that scatter `factor` times as widely."""
+    rng = np.random.default_rng(seed)
+    mean, sd = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    return mean, sd, mean + offset + factor * sd * rng.normal(size=n)
+
+
+def forecasts(kind: str, n: int = 300, seed: int = 1, **truth: float) -> ct.Forecasts:
+    mean, sd, y = rows(n, seed, **truth)
+    if kind == "gaussian":
+        return ct.Forecasts(y, mean=mean, scale=sd)
+    if kind == "gumbel":
+        return ct.Forecasts(y, distribution=stats.gumbel_r(mean - np.euler_gamma * sd, sd))
+    if kind == "quantiles":
+        q = mean[:, None] + sd[:, None] * special.ndtri(LEVELS)
+        return ct.Forecasts(y, quantiles=q, levels=LEVELS)
+    noise = np.random.default_rng(seed + 1).normal(size=(n, 9))
+    return ct.Forecasts(y, members=mean[:, None] + sd[:, None] * noise)
+
+
+class TestVarianceScaling:
+    """Distributions stretched about their means."""
+
+    def test_moments_are_the_closed_form(self):
+        """The factor is the root mean square of standardised errors, weights as counts."""
+        mean, sd, y = rows(40, 2, offset=0.4)
+        w = np.random.default_rng(0).integers(0, 4, 40)
+        found = VarianceScaling(by="moments", offset=True).fit(
+            ct.Forecasts(y, mean=mean, scale=sd, sample_weight=w)
+        )
+        d = np.average(y - mean, weights=w / sd**2)
+        factor = np.sqrt(np.average(((y - mean - d) / sd) ** 2, weights=w))
+        assert (found.factor_, found.offset_) == pytest.approx((factor, d), rel=1e-12)
+        many = np.repeat(np.arange(40), w)
+        again = VarianceScaling(offset=True, by="moments").fit(
+            ct.Forecasts(y[many], mean=mean[many], scale=sd[many])
+        )
+        assert again.factor_ == pytest.approx(factor, rel=1e-12)
+
+    @pytest.mark.parametrize("kind", ["gaussian", "gumbel"])
+    def test_least_crps_is_that_of_a_search(self, kind):
+        """No search finds a smaller CRPS, and the slopes are 0."""
+        data = forecasts(kind, 80, offset=0.3)
+        found = VarianceScaling(offset=True).fit(data)
+
+        def loss(theta):
+            return data.law.stretched(*theta).crps(data.outcomes).mean()
+
+        best = (found.factor_, found.offset_)
+        other = optimize.minimize(loss, (1.0, 0.0), method="Nelder-Mead", options={"xatol": 1e-9})
+        assert loss(best) <= other.fun + 1e-12
+        assert optimize.approx_fprime(best, loss, 1e-5) == pytest.approx([0, 0], abs=1e-4)
+        assert best == pytest.approx(tuple(other.x), abs=1e-4)
+
+    @pytest.mark.parametrize("kind", ["gaussian", "quantiles", "members"])
+    @pytest.mark.parametrize("factor", [1.0, 1.6])
+    def test_known_factor_is_recovered(self, kind, factor):
+        """Of nine members, whose mean has an error of its own, that of error and spread."""
+        found = VarianceScaling().fit(forecasts(kind, 4000, factor=factor))
+        size = np.sqrt((factor**2 + 1 / 9) / (1 + 1 / 9)) if kind == "members" else factor
+        assert found.factor_ == pytest.approx(size, rel=0.05)
+
+    def test_stretched_gaussian_is_one_and_others_are_as_it(self):
+        mean, sd, y = rows(7, 3)
+        normal = ct.Forecasts(y, mean=mean, scale=sd).law
+        other = ct.Forecasts(y, distribution=stats.logistic(mean, sd)).law.stretched(1.7, 0.2)
+        z = (y - mean - 0.2) / 1.7 / sd
+        crps = z * (2 * special.ndtr(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
+        assert normal.stretched(1.7, 0.2).crps(y) == pytest.approx(1.7 * sd * crps, rel=1e-12)
+        direct = ct.Forecasts(y, distribution=stats.logistic(mean + 0.2, 1.7 * sd)).law
+        for name in ("crps", "log_score", "cdf"):
+            assert getattr(other, name)(y) == pytest.approx(getattr(direct, name)(y), rel=1e-9)
+        assert (other.mean, other.sd) == (pytest.approx(direct.mean), pytest.approx(direct.sd))
+        u = np.linspace(0.001, 0.999, 7)
+        assert other.cdf(other.quantile(u)) == pytest.approx(u, rel=1e-12)
+        assert other.taken(np.array([2])).quantile(u[2:3]) == pytest.approx(other.quantile(u)[2:3])
+
+    def test_what_it_has_no_meaning_for_is_refused(self):
+        counts = ct.Forecasts([1.0, 2.0, 0.0], distribution=stats.poisson([1.0, 2.0, 1.0]))
+        with pytest.raises(NotApplicable, match="recalibrate the PIT"):
+            VarianceScaling().fit(counts)
+        with pytest.raises(InvalidInput, match="by must be one of 'crps'"):
+            VarianceScaling(by="moments").fit(forecasts("quantiles"))
+        with pytest.raises(InvalidInput, match="errors of forecasts must vary"):
+            VarianceScaling().fit(ct.Forecasts([1.0, 2.0], mean=[1.0, 2.0], scale=1.0))
+
+
+class TestPIT:
+    """Distribution functions G(F)."""
+
+    def test_beta_is_the_maximum_of_the_likelihood(self):
+        data = forecasts("gaussian", 200, offset=0.5)
+        found = BetaPIT().fit(data)
+        a, b, *_ = stats.beta.fit(data.pit, floc=0, fscale=1)
+        assert (found.a_, found.b_) == pytest.approx((a, b), rel=1e-3)
+        logs = np.log(data.pit).mean(), np.log1p(-data.pit).mean()
+        both = special.psi(found.a_ + found.b_)
+        slopes = special.psi(found.a_) - both - logs[0], special.psi(found.b_) - both - logs[1]
+        assert slopes == pytest.approx((0, 0), abs=1e-8)
+        one = found.transform(data)
+        direct = stats.norm.logpdf(data.outcomes, data.mean, data.scale)
+        direct = direct + stats.beta.logpdf(data.pit, found.a_, found.b_)
+        assert one.law.log_score(data.outcomes) == pytest.approx(-direct, rel=1e-9)
+
+    def test_isotonic_is_the_share_of_rows_below(self):
+        data = forecasts("gaussian", 40)
+        found = IsotonicPIT().fit(data)
+        ranks = 1 + np.argsort(np.argsort(data.pit))
+        assert found.levels_.cdf(data.pit) == pytest.approx(ranks / 41, rel=1e-12)
+        assert found.transform(data).pit == pytest.approx(ranks / 41, rel=1e-12)
+
+    def test_weights_are_counts(self):
+        data, w = forecasts("gaussian", 30), np.random.default_rng(0).integers(1, 3, 30)
+        weighted = BetaPIT().fit(data._with(sample_weight=w / w.mean()))
+        counted = BetaPIT().fit(data.subset(np.repeat(np.arange(30), w)))
+        assert weighted.a_ == pytest.approx(counted.a_, rel=1e-8)
+
+    @pytest.mark.parametrize("calibrator", [BetaPIT(), IsotonicPIT()])
+    def test_law_is_that_of_a_fine_grid(self, calibrator):
+        """Mean, standard deviation and CRPS are sums over a grid; quantiles invert."""
+        data = forecasts("gaussian", 60)
+        law = calibrator.fit(data).transform(data).law
+        u = np.tile([1e-6, 0.1, 0.5, 0.77, 1 - 1e-6], (60, 1))
+        assert law.cdf(law.quantile(u)) == pytest.approx(u, rel=1e-9)
+        x = np.linspace(-60, 60, 600_001)
+        one, y = law.taken(np.array([3])), data.outcomes[3]
+        F = one.cdf(x[None])[0]
+        middle, mass = (x[1:] + x[:-1]) / 2, np.diff(F)
+        assert one.mean[0] == pytest.approx(mass @ middle, abs=2e-3)
+        assert one.sd[0] == pytest.approx(np.sqrt(mass @ (middle - mass @ middle) ** 2), rel=2e-3)
+        crps = np.trapezoid((F - (x >= y)) ** 2, x)
+        assert law.crps(data.outcomes)[3] == pytest.approx(crps, abs=2e-3)
+
+    def test_counts_are_summed_up(self):
+        law = ct.Forecasts([2.0], distribution=stats.poisson([3.0])).law
+        found, x = law.recalibrated(stats.beta(0.6, 1.8)), np.arange(80.0)
+        F = stats.beta.cdf(stats.poisson.cdf(x, 3.0), 0.6, 1.8)
+        mass = np.diff(F, prepend=0.0)
+        assert found.crps(np.array([2.0]))[0] == pytest.approx(((F - (x >= 2)) ** 2).sum())
+        assert found.mean[0] == pytest.approx(mass @ x)
+        assert found.log_score(np.array([2.0]))[0] == pytest.approx(-np.log(mass[2]))
+
+    def test_levels_of_quantiles_and_ranks_move(self):
+        """An ensemble becomes the quantiles that its sorted members are."""
+        quantiles, members = forecasts("quantiles"), forecasts("members")
+        for data, levels in ((quantiles, LEVELS), (members, np.arange(1, 10) / 10)):
+            found = BetaPIT().fit(data)
+            law = found.transform(data).law
+            assert law.given == pytest.approx(special.betainc(found.a_, found.b_, levels))
+            assert np.array_equal(law.values, data.law.values)
+
+    def test_equal_pit_values_are_refused(self):
+        same = ct.Forecasts([1.0, 2.0], mean=[1.0, 2.0], scale=1.0)
+        with pytest.raises(InvalidInput, match="PIT values must vary"):
+            BetaPIT().fit(same)
+        with pytest.raises(InvalidInput, match="between 0 and 1"):
+            IsotonicPIT().fit(ct.Forecasts([99.0, 99.0], mean=0.0, scale=1.0))
+
+
+class TestConformalOffset:
+    """Offsets of pairs of quantiles."""
+
+    def test_offset_is_the_order_statistic(self):
+        data = forecasts("quantiles", 99)
+        found = ConformalOffset().fit(data)
+        q, y = data.law.values, data.outcomes
+        for k, level in ((0, 0.9), (1, 0.5)):
+            beyond = np.sort(np.maximum(q[:, k] - y, y - q[:, 4 - k]))
+            size = beyond[int(np.ceil(100 * level - 1e-9)) - 1]
+            assert found.offsets_[[k, 4 - k]] == pytest.approx([-size, size], rel=1e-12)
+        moved = found.transform(data)
+        assert moved.law.values[:, 2] == pytest.approx(q[:, 2])
+        inside = (moved.law.values[:, 0] <= y) & (y <= moved.law.values[:, 4])
+        assert inside.sum() == 90
+
+    @pytest.mark.parametrize("n", [19, 60])
+    def test_new_outcomes_are_covered(self, n):
+        """Over data sets the share is at least the level, and at most 1 / (n + 1) more."""
+        shares = []
+        for seed in range(300):
+            data = forecasts("quantiles", n + 40, seed)
+            new = data.subset(slice(n, None))
+            law = ConformalOffset().fit(data.subset(slice(n))).transform(new).law
+            y = new.outcomes
+            shares.append(np.mean((law.values[:, 0] <= y) & (y <= law.values[:, 4])))
+        error = 3 * np.std(shares) / np.sqrt(300)
+        assert 0.9 - error < np.mean(shares) < 0.9 + 1 / (n + 1) + error
+
+    @pytest.mark.parametrize("levels", [[0.1, 0.4, 0.6, 0.9], [0.1, 0.4, 0.5, 0.6, 0.9]])
+    def test_quantiles_do_not_cross(self, levels):
+        """Forecasts much too wide have negative offsets, of which the inner ones meet."""
+        data = forecasts("gaussian", 50, factor=0.01)
+        values = ConformalOffset(levels=levels).fit(data).transform(data).law.values
+        assert (np.diff(values, axis=1) >= 0).all()
+
+    def test_bad_levels_and_few_rows_are_refused(self):
+        data = forecasts("gaussian", 18)
+        with pytest.raises(InvalidInput, match="levels must be given"):
+            ConformalOffset().fit(data)
+        with pytest.raises(InvalidInput, match="in pairs around"):
+            ConformalOffset(levels=[0.1, 0.5, 0.8]).fit(data)
+        with pytest.raises(NotApplicable, match="90 % needs 9 rows, and there are 8"):
+            ConformalOffset(levels=[0.05, 0.95]).fit(data.subset(slice(8)))
+
+
+class TestEstimators:
+    """What all of them share."""
+
+    @pytest.mark.parametrize("key", OF_FORECASTS)
+    def test_calibrator_is_an_estimator_of_forecasts(self, key):
+        """Rows keep outcomes, weights, groups and source; what is no forecast is refused."""
+        options = {"levels": (0.1, 0.9)} if key == "conformal-offset" else {}
+        made = clone(OF_FORECASTS[key](**options))
+        assert made.get_params() == OF_FORECASTS[key](**options).get_params()
+        assert repr(made).startswith(OF_FORECASTS[key].__name__)
+        data = forecasts("gaussian", 40)
+        data = data.with_groups(np.arange(40) % 2)._with(sample_weight=np.linspace(0, 2, 40))
+        with pytest.raises(NotFittedError):
+            made.transform(data)
+        after = made.fit(data).transform(data)
+        assert made.n_fit_ == 39
+        for name in ("outcomes", "sample_weight", "groups", "source"):
+            assert np.array_equal(getattr(after, name), getattr(data, name))
+        with pytest.raises(InvalidInput, match="forecasts must be"):
+            made.fit(ct.datasets.generative_model("M1", n=20, rng=1))
+        with pytest.raises(InvalidInput, match="y has no effect"):
+            made.fit(data, data.outcomes)
+        if key != "identity":
+            with pytest.raises(InvalidInput, match="at least 2 forecasts"):
+                made.fit(data.subset([3]))
+
+    def test_identity_changes_nothing(self):
+        data = forecasts("members")
+        assert ForecastIdentity().fit(data).transform(data).law is data.law
+
+    @pytest.mark.parametrize("calibrator", [VarianceScaling(), BetaPIT(), IsotonicPIT()])
+    @pytest.mark.parametrize("kind", ["gaussian", "quantiles", "members"])
+    def test_held_out_rows_are_calibrated(self, kind, calibrator):
+        """Many rows make maps whose held-out PIT values pass a test at its level."""
+        data = forecasts(kind, 4000)
+        new, calibrator = data.subset(slice(3600, None)), clone(calibrator)
+        assert ct.test_calibration(new, test="pit-ks", rng=1).pvalue < 0.01
+        after = calibrator.fit(data.subset(slice(3600))).transform(new)
+        assert ct.test_calibration(after, test="pit-ks", rng=1).pvalue > 0.05
+
+    def test_size_on_held_out_rows(self):
+        """A map of many rows keeps the level of a test of few others."""
+        rejected = 0
+        for seed in range(200):
+            data = forecasts("gaussian", 2050, seed)
+            after = (
+                VarianceScaling()
+                .fit(data.subset(slice(2000)))
+                .transform(data.subset(slice(2000, None)))
+            )
+            rejected += (
+                ct.test_calibration(after, test="pit-ks", n_resamples=99, rng=seed).pvalue <= 0.1
+            )
+        assert stats.binomtest(rejected, 200, 0.1).pvalue > 0.005

@@ -1,0 +1,81 @@
+"""Calibrators of forecasts compared out of fold, and what a verdict says of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+import caltest as ct
+from caltest.calibrators import VarianceScaling
+from caltest.comparison.out_of_fold import first_map
+from caltest.errors import InvalidInput
+from caltest.results import CalibratorComparison, Verdict
+
+
+def gaussian(n: int = 200, factor: float = 1.6, seed: int = 1, **rows: object) -> ct.Forecasts:
+    rng = np.random.default_rng(seed)
+    mean, sd = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    y = mean + factor * sd * rng.normal(size=n)
+    return ct.Forecasts(y, mean=mean, scale=sd, **rows)
+
+
+def test_held_out_scores_are_those_of_a_loop():
+    """The CRPS of each map is that of fits to the training rows of a splitter."""
+    data, scaling, folds = gaussian(), VarianceScaling(), KFold(4)
+    asked = {"calibrators": "variance-scaling", "cv": folds, "n_resamples": 99, "rng": 1}
+    found = ct.compare_calibrators(data, **asked)["variance-scaling"]
+    own = [
+        ct.measures.crps(scaling.fit(data.subset(train)).transform(data.subset(test)))
+        for train, test in folds.split(np.zeros(200))
+    ]
+    assert found.scores["CRPS"] == pytest.approx(np.mean(own), rel=1e-12)
+    assert found.difference == pytest.approx(np.mean(own) - ct.measures.crps(data), rel=1e-9)
+    assert len(found.tests[0].fold_pvalues) == 4
+
+
+def test_identity_has_the_pvalue_of_the_test():
+    """All rows of the model as it is are tested together; the result comes back from JSON."""
+    data = gaussian(sample_weight=np.linspace(1, 2, 200))
+    found = ct.compare_calibrators(data, n_resamples=99, rng=1, score="log-score")
+    alone = ct.test_calibration(data, n_resamples=99, rng=1)
+    assert found["identity"].tests[0].pvalue == alone.pvalue
+    assert found.selected == min(found.rows[:-1], key=lambda row: row.scores["log score"]).name
+    assert found.best.transform(data).n == 200
+    assert CalibratorComparison.from_dict(found.to_dict()) == found
+    assert "(n = 200)" in str(found)
+
+
+def test_what_is_of_classes_is_refused():
+    data = gaussian(40)
+    with pytest.raises(InvalidInput, match="score must be one of 'crps'"):
+        ct.compare_calibrators(data, score="brier")
+    with pytest.raises(InvalidInput, match="calibrators must be one of"):
+        ct.compare_calibrators(data, calibrators=["platt"])
+    with pytest.raises(InvalidInput, match="measures has no effect"):
+        ct.compare_calibrators(data, measures={"n": len})
+
+
+def test_map_that_has_no_meaning_keeps_its_row():
+    """Conformal offsets need levels, which Gaussian forecasts do not have."""
+    maps = ["conformal-offset", "beta-pit"]
+    found = ct.compare_calibrators(gaussian(40), calibrators=maps, n_resamples=99, rng=1)
+    assert "levels must be given" in found["conformal-offset"].reason
+    assert found.selected in ("identity", "beta-pit")
+
+
+def test_verdict_names_the_map_that_helps():
+    """Forecasts that are too sure are stretched; those that are right are left alone."""
+    found = ct.verdict(gaussian(400), n_resamples=99, rng=1)
+    helps = dict(found.sentences)["helps"]
+    assert "VarianceScaling().fit(forecasts)" in helps
+    assert "held-out CRPS" in helps
+    assert Verdict.from_dict(found.to_dict()).sentences == found.sentences
+    assert "helps" not in dict(ct.verdict(gaussian(400, 1.0), n_resamples=99, rng=1).sentences)
+    asked = {"recalibrate": ["variance-scaling", "isotonic-pit"], "n_resamples": 99, "rng": 1}
+    assert "After it" in dict(ct.verdict(gaussian(400), **asked).sentences)["helps"]
+
+
+def test_calibrated_forecasts_are_seldom_given_a_map():
+    taken = sum(first_map([gaussian(60, 1.0, seed)], seed).helps for seed in range(40))
+    assert taken <= 4
