@@ -51,7 +51,7 @@ def test_eight_rows_are_enough_for_the_level():
 
 def test_too_extreme_predictions_are_found():
     """Six tests of 2000 rows find a slope of one half."""
-    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p, sets=50)
+    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p, sets=20)
     assert (power >= 0.9).all(), power
 
 
