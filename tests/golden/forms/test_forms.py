@@ -266,9 +266,5 @@ def test_table_has_every_test():
 
 if __name__ == "__main__":
     asked = sys.argv[1:] or KEYS
-    table = [
-        line
-        for key in KEYS
-        for line in (lines_of(key) if key in asked else kept_lines(key))
-    ]
+    table = [line for key in KEYS for line in (lines_of(key) if key in asked else kept_lines(key))]
     TABLE.write_text("\n".join(table) + "\n", encoding="utf-8")
