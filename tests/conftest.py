@@ -66,15 +66,16 @@ def register_profiles(*, full: bool, fresh: bool = False) -> None:
 
     A test takes one of these by its decorator, `@settings.get_profile("few")`. With the environment
     variable CI set, the examples are the same in every run, unless they are fresh: those of a seed
-    that is given (--hypothesis-seed).
+    that is given (--hypothesis-seed). Of these half as many are drawn: the next run has others.
     """
     # No deadline: the first call of a compiled function takes as long as its compilation.
-    plain = settings(deadline=None, max_examples=30 if full else 10)
+    plain = settings(deadline=None, max_examples=(30 if full else 10) // (1 + fresh))
     if os.environ.get("CI"):
         plain = settings(plain, derandomize=not fresh, database=None, print_blob=True)
     settings.register_profile("caltest", plain)
     for name, examples in {"some": (20, 6), "few": (10, 4), "fewest": (4, 2)}.items():
-        settings.register_profile(name, plain, max_examples=examples[0 if full else 1])
+        some = examples[0 if full else 1]
+        settings.register_profile(name, plain, max_examples=(some + 1) // 2 if fresh else some)
     settings.load_profile("caltest")
 
 

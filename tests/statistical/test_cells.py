@@ -10,7 +10,7 @@ from caltest.nulls.base import Draws
 from caltest.nulls.exact import exact_tests
 from caltest.sources import count_rows
 
-DATA_SETS = 120
+DATA_SETS = 80
 
 
 TESTS = ["ece", "ks", "kuiper", "brier", "cox", "hosmer-lemeshow"]
