@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption(
         "--full",
         action="store_true",
-        help="run every test but those marked slow, each of up to 24 cases",
+        help="run every test but those marked slow, each of up to 16 cases",
     )
     group.addoption("--slow", action="store_true", help="run all tests, those marked slow too")
     group.addoption(
@@ -66,15 +66,16 @@ def register_profiles(*, full: bool, fresh: bool = False) -> None:
 
     A test takes one of these by its decorator, `@settings.get_profile("few")`. With the environment
     variable CI set, the examples are the same in every run, unless they are fresh: those of a seed
-    that is given (--hypothesis-seed).
+    that is given (--hypothesis-seed). Of these half as many are drawn: the next run has others.
     """
     # No deadline: the first call of a compiled function takes as long as its compilation.
-    plain = settings(deadline=None, max_examples=30 if full else 10)
+    plain = settings(deadline=None, max_examples=(30 if full else 10) // (1 + fresh))
     if os.environ.get("CI"):
         plain = settings(plain, derandomize=not fresh, database=None, print_blob=True)
     settings.register_profile("caltest", plain)
     for name, examples in {"some": (20, 6), "few": (10, 4), "fewest": (4, 2)}.items():
-        settings.register_profile(name, plain, max_examples=examples[0 if full else 1])
+        some = examples[0 if full else 1]
+        settings.register_profile(name, plain, max_examples=(some + 1) // 2 if fresh else some)
     settings.load_profile("caltest")
 
 
@@ -125,11 +126,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in kept]
 
 
-SOME, RATES = 24, 1  # cases of a test, and of one of rates, in the full tier
+SOME, RATES = 16, 1  # cases of a test, and of one of rates, in the full tier
 
 
 def sampled(items: Iterable[pytest.Item], *, full: bool) -> Iterator[pytest.Item]:
-    """Yield two cases of a test, in the full tier 24, of rates one, or as many as `cases` says.
+    """Yield two cases of a test, in the full tier 16, of rates one, or as many as `cases` says.
 
     They are other cases for each test and the same in every run: all tests together ask for every
     measure, map and number of classes, and each of them for every claim in the full tier alone.
@@ -150,7 +151,7 @@ def pytest_collection() -> object:
     """Keep the garbage collector from what is collected and imported, now and later.
 
     It finds nothing meanwhile. statsmodels calls it at each adjustment of p-values, which takes
-    half a second with all tests.
+    half a second with all tests. Later it looks seldom: compiling takes a tenth less.
     """
     gc.disable()
     try:
@@ -159,6 +160,7 @@ def pytest_collection() -> object:
         gc.enable()
         gc.collect()
         gc.freeze()
+        gc.set_threshold(200_000, 50, 100)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -122,7 +122,7 @@ def rounds_of(file, copy):
     yield [str(unit)]
     if part == "nulls":
         yield ["tests/unit/htests"]
-    yield ["tests/golden/forms/test_forms.py", "-k", keys]
+    yield ["tests/golden/forms/test_forms.py", "--slow", "-k", keys]
 
 
 def asked(file, copy):

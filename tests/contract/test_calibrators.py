@@ -28,6 +28,7 @@ SLOW = {
     "matrix",
     "dirichlet",
     "structured-matrix",
+    "ordinal",
     "gp",
     "auto",
 }  # at m = 1000

@@ -195,7 +195,7 @@ BAD_OUTPUTS = (
 )
 
 
-@pytest.mark.cases(1)
+@pytest.mark.cases(1, full=5)
 @every_command
 def test_output_that_cannot_be_written_is_one_line(command, folder, monkeypatch, capsys, case):
     """No name of --output leads to a traceback, and each is told before any work."""

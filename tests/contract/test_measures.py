@@ -105,7 +105,7 @@ def test_redrawn_values_have_the_law_of_simulated_predictions(key, m):
     predictions = predictions_of(m)
     bound = bind(key, predictions)
     bounded = np.arctan if key in INFINITE else np.asarray
-    n_resamples = 100 if key == "e-likelihood-ratio" else 1000  # each value is of many fits
+    n_resamples = 100 if key == "e-likelihood-ratio" else 400  # each value is of many fits
     redrawn = bounded(bound.values(bound.redraw(resample_keys(0, n_resamples))))
     # Other seeds than that of the predictions, on which its labels would depend.
     values = [bind(key, predictions.simulate(seed)).value() for seed in range(100, 140)]

@@ -10,7 +10,7 @@ from caltest.nulls.base import Draws
 from caltest.nulls.exact import exact_tests
 from caltest.sources import count_rows
 
-DATA_SETS = 120
+DATA_SETS = 80
 
 
 TESTS = ["ece", "ks", "kuiper", "brier", "cox", "hosmer-lemeshow"]
@@ -51,7 +51,7 @@ def test_eight_rows_are_enough_for_the_level():
 
 def test_too_extreme_predictions_are_found():
     """Six tests of 2000 rows find a slope of one half."""
-    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p, sets=50)
+    power = rejections(2000, 0.3, alternative=lambda p: 0.15 + 0.5 * p, sets=20)
     assert (power >= 0.9).all(), power
 
 

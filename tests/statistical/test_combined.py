@@ -31,7 +31,7 @@ def test_level_is_held(m, n):
 def test_temperature_of_many_classes_is_seen():
     """True temperature 1.5, 100 classes: rejected always, where the SKCE is at its level."""
     hits = {"combined": 0, "skce": 0}
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         probs = rng.dirichlet(np.full(100, 0.05), 300)
         flat = np.maximum(probs, 1e-12) ** (1 / 1.5)
@@ -40,5 +40,5 @@ def test_temperature_of_many_classes_is_seen():
         for key in hits:
             p = ct.test_calibration(None, data, test=key, n_resamples=99, rng=seed).pvalue
             hits[key] += p <= 0.05
-    assert hits["combined"] == 20
-    assert hits["skce"] <= 6
+    assert hits["combined"] == 10
+    assert hits["skce"] <= 4

@@ -143,7 +143,7 @@ def test_nested_score_is_not_optimistic_and_that_of_the_winner_is():
 def test_sign_flips_hold_their_level():
     """Two models that are equally far from the truth, on either side of it in random rows."""
     rejected = 0
-    for seed in range(300):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.2, 0.8, 50)
         labels = (rng.random(50) < p).astype(int)
@@ -158,7 +158,7 @@ def test_sign_flips_hold_their_level():
             correction=None,
         )
         rejected += result.pairs[0].pvalue <= LEVEL
-    assert binom.ppf(0.0005, 300, LEVEL) <= rejected <= binom.ppf(0.9995, 300, LEVEL)
+    assert binom.ppf(0.0005, 150, LEVEL) <= rejected <= binom.ppf(0.9995, 150, LEVEL)
 
 
 def rare_models(seed, n=200):

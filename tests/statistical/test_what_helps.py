@@ -52,11 +52,11 @@ def test_calibrated_predictions_have_a_map_seldom():
     """Less often than a 95 % interval misses on one side, since a fitted map loses on average."""
     rng = np.random.default_rng(5)
     named = 0
-    for seed in range(200):
+    for seed in range(100):
         p = rng.beta(1, 1.5, 200)
         data = ct.Predictions(p, (rng.random(200) < p).astype(int), classes=[0, 1])
         named += first_map([data], seed).name != "identity"
-    assert named <= binom.ppf(0.99, 200, 0.025)
+    assert named <= binom.ppf(0.99, 100, 0.025)
 
 
 @pytest.mark.slow

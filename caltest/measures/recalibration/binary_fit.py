@@ -328,6 +328,8 @@ def recalibrations(
         Of log likelihood over the predictions, of one and of two parameters: at infinity, its
         limit.
     """
+    if not labels.flags.c_contiguous:  # each layout would be compiled for three seconds
+        labels = labels.copy(order="C")
     sums = deviation_sums(labels, 0, rows.events, rows.weighted)
     estimates, gains = recalibrate(labels, rows, nodes, sums, parameters)
     if nodes.weight.size != rows.x.size:

@@ -31,6 +31,7 @@ COMMAND = "python tests/golden/forms/test_forms.py"
 DEFAULT = "default"  # no test is named
 MANY = 510  # groups: from 501 on they are tested in one pass
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
+KEYS = [*REGISTRY, DEFAULT]
 SEVERAL = ["skce", "ece", "ks", "brier", "smooth-ece"]  # are adjusted jointly
 P = ["p_0", "p_1", "p_2"]
 
@@ -134,10 +135,10 @@ def forms(key):
 # ---- lines ---------------------------------------------------------------------------------------
 
 
-def lines_of(key, only=None):
+def lines_of(key, only=None, some=slice(None)):
     return [
         f"{key:<25} {form:<24} {m}  {given(ask, key)}"
-        for form, m, ask in forms(key)
+        for form, m, ask in [*forms(key)][some]
         if only is None or form == only
     ]
 
@@ -245,24 +246,25 @@ def test_rows_of_a_test_are_kept(key):
 
 
 @pytest.mark.full
-@pytest.mark.cases(1, full=12)
-@pytest.mark.parametrize("key", [*REGISTRY, DEFAULT])
-def test_forms_of_a_test_are_kept(key):
-    """Also by weights, clusters, groups, cells, chunks, and under every null."""
-    assert_kept(lines_of(key), kept_lines(key))
+@pytest.mark.cases(1, full=99)
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("key", KEYS)
+def test_forms_of_a_test_are_kept(key, every):
+    """Also by weights, clusters, groups, cells, chunks, and under every null.
+
+    Of each test every second form: each form is asked of every second test.
+    """
+    some = slice(KEYS.index(key) % every, None, every)
+    assert_kept(lines_of(key, some=some), kept_lines(key)[some])
 
 
 def test_table_has_every_test():
     """No line is of a test that is no longer there."""
     keys = {line.split()[0] for line in TABLE.read_text("utf-8").splitlines()}
-    assert keys == {*REGISTRY, DEFAULT}
+    assert keys == {*KEYS}
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:] or [*REGISTRY, DEFAULT]
-    table = [
-        line
-        for key in [*REGISTRY, DEFAULT]
-        for line in (lines_of(key) if key in asked else kept_lines(key))
-    ]
+    asked = sys.argv[1:] or KEYS
+    table = [line for key in KEYS for line in (lines_of(key) if key in asked else kept_lines(key))]
     TABLE.write_text("\n".join(table) + "\n", encoding="utf-8")

@@ -315,18 +315,22 @@ class TestDefault:
         assert "the nominal coverage in " in str(ct.verdict(forecasts, by=True, rng=1))
 
     @pytest.mark.full
-    @pytest.mark.parametrize(("test", "sets"), [(None, 40), ("pit-ks", 100), ("crps", 100)])
+    @pytest.mark.parametrize(("test", "sets"), [(None, 20), ("pit-ks", 60), ("crps", 40)])
     def test_size(self, test, sets, rng):
-        """Of each kind but a callable, whose quantiles are searched for; more in the study."""
-        kinds = [list(every_kind(rng, 30))[:-1] for _ in range(sets)]
-        for same in zip(*kinds, strict=True):
+        """Of each kind but a callable, whose quantiles are searched for; more in the study.
+
+        p-values are uniform on tenths: so few data sets show a mean of 0.5 that is off by 0.2.
+        """
+        for same in zip(*[list(every_kind(rng, 30))[:-1] for _ in range(sets)], strict=True):
             if test == "crps" and "quantiles" in same[0].kind:
                 continue
             found = [
-                ct.test_calibration(one, test=test, n_resamples=99, rng=k).pvalue
+                ct.test_calibration(one, test=test, n_resamples=39, rng=k).pvalue
                 for k, one in enumerate(same)
             ]
-            assert stats.binomtest(sum(p <= 0.05 for p in found), sets, 0.05).pvalue > 1e-3
+            tenths = np.ceil(10 * np.array(found) - 1e-9) / 10
+            assert abs(tenths.mean() - 0.55) < 3.3 * np.sqrt(0.0825 / sets)
+            assert stats.binomtest(int(sum(tenths == 0.1)), sets, 0.1).pvalue > 1e-3
 
 
 def test_results_of_forecasts_are_read_back():

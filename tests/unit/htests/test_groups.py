@@ -253,6 +253,7 @@ def test_missing_group_is_an_error_or_left_out():
     assert result.n == data.height - wrong
 
 
+@pytest.mark.cases(2, full=5)
 @pytest.mark.parametrize("test", QUICK_TESTS)
 def test_groups_of_one_row(test):
     """Have p-values of one toss each, and a whole that is one of many."""
@@ -261,6 +262,7 @@ def test_groups_of_one_row(test):
     assert result.adjusted.min() > 0.01
 
 
+@pytest.mark.cases(2, full=5)
 @pytest.mark.parametrize("test", QUICK_TESTS)
 def test_certain_predictions_that_hold_say_nothing(test):
     """All of a group are 0 or 1: its p-value is 1."""

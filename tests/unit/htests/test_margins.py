@@ -74,9 +74,9 @@ def test_segment_that_is_off_leads():
 
 @pytest.mark.full
 def test_calibrated_segments_are_not_rejected():
-    """At 5 %, within what 60 tables may show."""
-    least = [run(people(2000, seed=seed), segments=["region", "age"]).pvalue for seed in range(60)]
-    assert np.mean(np.array(least) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    """At 10 %, within what 30 tables may show."""
+    least = [run(people(1000, seed=seed), segments=["region", "age"]).pvalue for seed in range(30)]
+    assert np.mean(np.array(least) <= 0.1) <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 30)
 
 
 def test_what_needs_rows_is_refused():

@@ -98,6 +98,7 @@ def both(frame, test, **options):
     return found
 
 
+@pytest.mark.cases(2, full=8)
 @pytest.mark.parametrize("test", [*ERRORS, *MEANS, *COEFFICIENTS])
 @pytest.mark.parametrize(("n", "rate", "power"), [(3000, 3.0, 1.2), (2000, 60.0, 1.0)])
 def test_ends_are_those_of_the_rows(test, n, rate, power):
@@ -114,7 +115,7 @@ def test_ends_are_those_of_the_rows(test, n, rate, power):
 def test_calibration_is_left_out_only_where_the_exact_test_rejects(test):
     """The value of calibration, 0 for an error, agrees with the p-value that was printed."""
     calibrated = {"calibration-slope": 1.0}
-    for seed in range(6):
+    for seed in range(0, 6, 2):
         frame = rows(400, power=1.0 + 0.05 * seed, seed=seed)
         result = ct.test_calibration(None, frame, test=test, engine="cells", **NAMES)
         found = result.confidence_interval(n_resamples=199)

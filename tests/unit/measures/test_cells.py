@@ -77,7 +77,7 @@ def check(p, y, cells, moved):
     [
         1000,
         10_000,
-        pytest.param(100_000, marks=pytest.mark.full),
+        pytest.param(100_000, marks=pytest.mark.slow),
         pytest.param(1_000_000, marks=pytest.mark.slow),
     ],
 )

@@ -59,7 +59,7 @@ def gap(probs, labels):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("n", "sets"), [(8, 1000), (60, 300)])
+@pytest.mark.parametrize(("n", "sets"), [(8, 400), (60, 200)])
 def test_callable_holds_its_level(n, sets):
     """Of calibrated data sets no more are rejected than of a valid test, ties and all."""
     rng, rejected = np.random.default_rng(n), 0

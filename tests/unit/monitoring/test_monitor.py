@@ -44,7 +44,7 @@ def test_false_alarms_at_any_time_are_as_rare_as_the_level(m):
     """Predictions depend on the past: each day's scale on the outcomes of the day before."""
     rng = np.random.default_rng(1)
     alarms = 0
-    for _ in range(300):
+    for _ in range(150):
         watch, scale = ct.monitor(level=0.1), 1.0
         for _ in range(6):
             probs = rng.dirichlet(np.full(m, scale), 50)
@@ -52,7 +52,7 @@ def test_false_alarms_at_any_time_are_as_rare_as_the_level(m):
             watch.update(probs, labels, groups=None)
             scale = 0.2 + 3.0 * float(np.mean(labels == 0))
         alarms += watch.alarm()
-    assert alarms <= 300 * 0.1 + 3 * math.sqrt(300 * 0.09)
+    assert alarms <= 150 * 0.1 + 3 * math.sqrt(150 * 0.09)
 
 
 @pytest.mark.full

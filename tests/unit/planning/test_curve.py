@@ -144,7 +144,7 @@ def test_infinite_estimates_are_left_out_of_their_mean():
 @pytest.mark.full
 def test_equivalence_has_power_for_calibrated_predictions():
     """To certify an error below the tolerance takes data; more data, more power."""
-    options = {"n_datasets": 60, "rng": 1, "tolerance": 0.02, "equivalence": True}
+    options = {"n_datasets": 20, "rng": 1, "tolerance": 0.02, "equivalence": True}
     result = ct.power(DIRICHLET, n=[50, 800], **options)
     assert result.setting.kind == "power"
     assert result.setting.hypothesis == "the SKCE is at least 0.02"

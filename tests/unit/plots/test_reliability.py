@@ -206,8 +206,7 @@ def test_points_tell_their_numbers():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("corp", [False, True])
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize(("n", "corp"), [(1, False), (2, True)])
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 def test_constant_predictions_are_drawn(p, n, corp):
     """One point is a diagram too, for one row and for predictions of 0 and 1."""

@@ -276,6 +276,7 @@ def test_pickle_in_an_npz_file_is_not_run(tmp_path):
         Predictions.read(path, label="y")
 
 
+@pytest.mark.cases(2, full=12)
 @pytest.mark.parametrize("name", ["q[1]", "star*", "w?", "~/h", "d[1]/x"])
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "feather", "jsonl", "npz"])
 def test_path_that_is_there_is_opened_as_it_is(tmp_path, monkeypatch, name, suffix):

@@ -105,11 +105,11 @@ def test_ranges_of_calibrated_predictions_are_seldom_rejected():
     """The smallest of the adjusted p-values is at most 0.2 in a fifth of the data sets."""
     rng = np.random.default_rng(2)
     smallest = []
-    for _ in range(120):
+    for _ in range(60):
         p = rng.beta(1, 4, 800)
         search = CellSearch(count_rows(p, rng.random(800) < p), round_cuts)
         smallest.append(min(place.pvalue for place in judged(search, n_resamples=99, seed=1)))
-    assert 0.08 < np.mean(np.array(smallest) <= 0.2) < 0.34  # 3 standard errors of 0.037
+    assert 0.04 < np.mean(np.array(smallest) <= 0.2) < 0.36  # 3 standard errors of 0.052
 
 
 @pytest.mark.full

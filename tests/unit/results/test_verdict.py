@@ -101,13 +101,13 @@ def test_recalibration_is_judged_by_the_same_test_out_of_fold():
 @pytest.mark.full
 @pytest.mark.parametrize("m", [2, 4])
 def test_detectable_error_has_the_power_that_is_said(m):
-    """By `caltest.power`, which draws the predictions anew, within 12 points."""
+    """By `caltest.power`, which draws the predictions anew, within 14 points."""
     data = ct.datasets.generative_model("M1", n=300, m=m, rng=2)
     result = ct.test_calibration(data, rng=1)
     (found,) = [one for one in detectable(result) if one.kind in {"temperature", "slope"}]
     truth = {"slope": found.size} if m == 2 else {"temperature": found.size}
-    power = ct.power(data, n=300, n_datasets=200, rng=3, **truth).power[0]
-    assert power == pytest.approx(0.8, abs=0.12)
+    power = ct.power(data, n=300, n_datasets=90, rng=3, **truth).power[0]
+    assert power == pytest.approx(0.8, abs=0.14)
 
 
 def test_detectable_error_is_not_known_without_redrawn_labels():
