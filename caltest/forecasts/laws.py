@@ -700,7 +700,8 @@ class Quantiles(Knots):
         return levels[below], levels[np.where(up_to > below, up_to, up_to + 1)]
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
-        return np.full(self.n, level)
+        """Return the level that is nearest: of others nothing is forecast."""
+        return np.full(self.n, self.given[np.argmin(np.abs(self.given - level))])
 
     def placed(self, y: Floats, u: Floats) -> Floats:
         # Where between two quantiles they lie is not forecast: by the PIT, as of redrawn ones.

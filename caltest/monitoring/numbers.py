@@ -67,10 +67,12 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
     within = draw_uniforms(content_hashes(np.column_stack(seen)), resample_keys(SEED, 1))[0]
     u = low + (high - low) * within
     u = np.clip(u, LEAST, 1.0 - LEAST)
-    chance = np.where(is_possible, LEVEL, 0.0)
+    start = forecasts.law.attained(0.5 - LEVEL / 2, is_lower=True)
+    end = forecasts.law.attained(0.5 + LEVEL / 2)
+    chance = np.where(is_possible, end - start, 0.0)
     size = np.nan_to_num(forecasts.law.drawn_from(forecasts.outcomes).mean)
     columns = np.column_stack([1.0 - chance, chance, ndtri(u), u, size])
-    return columns, np.where(is_possible, np.abs(u - 0.5) < LEVEL / 2, 1).astype(np.int64)
+    return columns, np.where(is_possible, (u >= start) & (u < end), 1).astype(np.int64)
 
 
 @njit()

@@ -64,7 +64,7 @@ class ForecastRows(Rows):
         }
         told: set[tuple[str, float]] = set()
         for row in tests.rows:
-            key, _, rest = row.lens.partition("[")
+            key = row.lens.partition("[")[0]
             if key not in names or row.size is None:
                 continue
             # Several levels of few members attain the same probability, and are one event.
@@ -74,7 +74,7 @@ class ForecastRows(Rows):
                 ends = size.predicted + size.low, size.predicted + size.high
                 about: dict[str, Any] = {"unit": "share", "note": note}
                 about |= {"ideal": size.predicted, "pvalue": row.pvalue}
-                named = name.format(f"{100 * float(rest[:-1]):g}")
+                named = name.format(f"{100 * size.predicted:.3g}")
                 yield Estimate(named, size.observed, low=ends[0], high=ends[1], **about)
 
     def scores(self, tests: HTestTable) -> Scores:

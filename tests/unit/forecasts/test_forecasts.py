@@ -244,6 +244,14 @@ class TestDefault:
             float(share) / 100, abs=0.01
         )
 
+    def test_interval_of_quantiles_is_between_those_that_are_given(self, rng):
+        levels, y = np.array([0.1, 0.5, 0.9]), rng.normal(size=300)
+        quantiles = np.tile(stats.norm.ppf(levels), (300, 1))
+        size = ct.test_calibration(ct.Forecasts(y, quantiles=quantiles, levels=levels), rng=1).size
+        assert size.predicted == pytest.approx(0.8)
+        inside = (y > quantiles[:, 0]) & (y <= quantiles[:, 2])
+        assert size.observed == pytest.approx(inside.mean())
+
     def test_mean_beyond_the_outer_quantiles_is_not_spoken_of(self, rng):
         levels, y = np.array([0.1, 0.5, 0.9]), rng.exponential(size=500)
         quantiles = np.tile(stats.expon.ppf(levels), (500, 1)) + 0.2
