@@ -14,6 +14,7 @@ from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
+from caltest.numerics.loops import njit
 from caltest.types import Floats
 
 __all__ = ["PitUniformity", "pit_uniformity"]
@@ -157,10 +158,9 @@ def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
     size, n = uniform.shape
     if n >= GRID:
         share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-        steps = np.minimum((uniform * GRID).astype(np.int64), GRID - 1)
         below = np.zeros((size, GRID + 1))
-        for b, row in enumerate(steps):
-            np.cumsum(np.bincount(row, share, GRID), out=below[b, 1:])
+        _count_steps(np.ascontiguousarray(uniform), share, below[:, 1:])
+        np.cumsum(below, axis=1, out=below)
         ends = np.clip(np.arange(GRID + 2) / GRID, LEAST, 1.0 - LEAST)
         return np.broadcast_to(ends, (size, GRID + 2)), below
     ends = np.zeros((size, n + 2))
@@ -176,6 +176,14 @@ def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
         below /= below[:, -1:]
     ends[:, 1:-1] = np.clip(ends[:, 1:-1], LEAST, 1.0 - LEAST)
     return ends, below
+
+
+@njit()
+def _count_steps(uniform: Floats, share: Floats, counts: Floats) -> None:
+    size = counts.shape[1]
+    for b in range(len(uniform)):
+        for i in range(share.size):
+            counts[b, min(int(uniform[b, i] * size), size - 1)] += share[i]
 
 
 def _neyman(uniform: Floats, weight: Floats, degree: int) -> Floats:
