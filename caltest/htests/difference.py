@@ -264,7 +264,8 @@ def difference_of(
         far = far / sd
     else:  # where the largest difference is not ruled out
         far = (far + 2.0 * sd) * np.array([event.points for event in events])
-    e, g = np.unravel_index(int(far.argmax()), far.shape)
+    # Of two groups either is as far from the other: the first of those that are equal.
+    e, g = np.unravel_index(int(np.argmax(far >= (1.0 - FLAT) * far.max())), far.shape)
     flipped = events[0].clusters is not None
     way = "signs of residuals flipped about" if flipped else "labels redrawn from"
     first, name = firsts[0], wording.called(str(firsts[g].group), firsts)
