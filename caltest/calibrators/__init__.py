@@ -52,4 +52,4 @@ OF_FORECASTS = {
     if issubclass(calibrator, ForecastCalibrator) and hasattr(calibrator, "key")
 }
 
-__all__ = ["OF_FORECASTS", "REGISTRY", *_PUBLIC]
+__all__ = ["REGISTRY", *_PUBLIC]

@@ -171,6 +171,7 @@ GROUPS = {
             "SplineCalibrator",
             "GPCalibrator",
             "KernelCalibrator",
+            "OrdinalScaling",
             "Identity",
         ],
         "Two classes": [
