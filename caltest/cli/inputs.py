@@ -257,10 +257,12 @@ class RowsFile(PredictionFile):
             return super().predictions(probs, by=by, dependence=dependence, known=known)
         from caltest.forecasts import Forecasts
 
-        check_unused("with forecasts", probs=probs or self.probs, classes=self.classes)
+        check_unused("with forecasts", probs=self.probs, classes=self.classes)
         opened = self._opened[0]
+        start = probs or ""  # of the columns of one model of several
+        columns = {k: start + text.replace(",", f",{start}") for k, text in columns.items()}
         with suppress(ValueError):
-            columns["scale"] = float(columns.get("scale", ""))
+            columns["scale"] = float(self.scale or "")
         if "," in columns.get("members", ""):
             columns["members"] = options.split(columns["members"])
         with self.rows_named():

@@ -22,7 +22,7 @@ from caltest.predictions import options as reading
 
 RESULTS = ("text", "json", "markdown", "csv", "html", "latex")
 REPORTS = ("html", "pdf", "docx", "xlsx", "markdown", "json")
-SCORES = ("log-loss", "brier", "spherical")
+SCORES = ("log-loss", "brier", "spherical", "crps", "log-score")
 PROFILES = ("general", "clinical", "credit", "ml", "forecast")
 
 Keys = list[str] | None  # of a repeatable option

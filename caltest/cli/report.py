@@ -17,7 +17,7 @@ import caltest
 from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
 from caltest.cli import output as writing
-from caltest.cli.inputs import STREAM, PredictionFile, RowsFile
+from caltest.cli.inputs import STREAM, RowsFile
 from caltest.cli.options import REPORTS, SCORES, Draws, Keys, grouped, split_keys
 from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
@@ -254,7 +254,8 @@ def _keys(values: list[str] | None) -> list[str] | None:
 
 @grouped(
     models="PREFIX: Compare models, not calibrators: the prefix (forest_) or, for two classes, the "
-    "column of the probabilities of each, two or more. Repeatable, as --lens.",
+    "column of the probabilities of each, two or more; of forecasts what stands before the names "
+    "that --mean and the like give. Repeatable, as --lens.",
     score=f"KEY: Proper score to compare and select by: {', '.join(SCORES)}. Calibration errors "
     "are reported, and never selected by.",
     cv="K: Folds of the comparison of calibrators: 5 by default.",
@@ -262,11 +263,11 @@ def _keys(values: list[str] | None) -> list[str] | None:
     reference="PREFIX: Model that the others are compared with; by default the best.",
 )
 def compare(
-    file: PredictionFile,
+    file: RowsFile,
     *,
     models: Keys = None,
     calibrators: Keys = None,
-    score: str = "log-loss",
+    score: str | None = None,
     cv: int | None = None,
     inner_cv: int | None = None,
     reference: str | None = None,

@@ -39,7 +39,8 @@ class Forecasts(Rows):
 
     Calibration in distribution: whatever is known of the forecast F, the outcome Y has the
     distribution F. The probability integral transform F(Y) is then uniform and independent of F,
-    and all tests redraw outcomes from the forecasts.
+    and all tests redraw outcomes from the forecasts. Leave-one-out forecasts depend on the outcomes
+    of the other rows, and are rejected though the model is right.
 
     Parameters
     ----------

@@ -153,3 +153,22 @@ def test_mistake_is_one_line(caltest, models_csv, arguments, message):
     assert finished.status == 2
     assert message in finished.err
     assert finished.err.count("\n") == 1
+
+
+def test_models_that_forecast_numbers(caltest, tmp_path):
+    """The columns of each begin with its prefix; a number is the scale of all."""
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=60)
+    y = mean + rng.normal(size=60)
+    path = tmp_path / "forecasts.csv"
+    columns = {"y": y, "a_mu": mean, "a_sd": np.ones(60), "b_mu": 0.5 * mean, "b_sd": np.ones(60)}
+    pl.DataFrame(columns).write_csv(path)
+    models = {
+        name: package.Forecasts(y, mean=columns[f"{name}_mu"], scale=1.0, source=path.name)
+        for name in "ab"
+    }
+    expected = str(package.compare_models(models, n_resamples=19, rng=1))
+    for scale in ("sd", "1"):
+        columns = ("--mean", "mu", "--scale", scale, "--models", "a_,b_")
+        out = caltest("compare", path, *QUICK, *columns).out
+        assert out.strip() == expected.strip()
