@@ -170,7 +170,7 @@ def _of_tests(
         "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
         "the miscalibration, discrimination and uncertainty of the Brier score."
     )
-    draw = partial(_tall, seen, corp=True)
+    draw: Callable[[], Any] = partial(_tall, seen, corp=True)
     yield "diagrams", f"CORP diagram of {of}", text, draw
     if profile.key == "forecast" and m == 2:
         text = "Observed frequencies of bins, the climatology, and the region in which forecasts"
@@ -178,12 +178,8 @@ def _of_tests(
         yield "diagrams", f"Attributes diagram of {of}", f"{text} have skill.", draw
     if isinstance(seen, Predictions) and m > 2 and not _is_too_large(seen):
         text = "Each class against the rest, those with the largest error first."
-        yield (
-            "diagrams",
-            "Reliability diagrams of classes",
-            text,
-            partial(plots.reliability_grid, seen),
-        )
+        draw = partial(plots.reliability_grid, seen)
+        yield "diagrams", "Reliability diagrams of classes", text, draw
     counted = [row for row in tests.rows if row.counted and row.lens.startswith("classwise")]
     for row in sorted(counted, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
         text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}"

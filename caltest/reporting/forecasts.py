@@ -99,15 +99,9 @@ class ForecastRows(Rows):
         band = "what calibrated forecasts show with 95 %, all of it at once"
         text = f"The probability integral transform of the outcomes in ten bins, and {band}."
         yield "answer", "PIT histogram", text, partial(plots.pit_histogram, first)
-        text = (
-            f"How often central intervals hold the outcome against how often they should; {band}."
-        )
-        yield (
-            "scores",
-            "Coverage of central intervals",
-            text,
-            partial(plots.coverage_curve, rows),
-        )
+        name, draw = "Coverage of central intervals", partial(plots.coverage_curve, rows)
+        text = "How often central intervals hold the outcome against how often they should"
+        yield "scores", name, f"{text}; {band}.", draw
         text = f"The share of outcomes below quantiles against the levels of these; {band}."
         yield "scores", "Quantile reliability", text, partial(plots.quantile_reliability, rows)
         text = f"Root mean squared error against the predicted standard deviation; {band}."
@@ -120,9 +114,8 @@ def plan_of_forecasts(
     """Return what was asked for, every test under every lens, or the usual tests and lenses."""
     if tests is None and lenses is None:
         return TestPlan((*USUAL, *SHARES))
-    return TestPlan(
-        tuple((test, lens) for lens in lenses or ["strong"] for test in tests or [DEFAULT])
-    )
+    own, under = tests or [DEFAULT], lenses or ["strong"]
+    return TestPlan(tuple((test, lens) for lens in under for test in own))
 
 
 def check_of_classes(m: int, wanted: dict[str, object]) -> None:
