@@ -452,11 +452,10 @@ class ModelComparison(Comparison):
     def _pvalues(self) -> PValues:
         """The adjusted p-values of the differences, and of each test that every model has."""
         kinds = [(test.test, test.lens) for test, _ in self.tests_of(self.rows[0].name)]
-        own = {
-            row.name: dict(zip(kinds, (p for _, p in self.tests_of(row.name)), strict=True))
-            for row in self.rows
-        }
-        differences = {row.name: getattr(row.difference, "adjusted", None) for row in self.rows}
+        own, differences = {}, {}
+        for row in self.rows:
+            own[row.name] = dict(zip(kinds, (p for _, p in self.tests_of(row.name)), strict=True))
+            differences[row.name] = getattr(row.difference, "adjusted", None)
         return {"p (score)": differences, **_by_test(own)}
 
     def _facts(self, names: Sequence[str]) -> Pairs:
@@ -558,8 +557,7 @@ def _facts_of_maps(
     """
     yield "difference", "from identity, mean over the held-out rows, with its standard error"
     if is_selection:
-        rule = f"least {found.score} of an inner cross-validation in the training rows"
-        yield "selected", rule
+        yield "selected", f"least {found.score} of an inner cross-validation in the training rows"
     if found.n_fit is not None:  # JSON of earlier versions does not have it
         fitted = f"a map fitted to {found.n_fit}"
         yield "rows", f"{found.n_held_out} tested, each predicted by {fitted} others"
@@ -592,10 +590,7 @@ def _by_test(rows: Mapping[str, Mapping[tuple[str, str], float]]) -> PValues:
     kinds = list(dict.fromkeys(kind for own in rows.values() for kind in own))
     lenses = Counter(test for test, _ in kinds)
     named = {kind: f"p ({', '.join(kind) if lenses[kind[0]] > 1 else kind[0]})" for kind in kinds}
-    return {
-        column: {name: own.get(kind) for name, own in rows.items()}
-        for kind, column in named.items()
-    }
+    return {named[kind]: {name: own.get(kind) for name, own in rows.items()} for kind in kinds}
 
 
 def _verdicts(found: PValues, level: float | None) -> list[tuple[str, str]]:
@@ -613,9 +608,8 @@ def _verdicts(found: PValues, level: float | None) -> list[tuple[str, str]]:
 def _all_scores(rows: Sequence[ComparedRow]) -> Columns:
     """Every score and calibration error, a column each."""
     own = [{**row.scores, **row.measures} for row in rows]
-    names = dict.fromkeys(
-        name for kind in ("scores", "measures") for row in rows for name in getattr(row, kind)
-    )
+    kinds = "scores", "measures"
+    names = dict.fromkeys(name for kind in kinds for row in rows for name in getattr(row, kind))
     return {name: cells_of(values.get(name) for values in own) for name in names}
 
 
