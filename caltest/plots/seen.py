@@ -184,9 +184,8 @@ class RowsEvent:
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
-        return _single(
-            reliability_bins(self.predictions, binning=binning, bins=bins, confidence=level)
-        )
+        asked: Any = {"binning": binning, "bins": bins, "confidence": level}
+        return _single(reliability_bins(self.predictions, **asked))
 
     def smooth(self, level: float) -> SmoothCurve:
         """Return the smooth curve with its band."""
@@ -219,12 +218,9 @@ class RowsEvent:
                     lines.append(_in_words(measure, interval(measure)))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
-                    if rows.n > MOST_ROWS:
-                        value, text = float(error.evaluate(rows)), ""
-                    else:
-                        ends = interval(error)
-                        value = ends.estimate
-                        text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})"
+                    ends = None if rows.n > MOST_ROWS else interval(error)
+                    value = float(error.evaluate(rows)) if ends is None else ends.estimate
+                    text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})" if ends else ""
                     lines.append(f"{error.symbol} {100 * value:.1f} points{text}")
         return lines
 

@@ -47,6 +47,9 @@ from caltest.verdicts import adjusted_verdicts, verdict_of
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet
 
+    Tests = Sequence[str | Measure] | None
+    Lenses = Sequence[str | Lens] | None
+
 
 Tested = tuple[HTestTable, list[str]]  # and what is not tested, and why
 
@@ -455,10 +458,9 @@ def _named(counted: CountedRows, event: str | None) -> CountedRows:
     names = named_event(counted.classes, event)
     if names is None:
         return counted
+    told: dict[str, Any] = {"no_event": names[0], "event": names[1]}
     events = tuple(
-        {group: replace(cells, no_event=names[0], event=names[1]) for group, cells in some.items()}
-        if lens == Strong()
-        else some
+        {g: replace(cells, **told) for g, cells in some.items()} if lens == Strong() else some
         for lens, some in zip(counted.lenses, counted.events, strict=True)
     )
     return replace(counted, classes=names, events=events)
@@ -594,10 +596,7 @@ def frequent_classes(predictions: Predictions) -> list[int]:
 
 
 def plan_of(
-    predictions: Predictions,
-    tests: Sequence[str | Measure] | None,
-    lenses: Sequence[str | Lens] | None,
-    further: Callable[[int], Sequence[str]],
+    predictions: Predictions, tests: Tests, lenses: Lenses, further: Callable[[int], Sequence[str]]
 ) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
     if not predictions.m:
@@ -611,10 +610,7 @@ def plan_of(
 
 
 def plan_of_cells(
-    m: int,
-    tests: Sequence[str | Measure] | None,
-    lenses: Sequence[Lens] | None,
-    further: Callable[[int], Sequence[str]],
+    m: int, tests: Tests, lenses: Sequence[Lens] | None, further: Callable[[int], Sequence[str]]
 ) -> TestPlan:
     """Return what was asked for of so many classes, or the usual tests, if they have cells."""
     usual = (DEFAULT, *(further(m) if m == 2 else ("ece",)))
