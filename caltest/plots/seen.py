@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
@@ -205,7 +205,7 @@ class RowsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        rows, lines = self.predictions, []
+        rows = self.predictions
         null = "cluster" if rows.has_dependence else None
 
         def interval(measure: Measure) -> Ends:
@@ -213,9 +213,7 @@ class RowsEvent:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            for measure in COEFFICIENTS:
-                with suppress(NotApplicable):
-                    lines.append(_in_words(measure, interval(measure)))
+            lines = list(_coefficients(interval))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
                     ends = None if rows.n > MOST_ROWS else interval(error)
@@ -263,11 +261,7 @@ class CellsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        lines = []
-        for measure in COEFFICIENTS:
-            with suppress(NotApplicable):
-                lines.append(_in_words(measure, measure.cell_interval(self.cells, level=level)))
-        return lines
+        return list(_coefficients(lambda one: one.cell_interval(self.cells, level=level)))
 
 
 Event = RowsEvent | CellsEvent
@@ -283,11 +277,13 @@ RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def _in_words(measure: CalibrationIntercept | CalibrationSlope, ends: Ends) -> str:
-    """Write a number, and below it of which rows it is, briefly: the legend is near."""
-    rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
-    name = measure.title.removeprefix("calibration ")
-    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
+def _coefficients(interval: Callable[[Any], Ends]) -> Iterator[str]:
+    """Write each number, and below it of which rows it is, briefly: the legend is near."""
+    for measure in COEFFICIENTS:
+        with suppress(NotApplicable):
+            ends, name = interval(measure), measure.title.removeprefix("calibration ")
+            rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
+            yield f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
 
 
 def view_of_table(

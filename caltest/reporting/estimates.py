@@ -21,7 +21,7 @@ from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
-from caltest.results import HTestTable
+from caltest.results import HTest, HTestTable
 from caltest.results.wording import rows_of_slope
 
 Z = 1.959963984540054  # of a normal interval of 95 %
@@ -231,14 +231,19 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is not None:
-        draws, null = row.null_distribution, []
-        if draws is not None:
-            null = [float(draws.mean()), *np.quantile(draws, [0.025, 0.975]).tolist()]
-        yield Score(name, row.estimate, *null)
+        yield Score(name, row.estimate, *if_calibrated(row))
     elif source.predictions is not None:
         yield Score(name, float(measures.ece(source.predictions, lens=source.lens)))
     if source.m > 2 and source.predictions is not None:
         yield Score("classwise ECE", float(measures.classwise_ece(source.predictions)))
+
+
+def if_calibrated(row: HTest) -> list[float]:
+    """Mean and range of 95 % of an estimate over redrawn labels, where these are kept."""
+    if row.null_distribution is None:
+        return []
+    ends = np.quantile(row.null_distribution, [0.025, 0.975])
+    return [float(row.null_distribution.mean()), *ends.tolist()]
 
 
 def score_blocks(scores: Scores) -> Iterator[Block]:

@@ -151,11 +151,11 @@ def _of_tests(
         The first with a section of its own.
     """
     if len(tests) > 1:
+        least = short_pvalue(float(tests.adjusted.min()))
         text = (
-            f"One row for each of {len(tests)} tests, with its p-value before and after "
-            "adjustment on a logarithmic axis. The smallest adjusted one is "
-            f"{short_pvalue(float(tests.adjusted.min()))}."
+            f"One row for each of {len(tests)} tests, with its p-value before and after adjustment"
         )
+        text += f" on a logarithmic axis. The smallest adjusted one is {least}."
         yield "tests", "The p-values of all tests", text, partial(plots.pvalues, tests)
     text = "Isotonic fit of the observed frequency to the predicted probability, without bins, with"
     text += " the miscalibration, discrimination and uncertainty of the Brier score."

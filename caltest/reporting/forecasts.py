@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
@@ -17,6 +15,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.reporting.about import add_to_hash
 from caltest.reporting.content import Content, Estimate, Score, Scores
+from caltest.reporting.estimates import if_calibrated
 from caltest.reporting.source import Rows, TestPlan
 from caltest.results import HTestTable
 
@@ -79,13 +78,10 @@ class ForecastRows(Rows):
 
     def scores(self, tests: HTestTable) -> Scores:
         """Return the scores with what they are of redrawn outcomes."""
-        found = []
-        for row in tests.rows:
-            if row.test in {"crps", "log-score"} and row.null_distribution is not None:
-                drawn = row.null_distribution
-                null = [float(drawn.mean()), *np.quantile(drawn, [0.025, 0.975]).tolist()]
-                found.append(Score(row.estimate_name, row.estimate, *null))
-        return Scores((), tuple(found), ())
+        rows = (row for row in tests.rows if row.test in {"crps", "log-score"})
+        pairs = ((row, null) for row in rows if (null := if_calibrated(row)))
+        found = tuple(Score(row.estimate_name, row.estimate, *null) for row, null in pairs)
+        return Scores((), found, ())
 
     def sketches(self, content: Content) -> Iterator[Sketch]:
         """Yield the pictures of forecasts.

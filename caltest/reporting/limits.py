@@ -193,11 +193,8 @@ def within_blocks(within: Within) -> Iterator[Block]:
         for one in within.rows:
             pvalues = short_pvalue(one.within), short_pvalue(one.exceeds)
             rows.append((one.name, f"{100 * one.estimate:.1f}", *pvalues))
-        yield table(
-            "Both hypotheses",
-            ("error", "points", f"p, at least {size}", f"p, at most {size}"),
-            rows,
-            explained=f"p-values: a small one under \u201cat least {size}\u201d shows that the "
-            f"error is smaller, under \u201cat most {size}\u201d that it is larger",
-        )
+        header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
+        text = f"p-values: a small one under \u201cat least {size}\u201d shows that the error is "
+        text += f"smaller, under \u201cat most {size}\u201d that it is larger"
+        yield table("Both hypotheses", header, rows, explained=text)
     yield from notes(within.left_out)

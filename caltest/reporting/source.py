@@ -733,14 +733,10 @@ def data_blocks(data: Data) -> Iterator[Block]:
         seen = str(row.name), reading.count(row.observed), reading.share(row.observed / total)
         predicted = reading.DASH if row.predicted is None else reading.count(row.predicted)
         rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
-    yield content.table(
-        "Balance of the classes",
-        ("class", "observed", "share", "expected", "difference", "predicted"),
-        rows,
-        explained="columns: expected is the sum of the probabilities of the class, difference "
-        "observed less expected; predicted counts the rows where the class has the largest "
-        "probability",
-    )
+    header = ("class", "observed", "share", "expected", "difference", "predicted")
+    text = "columns: expected is the sum of the probabilities of the class, difference observed "
+    text += "less expected; predicted counts the rows where the class has the largest probability"
+    yield content.table("Balance of the classes", header, rows, explained=text)
     if len(kept) < data.m:
         text = f"{data.m - len(kept):,} classes whose difference is smaller are not listed."
         yield from content.notes([text])

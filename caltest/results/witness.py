@@ -296,6 +296,5 @@ def _regions_of(
     for b in np.flatnonzero(mass > 0).tolist():
         mean, share = float(predicted[b] / mass[b]), float(observed[b] / mass[b])
         name, ends = predictions.classes[k], (b / bins, (b + 1) / bins)
-        part = float(parts[b])
-        sd = float(noise[b] / mass[b])
+        part, sd = float(parts[b]), float(noise[b] / mass[b])
         yield Region(plain(name), *ends, int(count[b]), mean, share, share - mean, part, sd)
