@@ -694,10 +694,9 @@ def _none() -> None:
 def required(evidence: Evidence | None, question: str) -> Evidence:
     """Raise NotApplicable where a result has no evidence."""
     if evidence is None:
-        those = "counted in cells, read from JSON, or pickled with a lambda in its lens or kernel"
-        reason = (
-            f"{question} needs the predictions, and a result that was {those}, holds numbers only"
+        raise NotApplicable(
+            f"{question} needs the predictions, and a result that was counted in cells, read from "
+            "JSON, or pickled with a lambda in its lens or kernel, holds numbers only",
+            "run test_calibration again, with engine='rows', and ask its result",
         )
-        remedy = "run test_calibration again, with engine='rows', and ask its result"
-        raise NotApplicable(reason, remedy)
     return evidence

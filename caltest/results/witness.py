@@ -222,6 +222,7 @@ class Witness(Printable):
         return gap_curve(self._embedding, points, check_confidence(confidence))
 
     def _check_curve(self, points: int, otherwise: str = "") -> None:
+        """Raise where there are too few points, or not two classes, of which a curve is."""
         check_integer(points, "points", minimum=2)
         if len(self.classes) != 2:
             reason = f"a curve needs two classes, and the lens shows {len(self.classes)}"
