@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Any
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -149,18 +150,11 @@ WIDTH = 80
 _SMALLEST_CELL = 12
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # what a formula begins with, wide ones too
 _NUMBER = re.compile(r"[+-](inf|\d+(\.\d+)?(e[+-]?\d+)?)")
-_MARKDOWN = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", "\\": "\\\\", "`": "\\`", "*": "\\*", "|": "\\|"}
-)
+_MARKDOWN = str.maketrans({"&": "&amp;", "<": "&lt;"} | {sign: "\\" + sign for sign in "\\`*|"})
+_NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater"}
 _LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-    }
-    | {character: "\\" + character for character in "&%$#_{}"}
+    {sign: rf"\text{name}{{}}" for sign, name in _NAMED.items()}
+    | {sign: "\\" + sign for sign in "&%$#_{}"}
 )
 
 
@@ -174,10 +168,8 @@ def text(sheet: Sheet) -> str:
         head += _wrapped(", ".join(f"{name} {equals(value)}" for name, value in sheet.numbers))
     closing = [line for name, value in sheet.closing for line in _wrapped(f"{name}: {value}")]
     blocks = [head, _text_grid(sheet), closing] if sheet.rows else [head + closing]
-    title = "\n".join(
-        "\t" + line
-        for line in textwrap.wrap(printable(sheet.title), WIDTH - 10, break_on_hyphens=False)
-    )
+    lines = textwrap.wrap(printable(sheet.title), WIDTH - 10, break_on_hyphens=False)
+    title = "\n".join("\t" + line for line in lines)
     first = "".join(line + "\n" for line in _wrapped(sheet.headline, indent=0))
     title = f"{first}\n{title}" if title else first.rstrip("\n")
     return "\n\n".join([title, *("\n".join(block) for block in blocks if block)]) + "\n"
@@ -219,20 +211,16 @@ def latex(sheet: Sheet) -> str:
         body = [_latex_row(sheet.header), r"\hline", *body]
     under = [f"{name}: {value}" for name, value in _pairs(sheet)] if sheet.rows else []
     under += [sheet.legend] if sheet.legend else []
-    return "\n".join(
-        [
-            r"\begin{table}",
-            rf"\caption{{{_escape_latex(' '.join(filter(None, [sheet.headline, sheet.title])))}}}",
-            rf"\begin{{tabular}}{{{'l' * n_text}{'r' * (n_columns - n_text)}}}",
-            r"\hline",
-            *body,
-            r"\hline",
-            r"\end{tabular}",
-            *(rf"\par {_escape_latex(line)}" for line in under),
-            r"\end{table}",
-            "",
-        ]
-    )
+    caption = _escape_latex(" ".join(filter(None, [sheet.headline, sheet.title])))
+    sides = "l" * n_text + "r" * (n_columns - n_text)
+    head = [
+        r"\begin{table}",
+        rf"\caption{{{caption}}}",
+        rf"\begin{{tabular}}{{{sides}}}",
+        r"\hline",
+    ]
+    foot = [r"\hline", r"\end{tabular}", *(rf"\par {_escape_latex(line)}" for line in under)]
+    return "\n".join([*head, *body, *foot, r"\end{table}", ""])
 
 
 def csv(records: Sequence[Mapping[str, object]]) -> str:
@@ -266,13 +254,8 @@ def _pairs(sheet: Sheet) -> Pairs:
 
 
 def _wrapped(line: str, indent: int = 4) -> list[str]:
-    return textwrap.wrap(
-        printable(line),
-        WIDTH,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(printable(line), WIDTH, subsequent_indent=" " * indent, **whole)
 
 
 def _text_grid(sheet: Sheet) -> list[str]:
@@ -324,10 +307,8 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_te
 
 def _html_row(*cells: tuple[str, str, str]) -> str:
     """Return a row of cells, each with its tag and its side."""
-    told = (
-        f'<{tag} style="text-align: {side}">{_escape_html(cell)}</{tag}>'
-        for tag, side, cell in cells
-    )
+    form = '<{0} style="text-align: {1}">{2}</{0}>'
+    told = (form.format(tag, side, _escape_html(cell)) for tag, side, cell in cells)
     return f"<tr>{''.join(told)}</tr>"
 
 

@@ -203,10 +203,11 @@ def check_jobs(n_jobs: object, name: str = "n_jobs") -> int | None:
 def check_memory(numbers: int, what: str, *, most: int = GIB) -> None:
     """Raise NotApplicable where as many numbers of 8 bytes take more than `most` bytes."""
     if 8 * numbers > most:
-        raise NotApplicable(
-            f"{what} takes {8 * numbers / GIB:,.3g} GiB, more than the {most / GIB:g} it may take",
-            "use lens='confidence' or 'top-2', or fewer classes, rare ones added up",
+        rule = (
+            f"{what} takes {8 * numbers / GIB:,.3g} GiB, more than the {most / GIB:g} it may take"
         )
+        remedy = "use lens='confidence' or 'top-2', or fewer classes, rare ones added up"
+        raise NotApplicable(rule, remedy)
 
 
 def check_not_empty(values: list[Item], name: str) -> list[Item]:

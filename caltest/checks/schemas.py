@@ -107,17 +107,17 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 }
 
 
+def _is_of(value: object, kinds: str | list[str]) -> bool:
+    return any(_TYPES[one](value) for one in ([kinds] if isinstance(kinds, str) else kinds))
+
+
 def _is_one_of(value: object, choices: Iterable[object]) -> bool:
     return any(type(value) is type(one) and value == one for one in choices)
 
 
 # Of each word: the type of the values that it speaks of, the rule in words, and its check.
 _RULES: dict[str, tuple[str, str, Callable[[Any, Any], bool]]] = {
-    "type": (
-        "any",
-        "be of the type",
-        lambda v, kinds: any(_TYPES[one](v) for one in ([kinds] if type(kinds) is str else kinds)),
-    ),
+    "type": ("any", "be of the type", _is_of),
     "const": ("any", "be", lambda v, one: _is_one_of(v, [one])),
     "enum": ("any", "be one of", _is_one_of),
     "minimum": ("number", "be at least", lambda v, bound: v >= bound),

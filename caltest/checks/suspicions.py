@@ -190,11 +190,8 @@ def looked_at(groups: AnyArray) -> AnyArray:
 
 def suspect_index(**columns: Any) -> None:
     """Warn where pandas objects have the same rows in another order."""
-    indexed = {
-        name: values.index
-        for name, values in columns.items()
-        if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "index")
-    }
+    own = {k: v for k, v in columns.items() if type(v).__module__.partition(".")[0] == "pandas"}
+    indexed = {name: values.index for name, values in own.items() if hasattr(values, "index")}
     first = next(iter(indexed), "")
     for name, index in indexed.items():
         base = indexed[first]

@@ -125,10 +125,8 @@ def calibration_belt(
 def _listed(intervals: Intervals) -> str:
     """List intervals with three digits of their upper ends."""
     places = [max(2, 2 - math.floor(math.log10(high))) for _, high in intervals]
-    shown = [
-        f"{low:.{digits}f} to {high:.{digits}f}"
-        for (low, high), digits in zip(intervals[:SHOWN], places, strict=False)
-    ]
+    pairs = zip(intervals[:SHOWN], places, strict=False)
+    shown = [f"{low:.{digits}f} to {high:.{digits}f}" for (low, high), digits in pairs]
     return ", ".join(shown) + (", ..." if len(intervals) > SHOWN else "")
 
 

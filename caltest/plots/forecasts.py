@@ -188,11 +188,8 @@ def quantile_reliability(
     'level of the quantile'
     """
     rows, result = _given(forecasts)
-    at = (
-        LEVELS
-        if levels is None
-        else np.asarray([checks.check_share(one, "levels") for one in levels])
-    )
+    some = LEVELS.tolist() if levels is None else levels
+    at = np.asarray([checks.check_share(one, "levels") for one in some])
     if not at.size or at.min() <= 0 or at.max() >= 1 or (np.diff(at) <= 0).any():
         rule = "levels must be between 0 and 1, and increase"
         raise invalid(rule, shown(levels), "pass [0.05, 0.5, 0.95], for instance")
@@ -290,11 +287,9 @@ def spread_against_error(
 def _given(source: object) -> tuple[Forecasts, HTest | None]:
     """Return forecasts, and the result that they are of, if it is one."""
     result = source if isinstance(source, HTest) else None
-    rows: Any = (
-        source
-        if result is None
-        else required(result.evidence, "a picture of forecasts").predictions
-    )
+    rows: Any = source
+    if result is not None:
+        rows = required(result.evidence, "a picture of forecasts").predictions
     remedy = "pass ct.Forecasts(...), or the result of a test of them"
     return checks.check_instance(rows, Forecasts, "forecasts", remedy), result
 
@@ -345,12 +340,8 @@ def joint_band(values: Floats, confidence: float, *, alike: bool = False) -> Flo
     scores = scores.reshape(values.shape[1], -1)
     worst = np.sort(scores.max(axis=0))
     inside = scores <= worst[math.ceil(confidence * worst.size) - 1]
-    ends = np.array(
-        [
-            np.where(inside, values.T, np.inf).min(axis=1),
-            np.where(inside, values.T, -np.inf).max(axis=1),
-        ]
-    )
+    low = np.where(inside, values.T, np.inf).min(axis=1)
+    ends = np.array([low, np.where(inside, values.T, -np.inf).max(axis=1)])
     if alike:
         ends[:] = [[ends[0].min()], [ends[1].max()]]
     return ends

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from caltest.measures.gap import Gap
     from caltest.segments.result import Segment
 
-Box = tuple[float, ...]  # left, right, low, high
-
+    Row = tuple[str, Gap | Segment, float]  # name, gap and p-value
 
 LIMITS = ((1.9600, "95 %"), (3.0902, "99.8 %"))  # of the normal distribution, Spiegelhalter's
 
@@ -194,12 +193,7 @@ def _name(ax: Axes, result: GroupsTest, x: Floats, gap: Floats, clear: Flags) ->
 LONGEST = 44
 
 
-def _draw_gaps(
-    rows: Sequence[tuple[str, Gap | Segment, float]],
-    level: float | None,
-    ax: Axes | None,
-    intervals: str,
-) -> Axes:
+def _draw_gaps(rows: Sequence[Row], level: float | None, ax: Axes | None, intervals: str) -> Axes:
     """Draw named gaps, the first at the top, with sizes and p-values at the right."""
     shown = []
     for name, one, pvalue in rows:

@@ -223,13 +223,12 @@ def _curves(pvalues: Any) -> Curves:
     models = pvalues if check_not_mixed(pvalues, "pvalues") else {"": pvalues}
     for columns in models.values():
         check_not_mixed(columns, "pvalues")
-    return {
-        str(model): {
-            str(test): check_simulated_pvalues(values, f"pvalues of {str(test)!r}")
-            for test, values in columns.items()
-        }
-        for model, columns in models.items()
-    }
+    found: Curves = {}
+    for model, columns in models.items():
+        named = ((str(test), values) for test, values in columns.items())
+        own = {k: check_simulated_pvalues(p, f"pvalues of {k!r}") for k, p in named}
+        found[str(model)] = own
+    return found
 
 
 def _of_table(table: tables.Table) -> dict[str, Any]:

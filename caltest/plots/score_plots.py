@@ -124,9 +124,8 @@ def mcb_dsc(
 def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
     """Write each name at the first corner of its point that no other name or point is at."""
     letter = 0.6 * base.SMALL / (72 * base.inches(ax))
-    taken: list[tuple[float, ...]] = [
-        (a - 0.012, a + 0.012, b - 0.012, b + 0.012) for a, b in zip(x, y, strict=True)
-    ]
+    r, points = 0.012, zip(x, y, strict=True)
+    taken: list[tuple[float, ...]] = [(a - r, a + r, b - r, b + r) for a, b in points]
     for a, b, word in zip(x.tolist(), y.tolist(), words, strict=True):
         boxes = []
         for right, up in CORNERS:
@@ -134,8 +133,7 @@ def _name_points(ax: Axes, x: Floats, y: Floats, words: list[str]) -> None:
             boxes.append((*ends, *sorted((b + 0.014 * up, b + 0.055 * up))))
         free = [not any(base.overlap(box, other) for other in taken) for box in boxes]
         inside = [box[0] > 0 and box[1] < 1 and box[2] > 0 for box in boxes]
-        fits = [i for i in range(len(boxes)) if free[i] and inside[i]]
-        best = fits[0] if fits else 0
+        best = next((i for i in range(len(boxes)) if free[i] and inside[i]), 0)
         taken.append(boxes[best])
         right, up = CORNERS[best]
         style: dict[str, Any] = {"xycoords": "axes fraction", "zorder": 5}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
@@ -184,9 +184,8 @@ class RowsEvent:
 
     def bins(self, binning: str, bins: int, level: float) -> ReliabilityBins:
         """Return the bins with their consistency limits."""
-        return _single(
-            reliability_bins(self.predictions, binning=binning, bins=bins, confidence=level)
-        )
+        asked: Any = {"binning": binning, "bins": bins, "confidence": level}
+        return _single(reliability_bins(self.predictions, **asked))
 
     def smooth(self, level: float) -> SmoothCurve:
         """Return the smooth curve with its band."""
@@ -206,7 +205,7 @@ class RowsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        rows, lines = self.predictions, []
+        rows = self.predictions
         null = "cluster" if rows.has_dependence else None
 
         def interval(measure: Measure) -> Ends:
@@ -214,17 +213,12 @@ class RowsEvent:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            for measure in COEFFICIENTS:
-                with suppress(NotApplicable):
-                    lines.append(_in_words(measure, interval(measure)))
+            lines = list(_coefficients(interval))
             for error in (ICI(), E90()):
                 with suppress(NotApplicable):
-                    if rows.n > MOST_ROWS:
-                        value, text = float(error.evaluate(rows)), ""
-                    else:
-                        ends = interval(error)
-                        value = ends.estimate
-                        text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})"
+                    ends = None if rows.n > MOST_ROWS else interval(error)
+                    value = float(error.evaluate(rows)) if ends is None else ends.estimate
+                    text = f" ({100 * ends.low:.1f} to {100 * ends.high:.1f})" if ends else ""
                     lines.append(f"{error.symbol} {100 * value:.1f} points{text}")
         return lines
 
@@ -267,11 +261,7 @@ class CellsEvent:
 
     def numbers(self, level: float) -> list[str]:
         """Return the numbers beside the diagram, a line each."""
-        lines = []
-        for measure in COEFFICIENTS:
-            with suppress(NotApplicable):
-                lines.append(_in_words(measure, measure.cell_interval(self.cells, level=level)))
-        return lines
+        return list(_coefficients(lambda one: one.cell_interval(self.cells, level=level)))
 
 
 Event = RowsEvent | CellsEvent
@@ -287,11 +277,13 @@ RESAMPLES, SEED = 199, 1
 MOST_ROWS = 2000  # with which a loess is resampled, as a picture should not take long
 
 
-def _in_words(measure: CalibrationIntercept | CalibrationSlope, ends: Ends) -> str:
-    """Write a number, and below it of which rows it is, briefly: the legend is near."""
-    rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
-    name = measure.title.removeprefix("calibration ")
-    return f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
+def _coefficients(interval: Callable[[Any], Ends]) -> Iterator[str]:
+    """Write each number, and below it of which rows it is, briefly: the legend is near."""
+    for measure in COEFFICIENTS:
+        with suppress(NotApplicable):
+            ends, name = interval(measure), measure.title.removeprefix("calibration ")
+            rows = rows_of_slope(ends).replace(" of the", "\n ").replace(" with predictions", "")
+            yield f"{name} {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f}){rows}"
 
 
 def view_of_table(

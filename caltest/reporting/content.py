@@ -367,8 +367,7 @@ class Settings:
     @property
     def of_draws(self) -> dict[str, Any]:
         """How labels are redrawn, and the level."""
-        draws = {"n_resamples": self.n_resamples, "rng": self.seed}
-        return {**draws, "level": self.level}
+        return {"n_resamples": self.n_resamples, "rng": self.seed, "level": self.level}
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,5 +505,4 @@ def notes(notes: Sequence[str]) -> Iterator[Block]:
     Block
         Of the section.
     """
-    for note in notes:
-        yield Block(kind="note", text=note)
+    return (Block(kind="note", text=note) for note in notes)

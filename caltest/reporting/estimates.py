@@ -21,7 +21,7 @@ from caltest.reporting.about import Profile
 from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
-from caltest.results import HTestTable
+from caltest.results import HTest, HTestTable
 from caltest.results.wording import rows_of_slope
 
 Z = 1.959963984540054  # of a normal interval of 95 %
@@ -29,19 +29,11 @@ WORDS = {"points": " points", "share": " %"}  # behind what is shown times 100
 SMALLEST = 1e-12  # probability whose logarithm is taken
 
 # The tests whose estimate stands in the table: name, value of calibration, unit, what it says.
+OF_INTERCEPT = "log odds, slope 1; above 0 where the event is more frequent than predicted"
+OF_SLOPE = "below 1 where predictions are too extreme"
 OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
-    "calibration-in-the-large": (
-        "calibration intercept",
-        0.0,
-        "",
-        "log odds, slope 1; above 0 where the event is more frequent than predicted",
-    ),
-    "calibration-slope": (
-        "calibration slope",
-        1.0,
-        "",
-        "below 1 where predictions are too extreme",
-    ),
+    "calibration-in-the-large": ("calibration intercept", 0.0, "", OF_INTERCEPT),
+    "calibration-slope": ("calibration slope", 1.0, "", OF_SLOPE),
     "ici": ("ICI", 0.0, "points", "mean distance of the predictions from a loess curve"),
     "ece": ("ECE (15 bins)", None, "points", "mean gap of bins; above 0 by chance too"),
     "smooth-ece": ("smooth ECE", None, "points", "mean gap after smoothing"),
@@ -149,14 +141,8 @@ def _estimate_row(one: Estimate) -> tuple[str, ...]:
     interval = f"{low} to {high}" if low and high else ""
     times = 100 if one.unit in WORDS else 1
     ideal = "" if one.ideal is None else f"{round(times * one.ideal, 1):g}"
-    return (
-        one.name,
-        value + WORDS.get(one.unit, ""),
-        interval,
-        ideal,
-        short_pvalue(one.pvalue),
-        one.note,
-    )
+    told = value + WORDS.get(one.unit, "")
+    return one.name, told, interval, ideal, short_pvalue(one.pvalue), one.note
 
 
 def _in_unit(value: float | None, unit: str) -> str:
@@ -245,14 +231,19 @@ def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:
     name = f"ECE ({source.lens}, 15 bins)"
     row = next((row for row in tests.rows if (row.test, row.lens) == ("ece", source.lens)), None)
     if row is not None:
-        draws, null = row.null_distribution, []
-        if draws is not None:
-            null = [float(draws.mean()), *np.quantile(draws, [0.025, 0.975]).tolist()]
-        yield Score(name, row.estimate, *null)
+        yield Score(name, row.estimate, *if_calibrated(row))
     elif source.predictions is not None:
         yield Score(name, float(measures.ece(source.predictions, lens=source.lens)))
     if source.m > 2 and source.predictions is not None:
         yield Score("classwise ECE", float(measures.classwise_ece(source.predictions)))
+
+
+def if_calibrated(row: HTest) -> list[float]:
+    """Mean and range of 95 % of an estimate over redrawn labels, where these are kept."""
+    if row.null_distribution is None:
+        return []
+    ends = np.quantile(row.null_distribution, [0.025, 0.975])
+    return [float(row.null_distribution.mean()), *ends.tolist()]
 
 
 def score_blocks(scores: Scores) -> Iterator[Block]:
@@ -263,53 +254,36 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
     Block
         Of the section.
     """
-    rows = [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination]
     if scores.discrimination:
-        yield _discrimination_table(rows)
-    yield _score_table(scores.scores, OF_CLASSES if scores.parts else OF_FORECASTS)
-    if scores.parts:
-        yield _parts_table(scores.parts)
-    yield from notes(scores.notes)
-
-
-def _discrimination_table(rows: Sequence[Sequence[str]]) -> Block:
-    return table(
-        "Discrimination",
-        ("measure", "value", "95 % interval", ""),
-        rows,
-        explained="definitions: the AUC is the chance that of two rows with different outcomes the "
-        "one with the event has the higher prediction, ties counted as half; its interval has "
-        "DeLong's variance, over clusters where rows depend, and the limits of Newcombe (2006); "
-        "the Brier skill score is 1 less the Brier score over that of the observed frequencies; a "
-        "model may discriminate well and not be calibrated",
-    )
-
-
-def _score_table(scores: Sequence[Score], explained: str) -> Block:
-    rows = []
-    for one in scores:
+        yield table(
+            "Discrimination",
+            ("measure", "value", "95 % interval", ""),
+            [(*_estimate_row(one)[:3], one.note) for one in scores.discrimination],
+            explained="definitions: the AUC is the chance that of two rows with different outcomes "
+            "the one with the event has the higher prediction, ties counted as half; its interval "
+            "has DeLong's variance, over clusters where rows depend, and the limits of Newcombe "
+            "(2006); the Brier skill score is 1 less the Brier score over that of the observed "
+            "frequencies; a model may discriminate well and not be calibrated",
+        )
+    rows: list[Sequence[str]] = []
+    for one in scores.scores:
         value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
         rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
-    return table(
-        "Scores",
-        ("score", "value", "if calibrated", "95 % of values"),
-        rows,
-        explained=explained,
-    )
-
-
-def _parts_table(parts: Sequence[Parts]) -> Block:
+    header = ("score", "value", "if calibrated", "95 % of values")
+    yield table("Scores", header, rows, explained=OF_CLASSES if scores.parts else OF_FORECASTS)
     rows = []
-    for part in parts:
+    for part in scores.parts:
         of = part.parts
         numbers = decimal((of.score, of.miscalibration, of.discrimination, of.uncertainty))
         rows.append((part.score, part.lens, *numbers))
-    return table(
-        "Score = miscalibration \u2212 discrimination + uncertainty",
-        ("score", "lens", "value", "MCB", "DSC", "UNC"),
-        rows,
-        n_text=2,
-        explained="parts: by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, Jordan "
-        "2021): MCB is what recalibration could gain on these data, DSC what the predictions gain "
-        "on the class frequencies, UNC the score of these",
-    )
+    if rows:
+        yield table(
+            "Score = miscalibration \u2212 discrimination + uncertainty",
+            ("score", "lens", "value", "MCB", "DSC", "UNC"),
+            rows,
+            n_text=2,
+            explained="parts: by the isotonic fit of the labels (CORP; Dimitriadis, Gneiting, "
+            "Jordan 2021): MCB is what recalibration could gain on these data, DSC what the "
+            "predictions gain on the class frequencies, UNC the score of these",
+        )
+    yield from notes(scores.notes)

@@ -10,7 +10,7 @@ from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Content, Figure, Recalibrated, Where
+from caltest.reporting.content import Content, Figure, Where
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
 from caltest.results import HTestTable
@@ -18,6 +18,7 @@ from caltest.results import HTestTable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from caltest.reporting.recalibrated import HeldOut
     from caltest.reporting.source import Source
     from caltest.segments import SegmentsTest
 
@@ -36,10 +37,7 @@ Sketch = tuple[str, str, str, Callable[[], Any]]  # section, title, description 
 
 
 def draw_figures(
-    source: Source,
-    content: Content,
-    profile: Profile,
-    outcomes: Sequence[tuple[Recalibrated, Predictions]],
+    source: Source, content: Content, profile: Profile, outcomes: Sequence[HeldOut]
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Draw what can be drawn; note what cannot."""
     rows, asked = source.predictions, cast("Any", source)  # forecasts have pictures of their own
@@ -61,19 +59,14 @@ def draw_figures(
 
 
 def _sketches(
-    content: Content,
-    source: Source,
-    profile: Profile,
-    outcomes: Sequence[tuple[Recalibrated, Predictions]],
+    content: Content, source: Source, profile: Profile, outcomes: Sequence[HeldOut]
 ) -> list[Sketch]:
     """Return the figures of classes."""
     tests, rows = content.answer.tests, source.predictions
     of = "the predicted class" if source.m > 2 else f"class {source.event.names[1]}"
     seen = tests[0] if rows is None else rows
-    answer = (
-        "Smooth curve of the observed frequency against the predicted probability, with a band "
-        "that holds all of it with 95 %; on top the predictions of both outcomes."
-    )
+    curve = "Smooth curve of the observed frequency against the predicted probability, with a band"
+    answer = f"{curve} that holds all of it with 95 %; on top the predictions of both outcomes."
     return [
         ("answer", f"Reliability diagram of {of}", answer, partial(_tall, seen)),
         *([] if rows is None else _of_rows(rows, content, profile)),
@@ -108,20 +101,16 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
     """Yield the figures that need the rows: belt, grades and decisions."""
     for row in content.answer.tests.rows:
         if row.test == "calibration-belt" and row.m == 2:
-            text = (
-                "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where "
-                f"they leave the diagonal the risks are off (p {equals(row.pvalue)})."
-            )
+            text = "Confidence belts of 80 and 95 % of a polynomial logistic recalibration; where"
+            text += f" they leave the diagonal the risks are off (p {equals(row.pvalue)})."
             yield "tests", "GiViTI calibration belt", text, partial(plots.calibration_belt, row)
     if content.grades is not None:
         text = "The default rate of each grade with its interval, that of the table, and the PD."
         draw = partial(plots.master_scale, content.grades, confidence=0.95)
         yield "grades", "Default rates of the grades", text, draw
     if profile.decisions and rows.m == 2:
-        text = (
-            "Net benefit of the model at each threshold probability, with its interval, beside "
-            "that of treating all and none."
-        )
+        text = "Net benefit of the model at each threshold probability, with its interval, beside"
+        text += " that of treating all and none."
         yield "decisions", "Decision curve", text, partial(plots.decision_curve, rows)
 
 
@@ -143,6 +132,8 @@ def _of_places(where: Where, segments: SegmentsTest | None) -> Iterator[Sketch]:
         filled = "" if segments.level is None else "; filled points are rejected"
         text = (
             f"Observed less predicted in percentage points, with intervals, in {count} segments, "
+        )
+        text += (
             f"the worst first, with the number of rows and the adjusted p-value of each{filled}."
         )
         draw = partial(plots.segments, segments, rows=MOST_SEGMENTS)
@@ -160,17 +151,15 @@ def _of_tests(
         The first with a section of its own.
     """
     if len(tests) > 1:
+        least = short_pvalue(float(tests.adjusted.min()))
         text = (
-            f"One row for each of {len(tests)} tests, with its p-value before and after "
-            "adjustment on a logarithmic axis. The smallest adjusted one is "
-            f"{short_pvalue(float(tests.adjusted.min()))}."
+            f"One row for each of {len(tests)} tests, with its p-value before and after adjustment"
         )
+        text += f" on a logarithmic axis. The smallest adjusted one is {least}."
         yield "tests", "The p-values of all tests", text, partial(plots.pvalues, tests)
-    text = (
-        "Isotonic fit of the observed frequency to the predicted probability, without bins, with "
-        "the miscalibration, discrimination and uncertainty of the Brier score."
-    )
-    draw = partial(_tall, seen, corp=True)
+    text = "Isotonic fit of the observed frequency to the predicted probability, without bins, with"
+    text += " the miscalibration, discrimination and uncertainty of the Brier score."
+    draw: Callable[[], Any] = partial(_tall, seen, corp=True)
     yield "diagrams", f"CORP diagram of {of}", text, draw
     if profile.key == "forecast" and m == 2:
         text = "Observed frequencies of bins, the climatology, and the region in which forecasts"
@@ -178,12 +167,8 @@ def _of_tests(
         yield "diagrams", f"Attributes diagram of {of}", f"{text} have skill.", draw
     if isinstance(seen, Predictions) and m > 2 and not _is_too_large(seen):
         text = "Each class against the rest, those with the largest error first."
-        yield (
-            "diagrams",
-            "Reliability diagrams of classes",
-            text,
-            partial(plots.reliability_grid, seen),
-        )
+        draw = partial(plots.reliability_grid, seen)
+        yield "diagrams", "Reliability diagrams of classes", text, draw
     counted = [row for row in tests.rows if row.counted and row.lens.startswith("classwise")]
     for row in sorted(counted, key=lambda row: row.pvalue)[:MOST_CLASSES_DRAWN]:
         text = f"Reliability diagram against the rest; p {equals(row.pvalue)}. {KEY}"
@@ -191,7 +176,7 @@ def _of_tests(
         yield "diagrams", name, text, partial(_small, row)
 
 
-def _of_outcomes(outcomes: Sequence[tuple[Recalibrated, Predictions]]) -> Iterator[Sketch]:
+def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
     for row, rows in outcomes[:MOST_AFTER]:
         when = "before" if row.key == "identity" else f"after {row.key}"
         tested = "" if row.pvalue is None else f"p {equals(row.pvalue)}, "

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
@@ -17,6 +15,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.reporting.about import add_to_hash
 from caltest.reporting.content import Content, Estimate, Score, Scores
+from caltest.reporting.estimates import if_calibrated
 from caltest.reporting.source import Rows, TestPlan
 from caltest.results import HTestTable
 
@@ -79,13 +78,10 @@ class ForecastRows(Rows):
 
     def scores(self, tests: HTestTable) -> Scores:
         """Return the scores with what they are of redrawn outcomes."""
-        found = []
-        for row in tests.rows:
-            if row.test in {"crps", "log-score"} and row.null_distribution is not None:
-                drawn = row.null_distribution
-                null = [float(drawn.mean()), *np.quantile(drawn, [0.025, 0.975]).tolist()]
-                found.append(Score(row.estimate_name, row.estimate, *null))
-        return Scores((), tuple(found), ())
+        rows = (row for row in tests.rows if row.test in {"crps", "log-score"})
+        pairs = ((row, null) for row in rows if (null := if_calibrated(row)))
+        found = tuple(Score(row.estimate_name, row.estimate, *null) for row, null in pairs)
+        return Scores((), found, ())
 
     def sketches(self, content: Content) -> Iterator[Sketch]:
         """Yield the pictures of forecasts.
@@ -99,15 +95,9 @@ class ForecastRows(Rows):
         band = "what calibrated forecasts show with 95 %, all of it at once"
         text = f"The probability integral transform of the outcomes in ten bins, and {band}."
         yield "answer", "PIT histogram", text, partial(plots.pit_histogram, first)
-        text = (
-            f"How often central intervals hold the outcome against how often they should; {band}."
-        )
-        yield (
-            "scores",
-            "Coverage of central intervals",
-            text,
-            partial(plots.coverage_curve, rows),
-        )
+        name, draw = "Coverage of central intervals", partial(plots.coverage_curve, rows)
+        text = "How often central intervals hold the outcome against how often they should"
+        yield "scores", name, f"{text}; {band}.", draw
         text = f"The share of outcomes below quantiles against the levels of these; {band}."
         yield "scores", "Quantile reliability", text, partial(plots.quantile_reliability, rows)
         text = f"Root mean squared error against the predicted standard deviation; {band}."
@@ -120,9 +110,8 @@ def plan_of_forecasts(
     """Return what was asked for, every test under every lens, or the usual tests and lenses."""
     if tests is None and lenses is None:
         return TestPlan((*USUAL, *SHARES))
-    return TestPlan(
-        tuple((test, lens) for lens in lenses or ["strong"] for test in tests or [DEFAULT])
-    )
+    own, under = tests or [DEFAULT], lenses or ["strong"]
+    return TestPlan(tuple((test, lens) for lens in under for test in own))
 
 
 def check_of_classes(m: int, wanted: dict[str, object]) -> None:

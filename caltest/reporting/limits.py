@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from caltest.predictions.tables import table_of_frame
 from caltest.reporting.content import Block, Settings, Within, WithinRow, notes, paragraph, table
 from caltest.reporting.reading import count, equals, percent, sentence, short_pvalue
 from caltest.reporting.where import range_names
-from caltest.results import HTest, HTestTable
+from caltest.results import HTestTable
 from caltest.results.table import LIGHTS
 from caltest.results.verdict import SPEAKS
 from caltest.segments.inputs import frame_of
@@ -85,9 +85,8 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
     """
     rows, bars = [], []
     for row, adjusted in zip(tested, tested.adjusted.tolist(), strict=True):
-        if row.counts is None:
-            continue
-        defaults, n = row.counts.defaults, row.counts.n
+        counts: Any = row.counts  # of each grade
+        defaults, n = counts.defaults, counts.n
         pd = float(str(row.parameters["PD"]))
         found = row.confidence_interval()
         expected = f"{100 * pd:.2f}", f"{n * pd:,.1f}"
@@ -129,6 +128,7 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
     if predictions.groups is not None and settings.by:
         parts |= predictions.by_group()
     lens = "strong" if predictions.m == 2 else "confidence"
+    run: Any = test_calibration
     rows, left_out = [], []
     for test, title, power in ERRORS:
         settings.progress(f"tolerance, {test}")
@@ -137,10 +137,7 @@ def certify(predictions: Predictions, tolerance: float, settings: Settings) -> W
             options: dict[str, Any] = {"test": test, "lens": lens, "tolerance": tolerance**power}
             options |= settings.of_draws
             try:
-                exceeds, within = (
-                    cast("HTest", test_calibration(part, equivalence=equivalence, **options))
-                    for equivalence in (False, True)
-                )
+                exceeds, within = (run(part, equivalence=one, **options) for one in (False, True))
             except NotApplicable as problem:
                 left_out.append(f"{name}: {sentence(problem)}")
                 continue
@@ -196,11 +193,8 @@ def within_blocks(within: Within) -> Iterator[Block]:
         for one in within.rows:
             pvalues = short_pvalue(one.within), short_pvalue(one.exceeds)
             rows.append((one.name, f"{100 * one.estimate:.1f}", *pvalues))
-        yield table(
-            "Both hypotheses",
-            ("error", "points", f"p, at least {size}", f"p, at most {size}"),
-            rows,
-            explained=f"p-values: a small one under \u201cat least {size}\u201d shows that the "
-            f"error is smaller, under \u201cat most {size}\u201d that it is larger",
-        )
+        header = ("error", "points", f"p, at least {size}", f"p, at most {size}")
+        text = f"p-values: a small one under \u201cat least {size}\u201d shows that the error is "
+        text += f"smaller, under \u201cat most {size}\u201d that it is larger"
+        yield table("Both hypotheses", header, rows, explained=text)
     yield from notes(within.left_out)

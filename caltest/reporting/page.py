@@ -25,24 +25,12 @@ from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
+from caltest.reporting import source as sources
 from caltest.reporting.content import Answer, Block, Content, Figure, Section, Settings, notes
 from caltest.reporting.figures import draw_figures
 from caltest.reporting.forecasts import check_of_classes
 from caltest.reporting.html import html_page, markdown_page
 from caltest.reporting.reading import LEAST, MINUS, equals, sentence
-from caltest.reporting.source import (
-    Counted,
-    Rows,
-    answer_of,
-    count_rows,
-    data_blocks,
-    describe_data,
-    plan_of,
-    plan_of_cells,
-    read_rows,
-    table_to_count,
-    test_blocks,
-)
 from caltest.results.base import plain
 from caltest.results.verdict import SPEAKS
 from caltest.results.wording import FIRST_EVIDENCE, capital
@@ -112,8 +100,8 @@ class Report:
             "where": ("Where it is wrong", partial(where.place_blocks, profile=profile), content),
             "segments": ("Segments", where.segment_blocks, content.segments),
             "about": ("About this validation", about.about_blocks, content),
-            "tests": ("All tests", test_blocks, content.answer),
-            "data": ("What was tested", data_blocks, content.data),
+            "tests": ("All tests", sources.test_blocks, content.answer),
+            "data": ("What was tested", sources.data_blocks, content.data),
             "diagrams": ("Further diagrams", notes, self.left_out),
             "comparison": ("After recalibration", recalibrated.blocks_of, content.comparison),
             "methods": ("Methods", methods.method_blocks, content.methods),
@@ -377,21 +365,21 @@ def report(
     for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))
     needs_rows["by"] = by is not None and not as_columns(by)
-    table, counts = table_to_count(engine, given, needs_rows, skips=on_error == "skip")
+    table, counts = sources.table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
     event, columns, scale = dict(stated).get("event"), None, None
-    source: Rows | Counted
+    source: sources.Source
     if table is not None and counts:
-        plan = partial(plan_of_cells, **asked)
-        source = count_rows(table, given, plan, event=event, settings=settings, on_error=on_error)
+        plan = partial(sources.plan_of_cells, **asked)
+        source = sources.count_rows(table, given, plan, settings, event=event, on_error=on_error)
     else:
         origin = None
         if table is not None and not table.is_eager:
             needs = given.needs if segments is None and grades is None else bool
             given, origin = replace(given, model=None, data=table.table(needs)), table.name
-        plan = partial(plan_of, **asked)
+        plan = partial(sources.plan_of, **asked)
         with rows_named(None if table is None else table.place):
-            source = read_rows(given, plan, event=event, fitted=bool(maps), name=origin)
+            source = sources.read_rows(given, plan, event=event, fitted=bool(maps), name=origin)
         check_of_classes(source.m, wanted)
         columns = None if segments is None else read_segments(segments, None, given, source.n)
         if grades is not None:
@@ -423,7 +411,7 @@ def report(
 
 
 def _content(
-    source: Rows | Counted,
+    source: sources.Source,
     settings: Settings,
     *,
     profile: about.Profile,
@@ -453,7 +441,7 @@ def _content(
     after = () if comparison is None else comparison.tests
     told = {"recalibrated": comparison is not None, "segmented": segments is not None}
     settings.progress("verdict")
-    verdict = answer_of(tests.rows[0], found.groups, segments, comparison, settings)
+    verdict = sources.answer_of(tests.rows[0], found.groups, segments, comparison, settings)
     settings.progress("estimates")
     asked: Any = source  # forecasts have numbers and scores of their own
     own = asked.estimates(tests) if not source.m else None
@@ -464,7 +452,7 @@ def _content(
         level=settings.level,
         profile=profile.key,
         adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, profile)),
-        data=describe_data(source, found.groups),
+        data=sources.describe_data(source, found.groups),
         answer=Answer(verdict, tests, (*source.plan.notes, *left_out, *source.absent)),
         within=within,
         estimates=numbers,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from caltest import render
+
 MEANING = (
     "Probabilities are right in the sense of this report where, among all cases that are given "
     "70 %, 70 in 100 come true. A small p-value says that labels like these would be rare if they "
@@ -89,9 +91,7 @@ def points(value: float) -> str:
     ('+4.1', '\u221210.0', '0.0')
     """
     text = f"{100 * value:+z.1f}"
-    if text in {"+0.0", "-0.0"}:
-        return "0.0"
-    return text.replace("-", MINUS)
+    return "0.0" if text == "+0.0" else text.replace("-", MINUS)
 
 
 def span(low: float, high: float) -> str:
@@ -128,8 +128,7 @@ def equals(value: float) -> str:
     >>> equals(0.0431), equals(3e-9)
     ('= 0.043', '< 0.0001')
     """
-    text = short_pvalue(value)
-    return text if text.startswith("<") else f"= {text}"
+    return render.equals(short_pvalue(value))
 
 
 def decimal(values: Iterable[float | None], decimals: int = 4) -> list[str]:
@@ -158,8 +157,6 @@ def significant(value: float) -> str:
 
 def number(value: float, decimals: int) -> str:
     """Return a number with so many decimals; its sign is that of print."""
-    if not math.isfinite(value):
-        return f"{value:g}".replace("-", MINUS)
     return f"{value:z,.{decimals}f}".replace("-", MINUS)
 
 

@@ -25,32 +25,29 @@ HeldOut = tuple[Recalibrated, Predictions]  # the held-out rows as a calibrator 
 
 
 def compare(
-    predictions: Predictions,
-    calibrators: Sequence[Calibrator],
-    settings: Settings,
-    data: CalibrationSet | None = None,
+    rows: Predictions, maps: Sequence[Calibrator], settings: Settings, data: CalibrationSet | None
 ) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
     from caltest.comparison.out_of_fold import best_of, out_of_fold
 
-    if predictions.n < FEWEST_ROWS:
+    if rows.n < FEWEST_ROWS:
         rule = "calibrators are tested on rows that are held out, and"
         remedy = f"pass {FEWEST_ROWS} rows or more, or leave recalibrate out"
-        raise NotApplicable(f"{rule} {predictions.n} rows are too few", remedy)
+        raise NotApplicable(f"{rule} {rows.n} rows are too few", remedy)
     named: dict[str, Calibrator] = {}  # by keys; the second of a key has its number beside it
-    for one in calibrators:
+    for one in maps:
         same = sum(other.key == one.key for other in named.values())
         named[f"{one.key} {same + 1}" if same else one.key] = one
     correction = "holm" if settings.correction == "joint" else settings.correction
     how: dict[str, Any] = {"correction": correction, "progress": settings.progress}
-    found = out_of_fold(predictions, named, data=data, **how, **settings.of_draws)
+    found = out_of_fold(rows, named, data=data, **how, **settings.of_draws)
     kept = [row for row in found.rows if row.name in found.predictions]
     outcomes = tuple((_row(row, found), found.predictions[row.name]) for row in kept)
     left_out = (f"{row.name}: {row.reason}." for row in found.rows if row.reason)
     helps = None  # what the verdict says; nothing where no map could be fitted
     with suppress(NotApplicable):
-        helps = wording.recalibrated_in_words(best_of(found, predictions, data), found.level)
+        helps = wording.recalibrated_in_words(best_of(found, rows, data), found.level)
     names = ("tests", "method", "n_fit", "n_held_out", "n_folds", "correction", "seed")
     told = RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
@@ -90,10 +87,8 @@ def after_reading(row: Recalibrated, found: OutOfFold) -> str:
     how = "tested together"
     if parts > 1:
         how = f"in {parts} parts, each tested by itself, p-values combined by Fisher's method"
-    told = (
-        f"Were {whose} right, held-out rows as far off as these would come up in "
-        f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
-    )
+    told = f"Were {whose} right, held-out rows as far off as these would come up in "
+    told += f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
     if found.level is None or row.adjusted is None:
         return told
     word = "rejected" if row.adjusted <= found.level else "not rejected"
@@ -124,10 +119,7 @@ def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:
         pvalues = (row.pvalue, row.adjusted)[: 1 + len(adjusted)]
         numbers = decimal(getattr(row, name) for name in fields)
         cells.append((row.key, *map(short_pvalue, pvalues), *numbers))
-    yield content.table(
-        "Rows that were held out",
-        ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e."),
-        cells,
-        explained="difference: of the log loss, from that before, with its standard error",
-    )
+    header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
+    text = "difference: of the log loss, from that before, with its standard error"
+    yield content.table("Rows that were held out", header, cells, explained=text)
     yield from content.notes(comparison.left_out)

@@ -30,26 +30,9 @@ from caltest.nulls.cluster import Clusters
 from caltest.nulls.exact import bind_cells
 from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
-from caltest.reporting import content
+from caltest.reporting import content, reading
 from caltest.reporting.about import cells_hash, data_hash, named_event
-from caltest.reporting.content import (
-    Answer,
-    Block,
-    ClassCount,
-    Data,
-    RecalibrationContent,
-    Settings,
-)
-from caltest.reporting.reading import (
-    DASH,
-    MEANING,
-    MEANING_OF_FORECASTS,
-    MINUS,
-    count,
-    share,
-    short_pvalue,
-    significant,
-)
+from caltest.reporting.content import Answer, Block, ClassCount, Data, Settings
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
@@ -63,6 +46,9 @@ from caltest.verdicts import adjusted_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet
+
+    Tests = Sequence[str | Measure] | None
+    Lenses = Sequence[str | Lens] | None
 
 
 Tested = tuple[HTestTable, list[str]]  # and what is not tested, and why
@@ -429,9 +415,9 @@ def count_rows(
     table: Table,
     given: ModelData,
     plan: Callable[[int], TestPlan],
+    settings: Settings,
     *,
     event: str | None,
-    settings: Settings,
     on_error: str,
 ) -> Counted:
     """Count the rows of a table in one query.
@@ -442,10 +428,10 @@ def count_rows(
         Where the rows lie, and which columns are what.
     plan : callable
         Returns what is tested of so many classes, by tests that cells are enough for.
-    event : str or None
-        What classes that are 0 and 1 are named by.
     settings : Settings
         What all tests share.
+    event : str or None
+        What classes that are 0 and 1 are named by.
     on_error : {"raise", "skip"}
         Whether what is wrong is left out.
     """
@@ -472,10 +458,9 @@ def _named(counted: CountedRows, event: str | None) -> CountedRows:
     names = named_event(counted.classes, event)
     if names is None:
         return counted
+    told: dict[str, Any] = {"no_event": names[0], "event": names[1]}
     events = tuple(
-        {group: replace(cells, no_event=names[0], event=names[1]) for group, cells in some.items()}
-        if lens == Strong()
-        else some
+        {g: replace(cells, **told) for g, cells in some.items()} if lens == Strong() else some
         for lens, some in zip(counted.lenses, counted.events, strict=True)
     )
     return replace(counted, classes=names, events=events)
@@ -528,8 +513,8 @@ def test_blocks(answer: Answer) -> Iterator[Block]:
     rows, findings = [], []
     bound = 0.1 if tested.level is None else tested.level
     for row, value in zip(tested, tested.adjusted.tolist(), strict=True):
-        pvalues = [short_pvalue(one) for one in (row.pvalue, value)[: 1 + len(adjusted)]]
-        estimate = f"{row.estimate_name} {significant(row.estimate)}"
+        pvalues = [reading.short_pvalue(one) for one in (row.pvalue, value)[: 1 + len(adjusted)]]
+        estimate = f"{row.estimate_name} {reading.significant(row.estimate)}"
         rows.append((row.test, row.lens, *pvalues, estimate))
         if row.components is not None and value <= bound:  # the one that is farthest out
             first = row.components.rows[0]
@@ -537,7 +522,7 @@ def test_blocks(answer: Answer) -> Iterator[Block]:
         for note in row.notes:
             owners.setdefault(note, []).append(f"{row.test}, {row.lens}")
     header = ("test", "lens", "p-value", *adjusted, "estimate")
-    yield content.paragraph(MEANING if tested[0].m else MEANING_OF_FORECASTS)
+    yield content.paragraph(reading.MEANING if tested[0].m else reading.MEANING_OF_FORECASTS)
     yield content.paragraph(
         f"The answer is that of {tested[0].test}, the first of them, with its own p-value, "
         "adjusted for groups and segments where there are some but not for the other tests."
@@ -611,10 +596,7 @@ def frequent_classes(predictions: Predictions) -> list[int]:
 
 
 def plan_of(
-    predictions: Predictions,
-    tests: Sequence[str | Measure] | None,
-    lenses: Sequence[str | Lens] | None,
-    further: Callable[[int], Sequence[str]],
+    predictions: Predictions, tests: Tests, lenses: Lenses, further: Callable[[int], Sequence[str]]
 ) -> TestPlan:
     """Return what was asked for, every test under every lens, or the default plan."""
     if not predictions.m:
@@ -628,10 +610,7 @@ def plan_of(
 
 
 def plan_of_cells(
-    m: int,
-    tests: Sequence[str | Measure] | None,
-    lenses: Sequence[Lens] | None,
-    further: Callable[[int], Sequence[str]],
+    m: int, tests: Tests, lenses: Sequence[Lens] | None, further: Callable[[int], Sequence[str]]
 ) -> TestPlan:
     """Return what was asked for of so many classes, or the usual tests, if they have cells."""
     usual = (DEFAULT, *(further(m) if m == 2 else ("ece",)))
@@ -668,7 +647,7 @@ def answer_of(
     first: HTest,
     groups: HTestTable | None,
     segments: SegmentsTest | None,
-    comparison: RecalibrationContent | None,
+    comparison: content.RecalibrationContent | None,
     settings: Settings,
 ) -> Verdict:
     """Return the verdict that `caltest.verdict` gives for the same questions."""
@@ -750,18 +729,14 @@ def data_blocks(data: Data) -> Iterator[Block]:
     kept = data.classes if data.m <= content.MOST_ROWS else ordered[: content.MOST_ROWS]
     rows = []
     for row in kept:
-        gap = f"{row.observed - row.expected:+z,.1f}".replace("-", MINUS)
-        seen = str(row.name), count(row.observed), share(row.observed / total)
-        predicted = DASH if row.predicted is None else count(row.predicted)
+        gap = f"{row.observed - row.expected:+z,.1f}".replace("-", reading.MINUS)
+        seen = str(row.name), reading.count(row.observed), reading.share(row.observed / total)
+        predicted = reading.DASH if row.predicted is None else reading.count(row.predicted)
         rows.append((*seen, f"{row.expected:,.1f}", gap, predicted))
-    yield content.table(
-        "Balance of the classes",
-        ("class", "observed", "share", "expected", "difference", "predicted"),
-        rows,
-        explained="columns: expected is the sum of the probabilities of the class, difference "
-        "observed less expected; predicted counts the rows where the class has the largest "
-        "probability",
-    )
+    header = ("class", "observed", "share", "expected", "difference", "predicted")
+    text = "columns: expected is the sum of the probabilities of the class, difference observed "
+    text += "less expected; predicted counts the rows where the class has the largest probability"
+    yield content.table("Balance of the classes", header, rows, explained=text)
     if len(kept) < data.m:
         text = f"{data.m - len(kept):,} classes whose difference is smaller are not listed."
         yield from content.notes([text])

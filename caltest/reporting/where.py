@@ -191,12 +191,10 @@ def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     if tested is not None:
         yield _table("Groups", ranked(report.where.group_places), report, profile)
         told = [f"All groups together: p {equals(t.pvalue)} ({t.test})." for t in tested.omnibus]
-        differ = None if tested.difference is None else tested.difference.pvalue
-        pvalues = {
-            "That groups differ at the same predictions": differ,
-            "All groups together or the worst, whichever is rarer": tested.together,
-        }
-        told += [f"{what}: p {equals(p)}." for what, p in pvalues.items() if p is not None]
+        if (differ := tested.difference) is not None:
+            told.append(f"That groups differ at the same predictions: p {equals(differ.pvalue)}.")
+        if (both := tested.together) is not None:
+            told.append(f"All groups together or the worst, whichever is rarer: p {equals(both)}.")
         yield from map(content.paragraph, told)
         yield content.paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is that "

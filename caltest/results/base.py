@@ -190,15 +190,21 @@ class Printable(ABC):
         return render.latex(self._sheet())
 
 
-class Result(Printable):
+class Settled:
+    """A record of arrays, tuples and numbers, whatever holds them where it is made."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+class Result(Printable, Settled):
     """A print that is also data; `schema` names the format of its JSON, "caltest/htest/1"."""
 
     __slots__ = ()
     schema: ClassVar[str] = ""
     derived: ClassVar[tuple[str, ...]] = ()  # properties that are written and not read
-
-    def __post_init__(self) -> None:
-        settle(self)
 
     def to_dict(self, *, include_null: bool = False) -> dict[str, Any]:
         """Return plain Python values that JSON can hold.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from caltest.checks import check_choice, checks_values
 from caltest.drawing import draw
 from caltest.render import LEGEND, Pairs, Sheet, number, pvalue, stars, verdict
-from caltest.results.base import NEVER, Summary, Table, settle
+from caltest.results.base import NEVER, Settled, Summary, Table
 from caltest.results.htest import HTest
 from caltest.results.sheets import CORRECTIONS, Columns, cells_of, notes_of, sizes_in_words
 from caltest.results.table import HTestTable
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from caltest.comparison import OutOfFold
 
+    Maps: TypeAlias = "CalibratorComparison | OutOfFold"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreDifference:
+class ScoreDifference(Settled):
     """The mean difference of two scores on the same rows, the first minus the second.
 
     Attributes
@@ -47,9 +49,6 @@ class ScoreDifference:
     pvalue: float | None = None
     adjusted: float | None = None
 
-    def __post_init__(self) -> None:
-        settle(self)
-
     def reversed(self) -> ScoreDifference:
         """Return the same comparison with the two in the other order."""
         ends = [None if end is None else -end for end in (self.high, self.low)]
@@ -58,7 +57,7 @@ class ScoreDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestedPart:
+class TestedPart(Settled):
     """A test of calibration of the held-out rows, its p-values combined.
 
     Parts whose maps agree are tested together, each other part by itself.
@@ -85,12 +84,9 @@ class TestedPart:
     adjusted: float
     fold_pvalues: tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        settle(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedRow:
+class ComparedRow(Settled):
     """What rows of both comparisons have.
 
     Attributes
@@ -106,9 +102,6 @@ class ComparedRow:
     name: str
     scores: Mapping[str, float] = field(default_factory=dict, hash=False)
     measures: Mapping[str, float] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        settle(self)
 
 
 class Comparison(Table[Any]):
@@ -278,13 +271,9 @@ class CalibratorComparison(Comparison):
         counts = Counter(next((row.chosen for row in self.rows if row.chosen), ())).most_common()
         text = ", ".join(f"{name} {count}" for name, count in counts)
         in_folds = f" (in the training rows of the folds: {text})" if counts else ""
-        return sheet_of_maps(
-            self,
-            f"Calibrators compared by {folds}",
-            kinds=_kinds(self, "optimised", errors),
-            selected=f"{self.selected}{in_folds}; best is fitted to all rows",
-            long=long,
-        )
+        kinds, title = _kinds(self, "optimised", errors), f"Calibrators compared by {folds}"
+        selected = f"{self.selected}{in_folds}; best is fitted to all rows"
+        return sheet_of_maps(self, title, kinds=kinds, selected=selected, long=long)
 
 
 # ---- The result of `compare_models` -------------------------------------------------------------
@@ -452,11 +441,10 @@ class ModelComparison(Comparison):
     def _pvalues(self) -> PValues:
         """The adjusted p-values of the differences, and of each test that every model has."""
         kinds = [(test.test, test.lens) for test, _ in self.tests_of(self.rows[0].name)]
-        own = {
-            row.name: dict(zip(kinds, (p for _, p in self.tests_of(row.name)), strict=True))
-            for row in self.rows
-        }
-        differences = {row.name: getattr(row.difference, "adjusted", None) for row in self.rows}
+        own, differences = {}, {}
+        for row in self.rows:
+            own[row.name] = dict(zip(kinds, (p for _, p in self.tests_of(row.name)), strict=True))
+            differences[row.name] = getattr(row.difference, "adjusted", None)
         return {"p (score)": differences, **_by_test(own)}
 
     def _facts(self, names: Sequence[str]) -> Pairs:
@@ -466,10 +454,9 @@ class ModelComparison(Comparison):
         sampling = f"B = {self.n_resamples}, seed = {self.seed}"
         kind = "labels" if self.m else "outcomes"
         text = f"sign flips and of {kind} redrawn between both models, {sampling}"
-        facts = [
-            ("difference", f"from {origin}, mean over rows, with its {percent} interval"),
-            ("p (score)", f"H0: the expected scores are equal; the larger p-value of {text}"),
-        ]
+        facts = [("difference", f"from {origin}, mean over rows, with its {percent} interval")]
+        text = f"H0: the expected scores are equal; the larger p-value of {text}"
+        facts.append(("p (score)", text))
         for name, (test, _) in zip(names, self.tests_of(self.rows[0].name), strict=True):
             text = f"B = {test.n_resamples}, seed = {test.seed}"
             text = test.null_text if test.n_resamples is None else text
@@ -493,12 +480,7 @@ PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
 
 def sheet_of_maps(
-    found: CalibratorComparison | OutOfFold,
-    title: str,
-    *,
-    kinds: Pairs = (),
-    selected: str = "",
-    long: bool = False,
+    found: Maps, title: str, *, kinds: Pairs = (), selected: str = "", long: bool = False
 ) -> Sheet:
     """The print of maps by cross-validation; the long one has all scores and calibration errors."""
     rows, pvalues = found.rows, PValues()
@@ -526,7 +508,7 @@ def sheet_of_maps(
     )
 
 
-def _columns_of_maps(found: CalibratorComparison | OutOfFold, pvalues: PValues) -> Columns:
+def _columns_of_maps(found: Maps, pvalues: PValues) -> Columns:
     rows, level = found.rows, found.level
     columns = {found.score: cells_of(row.scores.get(found.score) for row in rows)}
     columns["difference"] = cells_of(row.difference for row in rows)
@@ -546,9 +528,7 @@ def _columns_of_maps(found: CalibratorComparison | OutOfFold, pvalues: PValues) 
     return columns
 
 
-def _facts_of_maps(
-    found: CalibratorComparison | OutOfFold, *, is_selection: bool
-) -> Iterator[tuple[str, str]]:
+def _facts_of_maps(found: Maps, *, is_selection: bool) -> Iterator[tuple[str, str]]:
     """Say how differences, selection and p-values were found.
 
     Yields
@@ -558,8 +538,7 @@ def _facts_of_maps(
     """
     yield "difference", "from identity, mean over the held-out rows, with its standard error"
     if is_selection:
-        rule = f"least {found.score} of an inner cross-validation in the training rows"
-        yield "selected", rule
+        yield "selected", f"least {found.score} of an inner cross-validation in the training rows"
     if found.n_fit is not None:  # JSON of earlier versions does not have it
         fitted = f"a map fitted to {found.n_fit}"
         yield "rows", f"{found.n_held_out} tested, each predicted by {fitted} others"
@@ -592,10 +571,7 @@ def _by_test(rows: Mapping[str, Mapping[tuple[str, str], float]]) -> PValues:
     kinds = list(dict.fromkeys(kind for own in rows.values() for kind in own))
     lenses = Counter(test for test, _ in kinds)
     named = {kind: f"p ({', '.join(kind) if lenses[kind[0]] > 1 else kind[0]})" for kind in kinds}
-    return {
-        column: {name: own.get(kind) for name, own in rows.items()}
-        for kind, column in named.items()
-    }
+    return {named[kind]: {name: own.get(kind) for name, own in rows.items()} for kind in kinds}
 
 
 def _verdicts(found: PValues, level: float | None) -> list[tuple[str, str]]:
@@ -613,9 +589,8 @@ def _verdicts(found: PValues, level: float | None) -> list[tuple[str, str]]:
 def _all_scores(rows: Sequence[ComparedRow]) -> Columns:
     """Every score and calibration error, a column each."""
     own = [{**row.scores, **row.measures} for row in rows]
-    names = dict.fromkeys(
-        name for kind in ("scores", "measures") for row in rows for name in getattr(row, kind)
-    )
+    kinds = "scores", "measures"
+    names = dict.fromkeys(name for kind in kinds for row in rows for name in getattr(row, kind))
     return {name: cells_of(values.get(name) for values in own) for name in names}
 
 

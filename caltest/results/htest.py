@@ -597,11 +597,8 @@ def _ends_of_grade(grade: GradeCounts, level: float, method: str | None) -> Ends
 
     chosen, own = choose(grade.measure, method).key, grade.measure.own_intervals
     if chosen not in own:
-        raise NotApplicable(
-            f"method {chosen!r} needs the rows of the grade, and test_master_scale has their "
-            "numbers only",
-            f"use {' or '.join(map(repr, own))}",
-        )
+        rule = f"method {chosen!r} needs the rows of the grade, and test_master_scale has their"
+        raise NotApplicable(f"{rule} numbers only", f"use {' or '.join(map(repr, own))}")
     return grade.measure.grade_interval(grade.defaults, grade.n, level=level)
 
 

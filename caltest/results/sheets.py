@@ -196,9 +196,7 @@ def notes_of(notes: Sequence[str]) -> sheet.Pairs:
 def _name_columns(rows: Sequence[HTest]) -> Columns:
     """What tells the rows apart; the lens where nothing does."""
     names = {"data": "data_name"} | {name: name for name in ("group", "test", "lens", "null")}
-    columns = {
-        name: cells_of((getattr(row, own) for row in rows), str) for name, own in names.items()
-    }
+    columns = {k: cells_of((getattr(row, own) for row in rows), str) for k, own in names.items()}
     differing = {name: cells for name, cells in columns.items() if len(set(cells)) > 1}
     return differing or {"lens": columns["lens"]}
 
@@ -244,11 +242,8 @@ def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     """The lines that hold for every row, and how the p-values were adjusted."""
     rows = table.tests or table.rows[:1]
     first = rows[0]
-    shared = {
-        name: value
-        for name, value in first.parameters.items()
-        if all(row.parameters.get(name) == value for row in rows)
-    }
+    own = first.parameters.items()
+    shared = {k: x for k, x in own if all(row.parameters.get(k) == x for row in rows)}
     facts, is_grouped = [("data", _table_data(table, rows, shown=columns))], table.noun in GROUPS
     count, noun, adjusted_for = len(table), table.noun, f"{len(table)} test{'s' * (len(table) > 1)}"
     if is_grouped:  # of which columns, how large, and why adjusted so where nobody asked for it
@@ -280,9 +275,8 @@ def _sides(rows: Sequence[HTest]) -> sheet.Pairs:
     for row in rows:
         if row.side and row.test not in owners.setdefault(row.side, []):
             owners[row.side].append(row.test)
-    return tuple(
-        (f"alternative hypothesis, {', '.join(tests)}", side) for side, tests in owners.items()
-    )
+    what = "alternative hypothesis, "
+    return tuple((what + ", ".join(tests), side) for side, tests in owners.items())
 
 
 def _table_null(rows: Sequence[HTest]) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from caltest.results.wording import Claim
     from caltest.segments import SegmentsTest
 
+    Sentences = Sequence[tuple[str, str]]  # of which kind, and what they say
+
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
 MOST_TOLD = 6  # places of a part that are told
@@ -226,16 +228,10 @@ def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _verdict(
-    found: Any,
-    pvalue: float,
-    claim: Claim,
-    sentences: Sequence[tuple[str, str]],
-    places: Sequence[Gap],
-    *,
-    few: bool = False,
-    **about: Any,
+    found: Any, pvalue: float, claim: Claim, told: Sentences, places: Sequence[Gap], **about: Any
 ) -> Verdict:
     """Return the verdict of a result."""
+    few = about.pop("few", False)
     rows: dict[str, Any] = {name: getattr(found, name, None) for name in ("n", "m", "data_name")}
     notes = about["shown"].notes if about.get("shown") else ()
     weights = [("note", note) for note in notes if note.startswith(wording.WEIGHTED)]
@@ -244,7 +240,7 @@ def _verdict(
         pvalue=pvalue,
         level=found.level,
         places=tuple(places),
-        sentences=(*sentences, *weights),
+        sentences=(*told, *weights),
         **rows | {"size": None} | about,
     )
 
@@ -276,12 +272,9 @@ def together(
         card["detectable"] = f"All rows together: {told[:1].lower()}{told[1:]}" if told else ""
     card["helps"] = helps or ""
     details = [(kind, part.sentences[0][1]) for kind, part in parts if part is not lead]
-    places = [
-        text
-        for part in sorted(verdicts, key=lambda one: -one.places[0].surely if one.places else 0.0)
-        for kind, text in part.sentences
-        if kind in {"where", "also"}
-    ]
+    surest = sorted(verdicts, key=lambda one: -one.places[0].surely if one.places else 0.0)
+    pairs = (pair for part in surest for pair in part.sentences)
+    places = [text for kind, text in pairs if kind in {"where", "also"}]
     card["where"] = places[0] if places else ""
     details += [pair for part in verdicts for pair in part.sentences if pair[0] == "difference"]
     details += [("also", text) for text in places[1:]]

@@ -104,16 +104,12 @@ class Witness(Printable):
         self.classes = embedding.predictions.classes
         regions = self.regions()
         # Printing computes nothing.
-        rows = (
-            (
-                str(one.name),
-                "too high" if one.gap < 0 else "too low",
-                f"{'[' if one.low == 0 else '('}{number(one.low)}, {number(one.high)}]",
-                str(one.n),
-                *map(number, (one.mean, one.observed, one.gap, one.contribution)),
-            )
-            for one in regions[:SHOWN]
-        )
+        rows = []
+        for one in regions[:SHOWN]:
+            side = "too high" if one.gap < 0 else "too low"
+            ends = f"{'[' if one.low == 0 else '('}{number(one.low)}, {number(one.high)}]"
+            numbers = map(number, (one.mean, one.observed, one.gap, one.contribution))
+            rows.append((str(one.name), side, ends, str(one.n), *numbers))
         left = len(regions) - SHOWN
         self._print = Sheet(
             title="Where the error lies: squared kernel calibration error",
@@ -191,12 +187,7 @@ class Witness(Printable):
         NotApplicable
             If the lens shows more than two classes.
         """
-        check_integer(points, "points", minimum=2)
-        if len(self.classes) != 2:
-            raise NotApplicable(
-                f"a curve needs two classes, and the lens shows {len(self.classes)}; test under "
-                "a one-dimensional lens such as 'classwise', or call the witness at points"
-            )
+        self._check_curve(points, ", or call the witness at points")
         grid = np.linspace(0.0, 1.0, points)
         return grid, self(grid)[:, 1]
 
@@ -227,11 +218,16 @@ class Witness(Printable):
         """
         from caltest.measures.kernel.witness import gap_curve
 
+        self._check_curve(points)
+        return gap_curve(self._embedding, points, check_confidence(confidence))
+
+    def _check_curve(self, points: int, otherwise: str = "") -> None:
+        """Raise where there are too few points, or not two classes, of which a curve is."""
         check_integer(points, "points", minimum=2)
         if len(self.classes) != 2:
             reason = f"a curve needs two classes, and the lens shows {len(self.classes)}"
-            raise NotApplicable(reason, "test under a one-dimensional lens such as 'classwise'")
-        return gap_curve(self._embedding, points, check_confidence(confidence))
+            remedy = "test under a one-dimensional lens such as 'classwise'"
+            raise NotApplicable(reason, f"{remedy}{otherwise}")
 
     def regions(self, bins: int = BINS) -> tuple[Region, ...]:
         """Divide the unbiased SKCE by class and predicted probability, the largest part first.
@@ -301,6 +297,5 @@ def _regions_of(
     for b in np.flatnonzero(mass > 0).tolist():
         mean, share = float(predicted[b] / mass[b]), float(observed[b] / mass[b])
         name, ends = predictions.classes[k], (b / bins, (b + 1) / bins)
-        part = float(parts[b])
-        sd = float(noise[b] / mass[b])
+        part, sd = float(parts[b]), float(noise[b] / mass[b])
         yield Region(plain(name), *ends, int(count[b]), mean, share, share - mean, part, sd)

@@ -560,8 +560,7 @@ def badge(result: HTest | HTestTable | GroupsTest | SegmentsTest) -> Badge:
     >>> badge(result).message
     'no evidence against (p = 0.73)'
     """
-    rows = result.tests
-    p = result.pvalue
+    rows, p = result.tests, result.pvalue
     claim = claim_of(rows[0]) if rows else CALIBRATION
     few = bool(rows) and all(is_too_small(row.size) for row in rows)
     key = answer(p, result.level, claim, few=few)
