@@ -229,9 +229,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self._fit(data)
         return self
 
-    def _note(self, text: str) -> None:
+    def _note(self, *texts: str) -> None:
         """Note what the data leave undefined; `fit`, or the calibrator around this, warns of it."""
-        self.__dict__.setdefault("_notes", []).append(text)
+        self.__dict__.setdefault("_notes", []).extend(texts)
 
     def notes(self) -> list[str]:
         """Hand over what the last `fit_set` noted, once.
