@@ -159,8 +159,7 @@ def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
         return np.asarray((left <= right if equal else left < right).sum(axis=1), np.int64)
     out = np.empty((n, k), np.int64)
     rows = [slice(first, first + BLOCK) for first in range(0, n, BLOCK)]
-    for _ in map_threads(_count, [(points[s], y[s], equal, out[s]) for s in rows]):
-        pass
+    list(map_threads(_count, [(points[s], y[s], equal, out[s]) for s in rows]))
     return out
 
 

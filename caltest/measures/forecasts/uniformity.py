@@ -120,11 +120,8 @@ class PitUniformity(Measure):
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
         name = (DISTANCES.get(self.distance) or SUMS[self.distance])[0]
-        return (
-            f"{name} distance of the PIT"
-            if self.distance in DISTANCES
-            else f"{name} statistic of the PIT"
-        )
+        kind = "distance" if self.distance in DISTANCES else "statistic"
+        return f"{name} {kind} of the PIT"
 
     @property
     def symbol(self) -> str:

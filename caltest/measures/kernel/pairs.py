@@ -394,7 +394,7 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
     return add
 
 
-class BlockPairs(BoundMeasure):
+class BlockPairs(PairMean):
     """The mean of the unbiased estimates over blocks; an incomplete last block is dropped.
 
     The linear estimator of Widmann et al. (2019), table 1, has blocks of two.
@@ -404,16 +404,13 @@ class BlockPairs(BoundMeasure):
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, size: int) -> None:
         super().__init__(predictions)
-        self.notes, self.degenerate = kernel.notes, kernel.degenerate
-        self.kernel = kernel
+        self.fit(kernel)
         self.size = size
-        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
         self.n_blocks, self._pairs_in_block = predictions.n // size, size * (size - 1) // 2
         if predictions.n < size:
-            few = (
-                f"blocks of {size} need at least {size} observations, and there are {predictions.n}"
-            )
-            raise NotApplicable(few, "take a smaller block_size or estimator='unbiased'")
+            needs = f"blocks of {size} need at least {size} observations"
+            remedy = "take a smaller block_size or estimator='unbiased'"
+            raise NotApplicable(f"{needs}, and there are {predictions.n}", remedy)
         if predictions.sample_weight is not None:
             reason = "the linear and block estimators take no sample weights"
             raise NotApplicable(reason, "use estimator='unbiased' (test='skce')")
