@@ -256,7 +256,7 @@ def event_of(predictions: Predictions, codes: Codes, name: str) -> Predictions:
 
 
 def relabelled(
-    predictions: Predictions, probs: Floats, labels: Codes, names: Sequence[str], table: Table
+    predictions: Predictions, probs: Floats, labels: AnyArray, names: Sequence[str], table: Table
 ) -> Predictions:
     """Predict other classes; `table` returns that of each label of each row, (n, m)."""
     size = len(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -175,10 +175,8 @@ class Kind(NamedTuple):
 
     def of(self, sources: Callable[[str], Source]) -> Component:
         """Return the component of the source under the lens."""
-        component = self.make(sources(self.lens))
-        component.key, component.title, component.lens = self.key, self.title, self.lens
-        component.weight = self.weight
-        return component
+        made = self.make(sources(self.lens))
+        return replace(made, key=self.key, title=self.title, lens=self.lens, weight=self.weight)
 
 
 def combine(components: Sequence[Component | ResidualStatistic], scores: Floats) -> Floats:

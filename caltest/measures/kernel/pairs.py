@@ -33,13 +33,7 @@ from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
-from caltest.numerics.class_sums import (
-    add_class_sums,
-    add_pair_sums,
-    binary_brier_sums,
-    class_lists,
-    label_sums,
-)
+from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
@@ -196,7 +190,7 @@ class LinePairs(AllPairs):
         total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
         if self.biased:
             squares = np.square(np.broadcast_to(self.weight, self.event.shape))
-            total += self._factor * binary_brier_sums(labels, self.event, squares)
+            total += self._factor * class_sums.binary_brier_sums(labels, self.event, squares)
         return self.finished(total)
 
     def row_sums(self) -> Floats:
@@ -351,7 +345,7 @@ class TiledPairs(AllPairs):
             table += np.square(own) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(own) * image * probs))
         if self.predictions.m > FEW_CLASSES:
-            singles = label_sums(table, labels) + constant
+            singles = class_sums.label_sums(table, labels) + constant
         else:
             rows = np.arange(self.predictions.n)
             singles = np.array([float(table[rows, row].sum()) + constant for row in labels])
@@ -387,9 +381,10 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
         nonlocal width
         if width < tile.shape[1]:  # tiles on the diagonal grow
             width = tile.shape[1]
-            lists[:] = [class_lists(np.ascontiguousarray(labels[:, j0 : j0 + width]), len(matrix))]
+            block = np.ascontiguousarray(labels[:, j0 : j0 + width])
+            lists[:] = [class_sums.class_lists(block, len(matrix))]
         rows = np.ascontiguousarray(labels[:, i0:i1])
-        add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
+        class_sums.add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
 
     return add
 
@@ -472,12 +467,12 @@ class BlockPairs(PairMean):
         total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
         for term in self.kernel.terms:
             kappa = term.pairs(left + offset, right + offset)
-            add_pair_sums(kappa, left, right, inside, term.matrix, total)
+            class_sums.add_pair_sums(kappa, left, right, inside, term.matrix, total)
             image = probs @ term.matrix
             np.subtract.at(table, left, kappa[:, None] * image[right])
             np.subtract.at(table, right, kappa[:, None] * image[left])
             constant += float(kappa @ np.einsum("pk,pk->p", probs[left], image[right]))
-        return np.asarray(total + label_sums(table, inside) + constant)
+        return np.asarray(total + class_sums.label_sums(table, inside) + constant)
 
 
 class CellPairs(PairMean, BoundCells):
