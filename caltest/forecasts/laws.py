@@ -191,9 +191,8 @@ class Law(ABC):
         inner = np.maximum(tail, np.finfo(np.float64).tiny)
         for factor, weight in zip(*crps.tail_nodes(), strict=True):
             u = np.maximum(inner * factor, 1e-300)
-            total += weight * np.where(
-                is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle
-            )
+            off = np.where(is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle)
+            total += weight * off
         return np.multiply(total, tail, out=np.zeros_like(total), where=tail > 0)
 
     @cached_property
@@ -642,12 +641,10 @@ class Quantiles(Knots):
         crossing = np.argwhere(np.diff(self.values, axis=1) < 0)
         if crossing.size:
             row, k = crossing[0].tolist()
-            got = (
-                f"{self.values[row, k]:.8g} at level {self.given[k]:g} above "
-                f"{self.values[row, k + 1]:.8g} at {self.given[k + 1]:g} at row {row}"
-            )
-            remedy = "np.sort(quantiles, axis=1) repairs them"
-            raise invalid("quantiles must not cross", got, remedy)
+            lower = f"{self.values[row, k]:.8g} at level {self.given[k]:g}"
+            upper = f"{self.values[row, k + 1]:.8g} at {self.given[k + 1]:g}"
+            got, remedy = f"{lower} above {upper}", "np.sort(quantiles, axis=1) repairs them"
+            raise invalid("quantiles must not cross", f"{got} at row {row}", remedy)
         points = np.pad(self.values, ((0, 0), (1, 1)), mode="edge")
         self.ends = np.pad(self.given, 1, constant_values=(0, 1))
         super().__init__(points, self.ends)
@@ -986,21 +983,8 @@ class Cdf(Law):
         return self._with(_rows=some, _ends=(low[rows], high[rows]), n=some.size)
 
 
-def law_of(
-    *,
-    n: int | None = None,
-    mean: object = None,
-    scale: object = None,
-    distribution: object = None,
-    members: object = None,
-    quantiles: object = None,
-    levels: object = None,
-    edges: object = None,
-    probs: object = None,
-    cdf: Function | None = None,
-    quantile: Function | None = None,
-) -> Law:
-    """Make the law of what a forecast was given as: one family of arguments.
+def law_of(*, n: int | None = None, **given: Any) -> Law:
+    """Make the law of what a forecast was given as: one family of arguments, others None.
 
     Parameters
     ----------
@@ -1029,25 +1013,25 @@ def law_of(
     InvalidInput
         If none or several families are given, a part is missing, or a value is invalid.
     """
-    families: dict[tuple[str, ...], tuple[tuple[object, ...], Callable[..., Law]]] = {
-        ("mean", "scale"): ((mean, scale), Gaussian),
-        ("distribution",): ((distribution,), lambda given: _of_distribution(given, n)),
-        ("members",): ((members,), Members),
-        ("levels", "quantiles"): ((levels, quantiles), Quantiles),
-        ("edges", "probs"): ((edges, probs), Histogram),
-        ("cdf", "quantile"): ((cdf, quantile), lambda *given: Cdf(given[0], n, given[1])),
+    families: dict[tuple[str, ...], Callable[..., Law]] = {
+        ("mean", "scale"): Gaussian,
+        ("distribution",): lambda distribution: _of_distribution(distribution, n),
+        ("members",): Members,
+        ("levels", "quantiles"): Quantiles,
+        ("edges", "probs"): Histogram,
+        ("cdf", "quantile"): lambda cdf, quantile: Cdf(cdf, n, quantile),
     }
-    found = [k for k, (values, _) in families.items() if any(x is not None for x in values)]
+    found = [names for names in families if any(given.get(name) is not None for name in names)]
     if len(found) != 1:
         got = " and ".join(f"{names[0]}=" for names in found) or "nothing"
         remedy = f"pass one of {', '.join(' and '.join(names) for names in families)}"
         raise invalid("a forecast must be given in one form", got, remedy)
-    values, make = families[found[0]]
+    values = [given.get(name) for name in found[0]]
     for name, value in zip(found[0], values, strict=True):
         if value is None and name != "quantile":
             got = f"{' and '.join(found[0])} without {name}"
             raise invalid("a forecast must be given whole", got, f"pass {name}= too")
-    law = make(*values)
+    law = families[found[0]](*values)
     if n is not None and law.n != n:
         rule, remedy = "a forecast must have a row for each outcome", "take both from the same rows"
         raise invalid(rule, f"{law.n} for {n} rows", remedy)

@@ -160,10 +160,8 @@ class BelowQuantile(_AtLevel):
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return the level that F attains, and 1 where the outcome is below its quantile."""
         level = self._one()
-        attained = forecasts.law.attained(level)
-        return _event(
-            forecasts, 0.0, attained, forecasts.pit < attained, f"below quantile {level:g}"
-        )
+        attained, name = forecasts.law.attained(level), f"below quantile {level:g}"
+        return _event(forecasts, 0.0, attained, forecasts.pit < attained, name)
 
 
 @dataclass(frozen=True)

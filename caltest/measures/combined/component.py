@@ -305,10 +305,8 @@ def surprise(source: Source) -> Component:
         sd = np.sqrt(variance + source.steady)
         j = int(np.argmax(np.abs((happened - chances) / sd)))
         mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
-        text = (
-            f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
-            f"average together, {percent(share)} observed"
-        )
+        seen = f"{percent(mean)} on average together, {percent(share)} observed"
+        text = f"outcomes with probabilities below {percent(LIMITS[j])} have {seen}"
         return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
 
     return Component(source, sums, value, finding)

@@ -18,7 +18,7 @@ from caltest.kernels.fitted import FittedScalar, kernel_between
 from caltest.measures.base import ForecastMeasure, Measure
 from caltest.measures.kernel.pairs import PairMean
 from caltest.numerics.harmonics import harmonics
-from caltest.numerics.loops import one_blas_thread
+from caltest.numerics.loops import blocks, one_blas_thread
 from caltest.types import Floats
 
 __all__ = ["ForecastSKCE", "forecast_skce"]
@@ -156,8 +156,7 @@ class ForecastPairs(PairMean):
         size, n = outcomes.shape
         count, own = len(self.amplitude) // 2, np.zeros(size)
         total = np.zeros((2 * count * size, self.features.shape[1]))
-        for i in range(0, n, AT_A_TIME):
-            rows = slice(i, i + AT_A_TIME)
+        for rows in blocks(n, AT_A_TIME):
             residual = harmonics(self.step * (outcomes[:, rows] - self.middle), count)
             residual *= self.amplitude[:, :, None]
             residual -= self.expected[:, None, rows]
