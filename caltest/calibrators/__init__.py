@@ -40,16 +40,9 @@ from caltest.calibrators.output import REGISTRY
 
 _PUBLIC = {name: value for name, value in globals().items() if callable(value)}
 
-REGISTRY |= {
-    calibrator.key: calibrator
-    for calibrator in _PUBLIC.values()
-    if issubclass(calibrator, Calibrator) and hasattr(calibrator, "key")
-}
+_KEYED = [value for value in _PUBLIC.values() if hasattr(value, "key")]
+REGISTRY |= {one.key: one for one in _KEYED if issubclass(one, Calibrator)}
 
-OF_FORECASTS = {
-    calibrator.key: calibrator
-    for calibrator in _PUBLIC.values()
-    if issubclass(calibrator, ForecastCalibrator) and hasattr(calibrator, "key")
-}
+OF_FORECASTS = {one.key: one for one in _KEYED if issubclass(one, ForecastCalibrator)}
 
 __all__ = ["REGISTRY", *_PUBLIC]

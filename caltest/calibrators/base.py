@@ -229,9 +229,9 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         self._fit(data)
         return self
 
-    def _note(self, text: str) -> None:
+    def _note(self, *texts: str) -> None:
         """Note what the data leave undefined; `fit`, or the calibrator around this, warns of it."""
-        self.__dict__.setdefault("_notes", []).append(text)
+        self.__dict__.setdefault("_notes", []).extend(texts)
 
     def notes(self) -> list[str]:
         """Hand over what the last `fit_set` noted, once.
@@ -403,12 +403,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
         if names is not None and set(y.tolist()) <= set(names):
             return names
         # Without a table the sorted labels, where they name each column, as scikit-learn does.
-        if (
-            y.ndim != 1
-            or not y.size
-            or y.dtype.kind not in "iuf"
-            or not (y.min() < 0 or y.max() >= m)
-        ):
+        are_numbers = y.ndim == 1 and y.size and y.dtype.kind in "iuf"
+        if not are_numbers or not (y.min() < 0 or y.max() >= m):
             return None
         distinct = np.unique(y)
         return distinct if len(distinct) == m else None

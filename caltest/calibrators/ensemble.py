@@ -376,8 +376,7 @@ class OneVsRest(Calibrator):
         n_jobs = check_jobs(self.n_jobs)
         if data.inputs.m == 2:
             self.calibrators_: list[Any] = [calibrator.fit_set(data, self.classes_)]
-            for text in calibrator.notes():
-                self._note(text)
+            self._note(*calibrator.notes())
             return
         # The classes that some rows have and some have not.
         codes = data.codes if data.weight is None else data.codes[data.weight > 0]

@@ -13,7 +13,7 @@ from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.checks import check_finite, check_positive
 from caltest.errors import invalid, shown
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import blocks, njit
 from caltest.types import Codes, Floats, Order
 
 BANDWIDTHS = np.logspace(-5, 1, 19).tolist()
@@ -116,9 +116,7 @@ class KernelCalibrator(Calibrator):
         with np.errstate(divide="ignore", invalid="ignore"):  # by a map that was read
             shift = np.log(w) - gammaln(alpha + 1).sum(axis=1) + gammaln(1 / b + m)
             prior, fewer = np.log(self.prior) + gammaln(m), np.log1p(-1 / np.maximum(w, 1))
-        size = max(1, MOST_NUMBERS // len(alpha))
-        for start in range(0, inputs.n, size):
-            at = slice(start, start + size)
+        for at in blocks(inputs.n, max(1, MOST_NUMBERS // len(alpha))):
             kernels = logs[at] @ alpha.T + shift
             if own is not None:
                 kernels[np.arange(len(kernels)), own[at]] += fewer[own[at]]

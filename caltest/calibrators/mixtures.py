@@ -242,8 +242,7 @@ class AutoCalibrator(Calibrator):
         weight = np.concatenate([*(weight[rows] for _, rows in pairs), np.full(len(maps), PRIOR)])
         parts = np.vstack([np.column_stack(seen), np.eye(len(maps))])
         self.weights_ = mixture_weights(parts, weight / weight.sum())
-        for text in dict.fromkeys(text for one in maps for text in one.notes()):
-            self._note(text)
+        self._note(*dict.fromkeys(text for one in maps for text in one.notes()))
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         parts = [one.calibrate(inputs) for one in self.calibrators_]

@@ -179,7 +179,7 @@ class PredictionFile(FileForm):
         """Name rows in errors as a person counts them in the file."""
         return rows_named(self._opened[0].place)
 
-    def chosen(self, label: str, probs: str | None, by: str | None) -> tables.Raw:
+    def chosen(self, label: str, probs: str | None, by: str | None) -> dict[str, Any]:
         """Return the columns that the options name, not checked."""
         opened = self._opened[0]
         return tables.choose_columns(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from caltest.numerics.loops import map_threads, njit
+from caltest.numerics.loops import blocks, map_threads, njit
 from caltest.types import Floats, Ints
 
 NODES = 64
@@ -51,9 +51,8 @@ def normal_density(z: Floats) -> Floats:
 
 
 def _of_t(z: Floats, df: Floats) -> Any:
-    log_density = (
-        -0.5 * np.log(df) - special.betaln(0.5, 0.5 * df) - 0.5 * (df + 1) * np.log1p(z * z / df)
-    )
+    power = 0.5 * (df + 1) * np.log1p(z * z / df)
+    log_density = -0.5 * np.log(df) - special.betaln(0.5, 0.5 * df) - power
     return -np.exp(log_density + np.log(df + z * z)) / (df - 1)
 
 
@@ -158,9 +157,8 @@ def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
         left, right = points[:, :, None], y[:, None, :]
         return np.asarray((left <= right if equal else left < right).sum(axis=1), np.int64)
     out = np.empty((n, k), np.int64)
-    rows = [slice(first, first + BLOCK) for first in range(0, n, BLOCK)]
-    for _ in map_threads(_count, [(points[s], y[s], equal, out[s]) for s in rows]):
-        pass
+    tasks = [(points[rows], y[rows], equal, out[rows]) for rows in blocks(n, BLOCK)]
+    list(map_threads(_count, tasks))
     return out
 
 

@@ -18,18 +18,6 @@ from caltest.forecasts import crps
 from caltest.numerics.harmonics import harmonics
 from caltest.types import AnyArray, Floats, Order
 
-__all__ = [
-    "Cdf",
-    "Frozen",
-    "Gaussian",
-    "Histogram",
-    "Law",
-    "Members",
-    "Mixture",
-    "Quantiles",
-    "law_of",
-]
-
 LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 0 is known
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
@@ -164,9 +152,8 @@ class Law(ABC):
         NotApplicable
             If the law has neither.
         """
-        raise NotApplicable(
-            f"the logarithmic score needs a density, and {self.title} has none", "use the CRPS"
-        )
+        reason = f"the logarithmic score needs a density, and {self.title} has none"
+        raise NotApplicable(reason, "use the CRPS")
 
     def crps(self, y: Floats) -> Floats:
         r"""Return the continuous ranked probability score, the integral of (F(x) - 1(y <= x))^2.
@@ -184,10 +171,8 @@ class Law(ABC):
         """
         if not np.isfinite(self.mean).all():
             row = int(np.argmin(np.isfinite(self.mean)))
-            raise NotApplicable(
-                f"the CRPS needs means, and that of row {row} is not finite",
-                "use the logarithmic score",
-            )
+            reason = f"the CRPS needs means, and that of row {row} is not finite"
+            raise NotApplicable(reason, "use the logarithmic score")
         return self.distance(y) - by_row(self.half_difference, y)
 
     def distance(self, y: Floats) -> Floats:
@@ -206,9 +191,8 @@ class Law(ABC):
         inner = np.maximum(tail, np.finfo(np.float64).tiny)
         for factor, weight in zip(*crps.tail_nodes(), strict=True):
             u = np.maximum(inner * factor, 1e-300)
-            total += weight * np.where(
-                is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle
-            )
+            off = np.where(is_upper, middle - self.upper_quantile(u), self.quantile(u) - middle)
+            total += weight * off
         return np.multiply(total, tail, out=np.zeros_like(total), where=tail > 0)
 
     @cached_property
@@ -328,12 +312,8 @@ class Gaussian(Law):
         self.mean = read(mean, "mean")
         self.n = self.mean.size
         self.sd = read(scale, "scale", self.n)
-        check(
-            self.sd > 0,
-            self.sd,
-            "scale must be positive",
-            "pass standard deviations; drop rows that are predicted without error",
-        )
+        remedy = "pass standard deviations; drop rows that are predicted without error"
+        check(self.sd > 0, self.sd, "scale must be positive", remedy)
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""
@@ -430,12 +410,8 @@ class Frozen(Law):
             check(values[-1] > 0, values[-1], "scale must be positive", "pass positive scales")
         if not self._is_new and self._family.numargs:
             good = np.broadcast_to(self._family._argcheck(*values[: self._family.numargs]), self.n)  # noqa: SLF001, no public way
-            check(
-                good,
-                values[0],
-                f"the shapes of {self.title} must be in their domain",
-                f"see scipy.stats.{self.title}",
-            )
+            rule = f"the shapes of {self.title} must be in their domain"
+            check(good, values[0], rule, f"see scipy.stats.{self.title}")
 
     def _ask(self, name: str, y: Floats | None = None) -> Floats:
         given = [value if y is None else by_row(value, y) for value in self.parameters.values()]
@@ -510,10 +486,8 @@ class Frozen(Law):
             first = self.quantile(np.full(self.n, UNSEEN))
             number = int(np.max(self.quantile(np.full(self.n, 1.0 - UNSEEN)) - first)) + 1
             if number > MOST_POINTS:
-                raise NotApplicable(
-                    f"the CRPS of {self.title} needs sums of {number:,} terms",
-                    "use the logarithmic score",
-                )
+                reason = f"the CRPS of {self.title} needs sums of {number:,} terms"
+                raise NotApplicable(reason, "use the logarithmic score")
             points = (first + k for k in range(number))
         for point in points:
             yield point, np.exp(-self.log_score(point))
@@ -529,11 +503,9 @@ NEW_NAMES = {"ppf": "icdf", "isf": "iccdf", "std": "standard_deviation"}  # of s
 
 
 def _unreadable(distribution: object) -> InvalidInput:
-    return invalid(
-        "distribution must be a frozen distribution of scipy.stats or a law",
-        shown(distribution),
-        "pass scipy.stats.norm(loc=mean, scale=scale), for example",
-    )
+    rule = "distribution must be a frozen distribution of scipy.stats or a law"
+    remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example"
+    return invalid(rule, shown(distribution), remedy)
 
 
 class Knots(Law):
@@ -669,18 +641,13 @@ class Quantiles(Knots):
         crossing = np.argwhere(np.diff(self.values, axis=1) < 0)
         if crossing.size:
             row, k = crossing[0].tolist()
-            got = (
-                f"{self.values[row, k]:.8g} at level {self.given[k]:g} above "
-                f"{self.values[row, k + 1]:.8g} at {self.given[k + 1]:g} at row {row}"
-            )
-            raise invalid(
-                "quantiles must not cross", got, "np.sort(quantiles, axis=1) repairs them"
-            )
-        ends = self.values[:, [0, -1]]
-        super().__init__(
-            np.hstack([ends[:, :1], self.values, ends[:, 1:]]),
-            np.pad(self.given, 1, constant_values=(0, 1)),
-        )
+            lower = f"{self.values[row, k]:.8g} at level {self.given[k]:g}"
+            upper = f"{self.values[row, k + 1]:.8g} at {self.given[k + 1]:g}"
+            got, remedy = f"{lower} above {upper}", "np.sort(quantiles, axis=1) repairs them"
+            raise invalid("quantiles must not cross", f"{got} at row {row}", remedy)
+        points = np.pad(self.values, ((0, 0), (1, 1)), mode="edge")
+        self.ends = np.pad(self.given, 1, constant_values=(0, 1))
+        super().__init__(points, self.ends)
         self.title = f"{self.given.size} quantiles"
 
     def held(self, y: Floats) -> Floats:
@@ -696,8 +663,7 @@ class Quantiles(Knots):
             crps.row_counts(self.values, y.reshape(self.n, -1), equal=equal).reshape(y.shape)
             for equal in (False, True)
         )
-        levels = np.pad(self.given, 1, constant_values=(0, 1))
-        return levels[below], levels[np.where(up_to > below, up_to, up_to + 1)]
+        return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
         """Return the level that is nearest: of others nothing is forecast."""
@@ -751,12 +717,9 @@ class Histogram(Knots):
         if self.edges.shape[1] != bins + 1:
             got = f"{self.edges.shape[1]} edges for {bins} bins"
             raise invalid("edges must be one more than the bins", got, "pass both ends of each bin")
-        check(
-            np.diff(self.edges, axis=1) > 0, self.edges[:, 1:], "edges must increase", "sort them"
-        )
-        check(
-            self.probs >= 0, self.probs, "probs must not be negative", "pass probabilities of bins"
-        )
+        rising, remedy = np.diff(self.edges, axis=1) > 0, "pass probabilities of bins"
+        check(rising, self.edges[:, 1:], "edges must increase", "sort them")
+        check(self.probs >= 0, self.probs, "probs must not be negative", remedy)
         total = self.probs.sum(axis=1)
         check(np.abs(total - 1) <= OFF, total, "probs must sum to 1", "divide each row by its sum")
         levels = np.cumsum(np.pad(self.probs / total[:, None], ((0, 0), (1, 0))), axis=1)
@@ -928,9 +891,8 @@ class Mixture(Law):
     def log_score(self, y: Floats) -> Floats:
         kinds = {law.has_atoms for law in self.components}
         if len(kinds) > 1:
-            raise NotApplicable(
-                "a mixture of atoms and a density has no logarithmic score", "use the CRPS"
-            )
+            reason = "a mixture of atoms and a density has no logarithmic score"
+            raise NotApplicable(reason, "use the CRPS")
         with np.errstate(divide="ignore"):
             terms = [np.log(w) - law.log_score(y) for w, law in self._parts(y)]
         return np.asarray(-np.logaddexp.reduce(terms, axis=0))
@@ -976,12 +938,8 @@ class Cdf(Law):
         between = (points[:, 1:] + points[:, :-1]) / 2
         found = self.cdf(np.sort(np.hstack([points, between]), axis=1))
         falls = np.diff(found, axis=1, prepend=0.0, append=1.0) >= -1e-12
-        check(
-            falls,
-            np.pad(found, ((0, 0), (0, 1))),
-            "cdf must rise from 0 to 1",
-            "pass a function that returns P(Y <= y)",
-        )
+        remedy = "pass a function that returns P(Y <= y)"
+        check(falls, np.pad(found, ((0, 0), (0, 1))), "cdf must rise from 0 to 1", remedy)
         self.has_atoms = bool(np.any(self.cdf(points) - levels > 1e-9))
 
     def _call(self, function: Function, values: Floats, fill: Floats) -> Floats:
@@ -1025,21 +983,8 @@ class Cdf(Law):
         return self._with(_rows=some, _ends=(low[rows], high[rows]), n=some.size)
 
 
-def law_of(
-    *,
-    n: int | None = None,
-    mean: object = None,
-    scale: object = None,
-    distribution: object = None,
-    members: object = None,
-    quantiles: object = None,
-    levels: object = None,
-    edges: object = None,
-    probs: object = None,
-    cdf: Function | None = None,
-    quantile: Function | None = None,
-) -> Law:
-    """Make the law of what a forecast was given as: one family of arguments.
+def law_of(*, n: int | None = None, **given: Any) -> Law:
+    """Make the law of what a forecast was given as: one family of arguments, others None.
 
     Parameters
     ----------
@@ -1068,25 +1013,25 @@ def law_of(
     InvalidInput
         If none or several families are given, a part is missing, or a value is invalid.
     """
-    families: dict[tuple[str, ...], tuple[tuple[object, ...], Callable[..., Law]]] = {
-        ("mean", "scale"): ((mean, scale), Gaussian),
-        ("distribution",): ((distribution,), lambda given: _of_distribution(given, n)),
-        ("members",): ((members,), Members),
-        ("levels", "quantiles"): ((levels, quantiles), Quantiles),
-        ("edges", "probs"): ((edges, probs), Histogram),
-        ("cdf", "quantile"): ((cdf, quantile), lambda *given: Cdf(given[0], n, given[1])),
+    families: dict[tuple[str, ...], Callable[..., Law]] = {
+        ("mean", "scale"): Gaussian,
+        ("distribution",): lambda distribution: _of_distribution(distribution, n),
+        ("members",): Members,
+        ("levels", "quantiles"): Quantiles,
+        ("edges", "probs"): Histogram,
+        ("cdf", "quantile"): lambda cdf, quantile: Cdf(cdf, n, quantile),
     }
-    found = [k for k, (values, _) in families.items() if any(x is not None for x in values)]
+    found = [names for names in families if any(given.get(name) is not None for name in names)]
     if len(found) != 1:
         got = " and ".join(f"{names[0]}=" for names in found) or "nothing"
         remedy = f"pass one of {', '.join(' and '.join(names) for names in families)}"
         raise invalid("a forecast must be given in one form", got, remedy)
-    values, make = families[found[0]]
+    values = [given.get(name) for name in found[0]]
     for name, value in zip(found[0], values, strict=True):
         if value is None and name != "quantile":
             got = f"{' and '.join(found[0])} without {name}"
             raise invalid("a forecast must be given whole", got, f"pass {name}= too")
-    law = make(*values)
+    law = families[found[0]](*values)
     if n is not None and law.n != n:
         rule, remedy = "a forecast must have a row for each outcome", "take both from the same rows"
         raise invalid(rule, f"{law.n} for {n} rows", remedy)

@@ -14,13 +14,8 @@ from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.forecasts.laws import Frozen, Gaussian, Law, Quantiles, law_of
 from caltest.predictions.models import describe
 
-__all__ = ["law_of_model"]
-
-LEVEL_OPTIONS = (
-    "quantile",
-    "quantile_alpha",
-    "alpha",
-)  # QuantileRegressor has its penalty as alpha
+# The penalty of QuantileRegressor has the name alpha too.
+LEVEL_OPTIONS = ("quantile", "quantile_alpha", "alpha")
 
 
 def law_of_model(model: Any, X: object) -> tuple[Law, str]:

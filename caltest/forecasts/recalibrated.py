@@ -13,8 +13,6 @@ from caltest.errors import NotApplicable
 from caltest.forecasts.laws import LEAST, Knots, Law
 from caltest.types import AnyArray, Floats
 
-__all__ = ["Recalibrated", "Stretched"]
-
 LOWEST = 1e-300  # probability that a quantile is asked for
 # Levels of F, and of G(F), between which expectations take laws as linear: at most 0.005 apart, and
 # log odds 0.2.

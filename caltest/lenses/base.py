@@ -15,6 +15,7 @@ from caltest.checks.options import not_a_choice
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.numerics.labels import resample_keys
 from caltest.predictions import Predictions
+from caltest.predictions.redrawing import Redrawing
 from caltest.predictions.rows import Rows
 from caltest.types import AnyArray, Codes, Flags, Floats
 
@@ -23,6 +24,7 @@ __all__ = ["Lens", "Strong", "resolve_lens"]
 NEVER = 1e-12  # probability that right draws are found to differ, for each of m + 2 sums
 DRAWN = 1 << 20  # labels, at most 32 data sets, that are redrawn to look at a lens of one's own
 Table = Callable[[], Codes | Flags]
+Redrawn = Callable[[Any], Redrawing]
 KEY = re.compile(r"([a-z-]+?)(?:-(\d+)|\[(.+)\])?")
 
 
@@ -247,27 +249,26 @@ class Strong(Lens):
 
 def event_of(predictions: Predictions, codes: Codes, name: str) -> Predictions:
     """Predict that the label of each row is its code, (n,)."""
-    value, happens = predictions.probs[np.arange(predictions.n), codes], predictions.labels == codes
-    return Predictions.trusted(
-        np.column_stack([1 - value, value]),
-        happens.astype(np.int64),
-        np.array([f"not {name}", name]),
-        like=predictions,
-        redrawing=lambda: predictions.redrawing.events(codes, predictions.m),
-    )
+    value, m = predictions.probs[np.arange(predictions.n), codes], predictions.m
+    probs, happens = np.column_stack([1 - value, value]), predictions.labels == codes
+    names = [f"not {name}", name]
+    return seen_as(predictions, probs, happens, names, lambda own: own.events(codes, m))
 
 
 def relabelled(
-    predictions: Predictions, probs: Floats, labels: Codes, names: Sequence[str], table: Table
+    predictions: Predictions, probs: Floats, labels: AnyArray, names: Sequence[str], table: Table
 ) -> Predictions:
     """Predict other classes; `table` returns that of each label of each row, (n, m)."""
-    return Predictions.trusted(
-        probs,
-        labels,
-        np.array(names),
-        like=predictions,
-        redrawing=lambda: predictions.redrawing.relabelled(table(), len(names)),
-    )
+    size = len(names)
+    return seen_as(predictions, probs, labels, names, lambda own: own.relabelled(table(), size))
+
+
+def seen_as(
+    rows: Rows, probs: Floats, labels: AnyArray, names: Sequence[str], redrawn: Redrawn
+) -> Predictions:
+    """Predict classes of given names, redrawn as `redrawn` makes of the redrawing of the rows."""
+    codes, drawing = np.asarray(labels, np.int64), lambda: redrawn(rows.redrawing)
+    return Predictions.trusted(probs, codes, np.array(names), like=rows, redrawing=drawing)
 
 
 def resolve_lens(lens: object) -> Lens:

@@ -11,7 +11,7 @@ import numpy as np
 from caltest.checks import check_class, check_integer
 from caltest.checks.arrays import as_array
 from caltest.errors import NotApplicable, invalid, shown
-from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, event_of, relabelled
+from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, event_of, relabelled, seen_as
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Redrawing
 from caltest.types import AnyArray, Codes, Floats
@@ -77,6 +77,10 @@ class PerClass(Lens):
     def claim(self) -> str:
         return self.null.format(k="k" if self.is_family else self.k)
 
+    def members(self, predictions: Predictions) -> list[Lens]:
+        """List one lens per class."""
+        return self.members_of(predictions.classes.tolist())
+
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         return [type(self)(k) for k in classes] if self.is_family else [self]
 
@@ -116,10 +120,6 @@ class Classwise(PerClass):
         codes = np.full(predictions.n, code)
         return event_of(predictions, codes, str(predictions.classes[code]))
 
-    def members(self, predictions: Predictions) -> list[Lens]:
-        """List one lens per class."""
-        return self.members_of(predictions.classes.tolist())
-
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the probability of class k, and whether it is the label."""
         code = self._code(np.array(columns.classes))
@@ -158,18 +158,11 @@ class Cumulative(PerClass):
         upto = np.minimum(predictions.probs[:, : code + 1].sum(axis=1), 1.0)
         above = np.minimum(predictions.probs[:, code + 1 :].sum(axis=1), 1.0)
         larger = upto > 0.5  # neither loses the digits of the other
-        name = str(predictions.classes[code])
-        return Predictions.trusted(
-            np.column_stack([np.where(larger, above, 1 - upto), np.where(larger, 1 - above, upto)]),
-            (predictions.labels <= code).astype(np.int64),
-            np.array([f"above {name}", f"at most {name}"]),
-            like=predictions,
-            redrawing=lambda: predictions.redrawing.upto(code, predictions.probs.shape),
-        )
-
-    def members(self, predictions: Predictions) -> list[Lens]:
-        """List one lens per class but the last."""
-        return self.members_of(predictions.classes.tolist())
+        name, shape = str(predictions.classes[code]), predictions.probs.shape
+        sides = np.where(larger, above, 1 - upto), np.where(larger, 1 - above, upto)
+        probs, within = np.column_stack(sides), predictions.labels <= code
+        names = [f"above {name}", f"at most {name}"]
+        return seen_as(predictions, probs, within, names, lambda own: own.upto(code, shape))
 
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         """List the lenses for classes of which no row is seen."""
@@ -276,9 +269,8 @@ class Grouped(Lens):
         member = group_of[:, np.newaxis] == np.arange(len(names))
         sums = np.minimum(predictions.probs @ member.astype(np.float64), 1)
         labels, shape = group_of[predictions.labels], predictions.probs.shape
-        return relabelled(
-            predictions, sums, labels, names, lambda: np.broadcast_to(group_of, shape)
-        )
+        table = np.broadcast_to(group_of, shape)
+        return relabelled(predictions, sums, labels, names, lambda: table)
 
     def __str__(self) -> str:
         return f"{self.key}[{'|'.join(map(_plus, self.groups))}]"
@@ -473,8 +465,8 @@ class WithinTop(Ranked):
         check_rank(self.r, predictions.m - 1, str(self))
         total = np.minimum(_largest(predictions.probs, self.r).sum(axis=1), 1)
         probs, within = np.column_stack([1 - total, total]), _rank(predictions) <= self.r
-        names, labels = [f"not top {self.r}", f"top {self.r}"], within.astype(np.int64)
-        return relabelled(predictions, probs, labels, names, lambda: _ranks(predictions) <= self.r)
+        names = [f"not top {self.r}", f"top {self.r}"]
+        return relabelled(predictions, probs, within, names, lambda: _ranks(predictions) <= self.r)
 
 
 @dataclass(frozen=True)

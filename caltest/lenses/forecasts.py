@@ -13,7 +13,7 @@ import numpy as np
 from caltest.checks import check_finite, check_integer, check_share
 from caltest.errors import invalid, shown
 from caltest.forecasts import Forecasts
-from caltest.lenses.base import Lens
+from caltest.lenses.base import Lens, seen_as
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats
 
@@ -26,29 +26,17 @@ def _event(
     forecasts: Forecasts, low: Floats | float, high: Floats | float, happened: Flags, name: str
 ) -> Predictions:
     """Predict the event that the uniform number of the outcome is from low on, below high."""
-    n, names = forecasts.n, np.array([f"not {name}", name])
+    n, names = forecasts.n, [f"not {name}", name]
     low, high = np.broadcast_to(low, n), np.broadcast_to(high, n)
     probs = np.column_stack([1.0 - (high - low), high - low])
-    return Predictions.trusted(
-        probs,
-        happened.astype(np.int64),
-        names,
-        like=forecasts,
-        redrawing=lambda: forecasts.uniforms.between(low, high),
-    )
+    return seen_as(forecasts, probs, happened, names, lambda own: own.between(low, high))
 
 
 def _classes(forecasts: Forecasts, ends: Floats, codes: Any, names: Sequence[str]) -> Predictions:
     """Predict classes of outcomes in ascending order; `ends`, (n, m - 1), has F between them."""
     ends = np.clip(ends, 0.0, 1.0)
     probs = np.diff(ends, axis=1, prepend=0.0, append=1.0)
-    return Predictions.trusted(
-        probs,
-        np.asarray(codes, dtype=np.int64),
-        np.array(names),
-        like=forecasts,
-        redrawing=lambda: forecasts.uniforms.classes(probs),
-    )
+    return seen_as(forecasts, probs, codes, names, lambda own: own.classes(probs))
 
 
 class OfForecasts(Lens):
@@ -110,9 +98,8 @@ class _AtLevel(OfForecasts):
         if self.level is not None:
             level = check_share(self.level, "level")
             if level in (0.0, 1.0):
-                raise invalid(
-                    "level must be between 0 and 1", shown(level), "use 0.9, for instance"
-                )
+                rule, remedy = "level must be between 0 and 1", "use 0.9, for instance"
+                raise invalid(rule, shown(level), remedy)
             object.__setattr__(self, "level", level)
 
     def __str__(self) -> str:
@@ -173,10 +160,8 @@ class BelowQuantile(_AtLevel):
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return the level that F attains, and 1 where the outcome is below its quantile."""
         level = self._one()
-        attained = forecasts.law.attained(level)
-        return _event(
-            forecasts, 0.0, attained, forecasts.pit < attained, f"below quantile {level:g}"
-        )
+        attained, name = forecasts.law.attained(level), f"below quantile {level:g}"
+        return _event(forecasts, 0.0, attained, forecasts.pit < attained, name)
 
 
 @dataclass(frozen=True)
@@ -245,10 +230,8 @@ class PIT(OfForecasts):
     def __call__(self, forecasts: Forecasts) -> Predictions:  # type: ignore[override]
         """Return equal probabilities, and the bin of each outcome."""
         ends = np.arange(1, self.bins) / self.bins
-        names = [
-            f"{100 * k / self.bins:.3g} to {100 * (k + 1) / self.bins:.3g} %"
-            for k in range(self.bins)
-        ]
+        shares = [f"{100 * k / self.bins:.3g}" for k in range(self.bins + 1)]
+        names = [f"{low} to {high} %" for low, high in itertools.pairwise(shares)]
         codes = np.searchsorted(ends, forecasts.pit, side="right")
         return _classes(forecasts, np.tile(ends, (forecasts.n, 1)), codes, names)
 
@@ -312,7 +295,6 @@ def _number(text: str, name: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise invalid(
-            f"{name} of a lens must be a number", shown(text), "write it as in exceeds[3.5]"
-        )
+        rule = f"{name} of a lens must be a number"
+        raise invalid(rule, shown(text), "write it as in exceeds[3.5]")
     return number

@@ -14,6 +14,7 @@ import numpy as np
 
 from caltest.checks import check_jobs
 from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
 from caltest.measures.of_units import (
@@ -442,6 +443,16 @@ def event_terms(predictions: Predictions, measure: str, **options: bool) -> RowT
     check_one_dimension(predictions, measure)
     table = np.column_stack([np.zeros(predictions.n), row_weights(predictions)])
     return RowTerms.of(table, predictions, **options)
+
+
+class ForecastMeasure(Measure):
+    """A measure of forecasts of numbers, whose rows are tested by redrawn outcomes."""
+
+    nulls: ClassVar[tuple[str, ...]] = ("exact",)
+    intervals: ClassVar[tuple[str, ...]] = ()
+    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
+    of = Forecasts
+    forms: ClassVar[tuple[str, ...]] = ()
 
 
 class LabelScore(Measure):

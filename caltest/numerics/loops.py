@@ -123,6 +123,11 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         _N_JOBS.reset(token)
 
 
+def blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield slices of at most `size` rows, in order, that make up all n of them."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
 def map_threads(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], n_jobs: int | None = None
 ) -> Iterator[Result]:

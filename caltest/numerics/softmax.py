@@ -57,7 +57,7 @@ PRODUCT = 2**19  # numbers of a matrix product
 
 
 class Point(NamedTuple):
-    """Objective, gradient (2m,) and Hessian (2m, 2m) at theta = (w, b)."""
+    """Objective, gradient (p,) and Hessian (p, p) at parameters, such as theta = (w, b)."""
 
     theta: Floats
     value: float

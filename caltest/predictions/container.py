@@ -13,6 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.checks import suspicions
 from caltest.numerics.labels import label_dtype
+from caltest.numerics.loops import blocks
 from caltest.predictions import models, multilabel, tables
 from caltest.predictions.dependence import CLUSTER
 from caltest.predictions.options import ClassOptions, FileOptions, check_names, parted
@@ -532,5 +533,4 @@ def draw_codes(probs: Floats, rng: np.random.Generator) -> Codes:
 
 
 def _blocks(n: int, m: int) -> Iterator[slice]:
-    step = max(1, BLOCK // m)
-    return (slice(start, start + step) for start in range(0, n, step))
+    return blocks(n, max(1, BLOCK // m))

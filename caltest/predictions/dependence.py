@@ -115,11 +115,9 @@ class Dependence:
         length = block_length(count, lag, lines)
         blocks = max(1, count // length)
         if blocks * lines < 2:
-            raise NotApplicable(
-                f"{count} time steps are too few for two blocks where rows depend up to {lag} "
-                "steps apart",
-                "collect more steps, or leave out rows so that none overlap",
-            )
+            few = f"{count} time steps are too few for two blocks"
+            remedy = "collect more steps, or leave out rows so that none overlap"
+            raise NotApplicable(f"{few} where rows depend up to {lag} steps apart", remedy)
         codes = series * blocks + np.minimum(steps * blocks // count, blocks - 1)
         if blocks == 1:  # of each cluster
             return predictions.with_clusters(series)

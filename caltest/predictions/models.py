@@ -20,9 +20,8 @@ def is_model(model: object) -> bool:
 
 def is_distribution(model: object) -> bool:
     """Tell a distribution from an array: a frozen one of scipy.stats, or a law of forecasts."""
-    return all(hasattr(model, name) for name in ("cdf", "quantile")) or (
-        all(hasattr(model, name) for name in ("cdf", "ppf", "args"))
-    )
+    forms = ("cdf", "quantile"), ("cdf", "ppf", "args")
+    return any(all(hasattr(model, name) for name in names) for names in forms)
 
 
 def is_forecaster(model: object) -> bool:

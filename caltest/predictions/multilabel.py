@@ -34,9 +34,8 @@ def stacked(
     if given.shape != matrix.shape:
         rule = "labels must have a column of 0 and 1 for each column of probs"
         got = f"shape {given.shape} for probs of shape {matrix.shape}"
-        raise invalid(
-            rule, got, "pass the indicator matrix, as of scikit-learn's MultiLabelBinarizer"
-        )
+        remedy = "pass the indicator matrix, as of scikit-learn's MultiLabelBinarizer"
+        raise invalid(rule, got, remedy)
     n, size = matrix.shape
     if names is None:
         names = list(map(str, as_frame(probs).columns)) if is_table(probs) else None

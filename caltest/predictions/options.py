@@ -104,8 +104,7 @@ class RowOptions(ColumnOptions, total=False):
         object, "COLUMN: Rows depend on each other where their times are up to --lag steps apart."
     ]
     lag: Annotated[
-        int | None,
-        "STEPS: With --time: h - 1 for forecasts of what happens within h steps.",
+        int | None, "STEPS: With --time: h - 1 for forecasts of what happens within h steps."
     ]
 
 
@@ -146,8 +145,7 @@ class Truth(TypedDict, total=False):
     temperature: Annotated[float | None, "T: Truth: softmax(log p / T)."]
     slope: Annotated[float | None, "B: Truth: log odds A + B logit(p)."]
     intercept: Annotated[
-        float | Sequence[float] | None,
-        "A: The A of --slope; one for each class of several.",
+        float | Sequence[float] | None, "A: The A of --slope; one for each class of several."
     ]
     ratio: Annotated[float | None, "R: Truth: p / R, so that 1.2 is a risk 20 % too high."]
     noise: Annotated[float | None, "S: Truth: a share S of the labels is uniform."]
@@ -157,10 +155,7 @@ class Truth(TypedDict, total=False):
 class Procedure(TypedDict, total=False):
     """The tests of a planned study; see `power`."""
 
-    test: Annotated[
-        object,
-        "KEY: Test: combined (the default), skce, ... Repeatable, as --lens.",
-    ]
+    test: Annotated[object, "KEY: Test: combined (the default), skce, ... Repeatable, as --lens."]
     lens: Annotated[
         object,
         "KEY: Aspect of the predictions to test: strong (the default), confidence, classwise, ... "
@@ -171,8 +166,7 @@ class Procedure(TypedDict, total=False):
         "KEY: Null distribution of the statistic: exact (the default of most tests), ...",
     ]
     tolerance: Annotated[
-        float | None,
-        "T: Test that the error is at most T, in the units of the printed estimate.",
+        float | None, "T: Test that the error is at most T, in the units of the printed estimate."
     ]
     equivalence: Annotated[
         bool,

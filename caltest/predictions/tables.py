@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +22,6 @@ LIBRARIES = ("polars", "pandas", "pyarrow", "modin", "cudf")  # the first where 
 
 
 UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an array
-
-
-class Raw(TypedDict):
-    """What `Predictions` takes, before any check."""
-
-    probs: object
-    labels: object
-    classes: object
-    sample_weight: object
-    groups: object
-    clusters: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +146,7 @@ def choose_columns(
     sample_weight: object = None,
     groups: object = None,
     clusters: object = None,
-) -> Raw:
+) -> dict[str, Any]:
     """Find by name the columns that make up predictions.
 
     Parameters
@@ -182,8 +171,8 @@ def choose_columns(
 
     Returns
     -------
-    Raw
-        The arrays.
+    dict of str to array
+        The arguments of `Predictions`: probs, labels, classes and those of rows.
 
     Raises
     ------
@@ -200,14 +189,14 @@ def choose_columns(
     labels = label_values(table.column(label), "labels")
     if classes is None:
         classes = _classes_of_columns(stems(columns, probs), labels)
-    return Raw(
-        probs=numbers_of_columns(table, columns),
-        labels=labels,
-        classes=classes,
-        sample_weight=column_or_values(table, sample_weight, "sample_weight"),
-        groups=crossed(table, several) if several else column_or_values(table, groups, "groups"),
-        clusters=column_or_values(table, clusters, "clusters"),
-    )
+    return {
+        "probs": numbers_of_columns(table, columns),
+        "labels": labels,
+        "classes": classes,
+        "sample_weight": column_or_values(table, sample_weight, "sample_weight"),
+        "groups": crossed(table, several) if several else column_or_values(table, groups, "groups"),
+        "clusters": column_or_values(table, clusters, "clusters"),
+    }
 
 
 def choose_forecasts(

@@ -7,7 +7,7 @@ import scipy
 
 from caltest import checks
 from caltest.errors import invalid
-from caltest.measures.outcome import Outcome
+from caltest.measures.outcome import outcome_of
 from caltest.results import HTest
 from caltest.survival.predictions import check_events
 
@@ -70,15 +70,11 @@ def d_calibration(
     counts = np.bincount(bin_of[happened], minlength=count) + np.bincount(at, own, count) + later
     expected = s.size / count
     statistic = float(np.square(counts - expected).sum()) / expected
-    outcome = Outcome(
-        statistic_name="chi^2",
-        statistic=statistic,
-        pvalue=float(scipy.special.chdtrc(count - 1, statistic)),
-        estimate=float(np.abs(counts - expected).max()) / s.size,
-        alternative="greater",
-        null_text=f"chi^2 with {count - 1} degrees of freedom",
-        parameters={"bins": count, "censored": f"{np.count_nonzero(~happened)} of {s.size} rows"},
-    )
+    pvalue = float(scipy.special.chdtrc(count - 1, statistic))
+    text = f"chi^2 with {count - 1} degrees of freedom"
+    gap = float(np.abs(counts - expected).max()) / s.size
+    about = {"bins": count, "censored": f"{np.count_nonzero(~happened)} of {s.size} rows"}
+    outcome = outcome_of("chi^2", statistic, pvalue, text, gap, parameters=about)
     return HTest.from_outcome(
         outcome,
         test="d-calibration",

@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from caltest import checks
 from caltest.calibrators.base import BinaryCalibrator, Coefficient
 from caltest.calibrators.binary.parametric import PlattScaling
 from caltest.calibrators.inputs import Inputs
-from caltest.checks import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_optional_integer,
-    check_positive,
-)
 from caltest.numerics.bins import bin_of, quantile_cuts, uniform_sums
 from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import distinct_scores, moderate_weight
@@ -98,9 +92,9 @@ class HistogramBinning(BinaryCalibrator):
     empty: str = "midpoint"
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        bins = check_integer(self.bins, "bins")
-        binning = check_choice(self.binning, BINNINGS, "binning")
-        empty = check_choice(self.empty, EMPTY, "empty")
+        bins = checks.check_integer(self.bins, "bins")
+        binning = checks.check_choice(self.binning, BINNINGS, "binning")
+        empty = checks.check_choice(self.empty, EMPTY, "empty")
         if binning == "uniform":
             edges = np.arange(bins + 1) / bins
             scaled = None if weight is None else moderate_weight(weight)
@@ -233,7 +227,7 @@ class ScalingBinning(PlattScaling):
     bins: int = 15
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        bins = check_integer(self.bins, "bins")
+        bins = checks.check_integer(self.bins, "bins")
         super()._fit_event(inputs, event, weight)
         scaled = super()._event(inputs)
         self.cuts_ = quantile_bin_sums(scaled, event, weight, bins)[0]
@@ -331,8 +325,8 @@ class BBQ(BinaryCalibrator):
     averaging: bool = True
 
     def _fit_event(self, inputs: Inputs, event: Flags, weight: Floats | None) -> None:
-        size = check_positive(self.prior_size, "prior_size")
-        averaging = check_flag(self.averaging, "averaging")
+        size = checks.check_positive(self.prior_size, "prior_size")
+        averaging = checks.check_flag(self.averaging, "averaging")
         values, mass, events = distinct_scores(inputs.event, event, weight)
         numbers = self._numbers(max(float(mass.sum()), len(mass)))
         counts = values, np.cumsum(events), np.cumsum(mass - events)
@@ -351,8 +345,8 @@ class BBQ(BinaryCalibrator):
     def _numbers(self, n: float) -> Ints:
         """Return the numbers of bins of the models."""
         root = float(np.cbrt(n))
-        low = check_optional_integer(self.min_bins, "min_bins")
-        high = check_optional_integer(self.max_bins, "max_bins", low or 1)
+        low = checks.check_optional_integer(self.min_bins, "min_bins")
+        high = checks.check_optional_integer(self.max_bins, "max_bins", low or 1)
         if high is None:
             high = max(low or 1, int(min(math.ceil(n / 5), math.ceil(10 * root), MOST_BINS)))
         if low is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from caltest.calibrators.gp import process
 from caltest.numerics import variational
-from caltest.numerics.loops import map_threads, njit, one_blas_thread
+from caltest.numerics.loops import blocks, map_threads, njit, one_blas_thread
 from caltest.types import Codes, Floats, Ints
 
 
@@ -136,8 +136,7 @@ class GPScores:
     def blocks(self, points: int) -> list[GPScores]:
         """Divide the rows into blocks of about `points` scores."""
         n, K = self.z.shape
-        size = max(1, points // K)
-        return [self.rows(slice(start, start + size)) for start in range(0, n, size)]
+        return [self.rows(some) for some in blocks(n, max(1, points // K))]
 
 
 @dataclass

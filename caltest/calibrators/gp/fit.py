@@ -17,7 +17,7 @@ from caltest.calibrators.gp.elbo import GPScores
 from caltest.calibrators.inputs import Inputs
 from caltest.checks.options import check_positive
 from caltest.errors import invalid, shown
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import blocks, map_threads
 from caltest.numerics.variational import marginals
 from caltest.types import Floats
 
@@ -161,8 +161,7 @@ def latent_mean(q: process.LatentPosterior, z: Floats) -> Floats:
     at = process.project(q, q.Z)
     weights = solve_triangular(at.L, q.m, lower=True, trans="T", check_finite=False)
     mean = np.empty(z.size)
-    for start in range(0, z.size, POINTS):
-        part = slice(start, start + POINTS)
+    for part in blocks(z.size, POINTS):
         mean[part] = q.prior(z[part], q.Z) @ weights
     return mean
 
@@ -178,9 +177,7 @@ def centred_variance(q: process.LatentPosterior, z: Floats, x: Floats, share: Fl
     column = q.prior(x, x[:1])[:, 0]  # the grid is even
     level = share @ matmul_toeplitz(column, share) - (far.A @ share) @ beside
     variance = np.empty(z.size)
-    size = max(1, PRODUCTS // x.size)
-    for start in range(0, z.size, size):
-        part = slice(start, start + size)
+    for part in blocks(z.size, max(1, PRODUCTS // x.size)):
         A = process.project(q, z[part]).A
         shared = q.prior(z[part], x) @ share - A.T @ beside
         variance[part] = marginals(A, q.variance, q.m, q.C)[1] - 2 * shared + level
@@ -248,8 +245,7 @@ def gauss_hermite(q: process.LatentPosterior, z: Floats, mean: Floats, *, full: 
     x, weight = np.polynomial.hermite.hermgauss(NODES)
     x, weight = math.sqrt(2) * x, weight / math.sqrt(math.pi)
     out = np.empty(len(z))
-    for start in range(0, len(z), POINTS):
-        part = slice(start, start + POINTS)
+    for part in blocks(len(z), POINTS):
         ends = [process.project(q, np.ascontiguousarray(z[part, k])).A for k in (0, 1)]
         variance = sum(marginals(A, q.variance, q.m, q.C)[1] + q.noise for A in ends)
         if full:

@@ -158,9 +158,8 @@ class DirichletCalibrator(LinearMap):
 
     parametrisation: str = "linear"
 
-    @staticmethod
-    def _scores_of(inputs: Inputs) -> Floats:
-        return inputs.log_probs
+    def _scores(self, inputs: Inputs) -> Floats:
+        return inputs.clipped(self.clip).log_probs
 
     def _minimise(
         self, data: CalibrationSet, lam: Penalty, mu: Penalty, start: Floats | None = None
@@ -383,9 +382,8 @@ class MatrixScaling(LinearMap):
 
     key, title = "matrix", "Matrix scaling"
 
-    @staticmethod
-    def _scores_of(inputs: Inputs) -> Floats:
-        return inputs.logits
+    def _scores(self, inputs: Inputs) -> Floats:
+        return inputs.clipped(self.clip).logits
 
     def _of_log_probs(self) -> tuple[Floats, Floats]:
         if self.from_logits:

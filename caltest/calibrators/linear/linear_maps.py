@@ -45,13 +45,9 @@ class LinearMap(Calibrator):
     random_state: int | None = None
     n_jobs: int | None = None
 
-    @staticmethod
     @abstractmethod
-    def _scores_of(inputs: Inputs) -> Floats:
-        """Return what W multiplies, (n, m)."""
-
     def _scores(self, inputs: Inputs) -> Floats:
-        return self._scores_of(inputs.clipped(self.clip))
+        """Return what W multiplies, (n, m)."""
 
     # ---- fit ------------------------------------------------------------------------------------
 

@@ -4,39 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from scipy.special import expit, log_expit
 
 from caltest.calibrators.base import CalibrationSet, Coefficient
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.linear.scaling import LogitMap
+from caltest.calibrators.linear import scaling
 from caltest.calibrators.linear.softmax_regression import LogitRows, logit_rows
-from caltest.checks import listing
 from caltest.numerics.loops import one_blas_thread
-from caltest.numerics.newton import backtrack, damped_factor
+from caltest.numerics.softmax import Point
 from caltest.types import Floats
 
-STEPS = 200
 DECREMENT = 1e-9  # of the decrement: what remains after a step of this size is rounding
-LARGE_STEP = 1e-4  # in log odds: there is no maximum nearby
-SHIFT = 1e-11  # of the Hessian with unit diagonal
-SINGULAR = 1e-9  # the smallest pivot of a Hessian that determines the parameters
-SLACK = 1e-14  # rounding error of the objective
-RIDGE = 1e-6
 LEAST_GAP = 1e-300  # of log odds, so that it has a logarithm
-
-
-@dataclass(frozen=True)
-class Point:
-    """The objective with its derivatives at parameters."""
-
-    theta: Floats
-    value: float
-    gradient: Floats
-    hessian: Floats
 
 
 class CumulativeLogit:
@@ -95,36 +76,19 @@ class CumulativeLogit:
 
     def minimise(self) -> tuple[Point, bool]:
         """Return the minimum by Newton's method, and whether it is the only one."""
-        point = self.at(np.append([0.0], np.ones(self.m - 1)))
+        start = np.append([0.0], np.ones(self.m - 1))
         size = np.sqrt(np.maximum(self.has_upper @ np.square(self.upper), LEAST_GAP))
         with one_blas_thread():
-            for _ in range(STEPS):
-                step, pivot = newton_step(point)
-                decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
-                moved = self._moved(point, step)
-                point = point if moved is None else moved
-                if decrement <= DECREMENT or moved is None:
-                    break
+            point, step, pivot = scaling.newton(self.at, start, newton_step, DECREMENT)
         longest = float(np.abs(step * np.append(size[:2], 1.0 / point.theta[2:])).max())
-        return point, longest < LARGE_STEP and pivot > SINGULAR
-
-    def _moved(self, point: Point, step: Floats) -> Point | None:
-        def at(length: float) -> tuple[float, Point]:
-            trial = self.at(point.theta + length * step)
-            return trial.value, trial
-
-        slack = SLACK * abs(point.value)
-        found = backtrack(at, point.value + slack, float(point.gradient @ step))
-        return None if found is None else found[1][1]
+        return point, longest < scaling.LARGE_STEP and pivot > scaling.SINGULAR
 
 
 def newton_step(point: Point) -> tuple[Floats, float]:
     """Return the Newton step, and the smallest pivot of the Hessian scaled to unit diagonal."""
     diagonal = point.hessian.diagonal()
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    factor, shift = damped_factor(point.hessian / scale / scale[:, None], SHIFT)
-    step: Floats = scipy.linalg.cho_solve(factor, -point.gradient / scale) / scale
-    return step, float(factor[0].diagonal().min()) ** 2 if shift == SHIFT else 0.0
+    return scaling.scaled_step(point, scale, point.hessian / scale / scale[:, None])
 
 
 def designs(columns: Floats, m: int) -> Floats:
@@ -154,7 +118,7 @@ def mapped(columns: Floats, theta: Floats) -> Floats:
     return np.asarray(probs / probs.sum(axis=1, keepdims=True))
 
 
-class OrdinalScaling(LogitMap):
+class OrdinalScaling(scaling.LogitMap):
     r"""Ordinal scaling: a proportional-odds model of the log odds of all P(Y <= k).
 
     With the classes in the order of their columns, let :math:`L_k` be the log odds of P(Y <= k),
@@ -228,17 +192,15 @@ class OrdinalScaling(LogitMap):
 
     def _fit(self, data: CalibrationSet) -> None:
         rows, m = logit_rows(data, self._columns), data.inputs.m
-        absent = np.bincount(rows.codes, minlength=m) == 0
-        optimum, unique = (None, False) if absent.any() else CumulativeLogit(rows, m).minimise()
+        reason = "the labels are in the order of the predictions, or these are alike"
+        remedy = "the map is drawn to the identity"
+
+        def minimise(ridge: float) -> tuple[Point, bool]:
+            return CumulativeLogit(rows, m, ridge).minimise()
+
+        optimum, unique = self._optimum(rows, minimise, reason, remedy)
         self.stderr_ = None
-        if optimum is None or not unique:
-            reason = "the labels are in the order of the predictions, or these are alike"
-            if absent.any():
-                reason = f"no label is {listing(self.classes_[absent].tolist())}"
-            remedy = f"the map is drawn to the identity with strength {RIDGE:g}"
-            self._note(f"the likelihood has no single maximum, since {reason}: {remedy}")
-            optimum, _ = CumulativeLogit(rows, m, RIDGE).minimise()
-        else:
+        if unique:
             self.stderr_ = np.sqrt(np.linalg.inv(optimum.hessian).diagonal() / rows.total)
         self.level_, self.slope_ = map(float, optimum.theta[:2])
         self.spacings_ = optimum.theta[2:].copy()

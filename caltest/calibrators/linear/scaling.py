@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy
@@ -25,6 +26,8 @@ from caltest.numerics.softmax import (
 )
 from caltest.types import Codes, Floats
 
+Minimise = Callable[[float], tuple[Point, bool]]  # of a ridge
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LogitMap(Calibrator):
@@ -39,9 +42,23 @@ class LogitMap(Calibrator):
         """Return the temperature of `TemperatureScaling`, and note what that notes."""
         first = TemperatureScaling(clip=self.clip, from_logits=self.from_logits)
         first.fit_set(data, self.classes_)
-        for text in first.notes():
-            self._note(text)
+        self._note(*first.notes())
         return first.temperature_
+
+    def _optimum(
+        self, rows: LogitRows, minimise: Minimise, reason: str, remedy: str
+    ) -> tuple[Point, bool]:
+        """Return the minimum, and whether no penalty was needed for it to be the only one."""
+        absent = np.bincount(rows.codes, minlength=len(self.classes_)) == 0
+        if absent.any():
+            reason = f"no label is {listing(self.classes_[absent].tolist())}"
+        else:
+            optimum, unique = minimise(0.0)
+            if unique:
+                return optimum, True
+        text = f"the likelihood has no single maximum, since {reason}"
+        self._note(f"{text}: {remedy} with strength {RIDGE:g}")
+        return minimise(RIDGE)[0], False
 
 
 class TemperatureScaling(LogitMap):
@@ -168,29 +185,44 @@ def minimise(
     with one_blas_thread():
         scale = np.sqrt(weight @ (z * z))
         w, b = np.where(scale > 0, start[:m], 1.0), start[m:]  # of zeros no weight matters
-        point = objective(z, y, weight, np.concatenate([w, b - b.mean()]), ridge)
-        for _ in range(NEWTON_STEPS):
-            step, pivot = newton_step(point)
-            decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
-            moved = _moved(z, y, weight, point, step, ridge)
-            point = point if moved is None else moved
-            if decrement <= DECREMENT or moved is None:
-                break
+        at = partial(objective, z, y, weight, ridge=ridge)
+        start = np.concatenate([w, b - b.mean()])
+        point, step, pivot = newton(at, start, newton_step, DECREMENT)
     longest = float(np.abs(step * np.concatenate([scale, np.ones(m)])).max())
     return point, longest < LARGE_STEP and pivot > SINGULAR
 
 
-def _moved(
-    z: Floats, y: Codes, weight: Floats, point: Point, step: Floats, ridge: Floats | float
-) -> Point | None:
+def newton(
+    at: Callable[[Floats], Point],
+    start: Floats,
+    step_at: Callable[[Point], tuple[Floats, float]],
+    enough: float,
+) -> tuple[Point, Floats, float]:
+    """Return where Newton's method ends, its last step, and the smallest pivot that it met there.
+
+    `step_at` gives both at a point; steps end where the decrement is at most `enough`, or where
+    no part of one lowers the objective.
+    """
+    point = at(start)
+    for _ in range(NEWTON_STEPS):
+        step, pivot = step_at(point)
+        decrement = math.sqrt(max(-float(point.gradient @ step), 0.0))
+        moved = _moved(at, point, step)
+        point = point if moved is None else moved
+        if decrement <= enough or moved is None:
+            break
+    return point, step, pivot
+
+
+def _moved(at: Callable[[Floats], Point], point: Point, step: Floats) -> Point | None:
     """Return the point after a part of the step that is short enough, if there is one."""
 
-    def at(length: float) -> tuple[float, Point]:
-        trial = objective(z, y, weight, point.theta + length * step, ridge)
+    def after(length: float) -> tuple[float, Point]:
+        trial = at(point.theta + length * step)
         return trial.value, trial
 
     slack = SLACK * abs(point.value)
-    found = backtrack(at, point.value + slack, float(point.gradient @ step))
+    found = backtrack(after, point.value + slack, float(point.gradient @ step))
     return None if found is None else found[1][1]
 
 
@@ -199,11 +231,16 @@ def newton_step(point: Point) -> tuple[Floats, float]:
 
     The same number added to each b changes no probability: the step has no part along it.
     """
-    scale, scaled = _scaled(point.hessian)
-    factor, shift = damped_factor(scaled, SHIFT)
-    step: Floats = scipy.linalg.cho_solve(factor, -point.gradient / scale) / scale
+    step, pivot = scaled_step(point, *_scaled(point.hessian))
     m = len(step) // 2
     step[m:] -= step[m:].mean()
+    return step, pivot
+
+
+def scaled_step(point: Point, scale: Floats, scaled: Floats) -> tuple[Floats, float]:
+    """Return the Newton step of a Hessian scaled to unit diagonal, and its smallest pivot."""
+    factor, shift = damped_factor(scaled, SHIFT)
+    step: Floats = scipy.linalg.cho_solve(factor, -point.gradient / scale) / scale
     return step, float(factor[0].diagonal().min()) ** 2 if shift == SHIFT else 0.0
 
 
@@ -303,22 +340,16 @@ class VectorScaling(LogitMap):
     def _fit(self, data: CalibrationSet) -> None:
         rows = logit_rows(data, self._logits)
         m = data.inputs.m
-        task, stderr = (rows.logits, rows.codes, rows.weight, _start(rows)), None
-        absent = np.bincount(rows.codes, minlength=m) == 0
-        optimum, unique = (None, False) if absent.any() else minimise(*task)
-        if optimum is None or not unique:
-            reason = "the labels are separable, or logits are constant or collinear"
-            if absent.any():
-                reason = f"no label is {listing(self.classes_[absent].tolist())}"
-            remedy = f"weights are drawn to 1 and biases to 0 with strength {RIDGE:g}"
-            self._note(f"the likelihood has no single maximum, since {reason}: {remedy}")
-            optimum, _ = minimise(*task, RIDGE)
-        else:
-            stderr = np.sqrt(variances(optimum.hessian)) / np.sqrt(rows.total)
+        task = partial(minimise, rows.logits, rows.codes, rows.weight, _start(rows))
+        reason = "the labels are separable, or logits are constant or collinear"
+        remedy = "weights are drawn to 1 and biases to 0"
+        optimum, unique = self._optimum(rows, task, reason, remedy)
         theta = optimum.theta
         self.weights_, self.biases_ = theta[:m].copy(), theta[m:] - theta[m:].mean()
-        self.weights_stderr_ = None if stderr is None else stderr[:m]
-        self.biases_stderr_ = None if stderr is None else stderr[m:]
+        self.weights_stderr_ = self.biases_stderr_ = None
+        if unique:
+            stderr = np.sqrt(variances(optimum.hessian)) / np.sqrt(rows.total)
+            self.weights_stderr_, self.biases_stderr_ = stderr[:m], stderr[m:]
 
     def _calibrate(self, inputs: Inputs) -> Floats:
         return softmax(self._logits(inputs), self.weights_, self.biases_)

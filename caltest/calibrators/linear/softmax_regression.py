@@ -14,7 +14,7 @@ import scipy
 
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.inputs import Inputs
-from caltest.numerics.loops import one_blas_thread
+from caltest.numerics.loops import blocks, one_blas_thread
 from caltest.numerics.newton import backtrack, damped_factor
 from caltest.numerics.sorted_scores import shares
 from caltest.types import Codes, Flags, Floats, Ints
@@ -27,8 +27,7 @@ SAMPLE = 20_000  # rows that tell a good multiple of the start
 
 def row_blocks(n: int, m: int) -> list[slice]:
     """Split n rows of m entries into blocks of half a megabyte, or of 1024 rows."""
-    size = max(1024, BLOCK // m)
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    return list(blocks(n, max(1024, BLOCK // m)))
 
 
 def hessian(probs: Floats, X: Floats, weight: Floats) -> Floats:

@@ -291,9 +291,8 @@ class OfMeasure(Component):
     def __init__(self, rows: Context, test: str | Measure, lens: str | Lens) -> None:
         measure = test if isinstance(test, Measure) else measure_of(test)
         if "exact" not in measure.nulls:
-            raise NotApplicable(
-                f"{measure.description} has no exact null", "name another component"
-            )
+            reason = f"{measure.description} has no exact null"
+            raise NotApplicable(reason, "name another component")
         seen = resolve_lens(lens)
         if not rows.predictions.m and str(seen) != "strong":
             reason = f"a component of forecasts has no lens, and {seen} was named"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -175,10 +175,8 @@ class Kind(NamedTuple):
 
     def of(self, sources: Callable[[str], Source]) -> Component:
         """Return the component of the source under the lens."""
-        component = self.make(sources(self.lens))
-        component.key, component.title, component.lens = self.key, self.title, self.lens
-        component.weight = self.weight
-        return component
+        made = self.make(sources(self.lens))
+        return replace(made, key=self.key, title=self.title, lens=self.lens, weight=self.weight)
 
 
 def combine(components: Sequence[Component | ResidualStatistic], scores: Floats) -> Floats:
@@ -307,10 +305,8 @@ def surprise(source: Source) -> Component:
         sd = np.sqrt(variance + source.steady)
         j = int(np.argmax(np.abs((happened - chances) / sd)))
         mean, share = float(chances[j] / source.mass), float(happened[j] / source.mass)
-        text = (
-            f"outcomes with probabilities below {percent(LIMITS[j])} have {percent(mean)} on "
-            f"average together, {percent(share)} observed"
-        )
+        seen = f"{percent(mean)} on average together, {percent(share)} observed"
+        text = f"outcomes with probabilities below {percent(LIMITS[j])} have {seen}"
         return Finding(text, share - mean, f"mean gap of probabilities below {LIMITS[j]:g}")
 
     return Component(source, sums, value, finding)

@@ -13,16 +13,11 @@ from caltest.checks.arrays import read_only
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
 from caltest.kernels.fitted import l1_distances
+from caltest.measures import residual_sums
 from caltest.measures.combined import component, loops
 from caltest.measures.combined.component import LEAST, STEADY, Function, Source, Summing
 from caltest.measures.combined.one_event import HitRows, OneEvent
-from caltest.measures.residual_sums import (
-    ResidualStatistic,
-    of_cells,
-    of_terms,
-    product_length,
-    robust_z,
-)
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.class_sums import label_sums, placed_sums
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
@@ -133,10 +128,8 @@ class Context:
     @cached_property
     def variances(self) -> Floats:
         """The variance of the weight of the labels of each class, (m,)."""
-        squares = np.square(self.weight)
-        return np.asarray(
-            squares @ self.probs - np.einsum("i,ik,ik->k", squares, *[self.probs] * 2)
-        )
+        squares, p = np.square(self.weight), self.probs
+        return np.asarray(squares @ p - np.einsum("i,ik,ik->k", squares, p, p))
 
     @property
     def log_probs(self) -> Floats:
@@ -171,13 +164,10 @@ class Context:
 
         def signed(function: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
-            return of_cells(top, own, size, function)
+            return residual_sums.of_cells(top, own, size, function)
 
-        return (
-            Summing(lambda labels: placed_sums(labels, places, table, size), signed),
-            np.asarray(np.bincount(top, self.spread, size), np.float64),
-            predicted,
-        )
+        sums = Summing(lambda labels: placed_sums(labels, places, table, size), signed)
+        return sums, np.asarray(np.bincount(top, self.spread, size), np.float64), predicted
 
     def mending_temperature(self) -> tuple[float, str]:
         """Return the temperature that corrects the probabilities, and how to call it."""
@@ -191,7 +181,7 @@ class Context:
 
         def signed(_: Function) -> ResidualStatistic:
             own = table[np.arange(self.n), self.labels]
-            return robust_z(own - np.einsum("ik,ik->i", self.probs, table))
+            return residual_sums.robust_z(own - np.einsum("ik,ik->i", self.probs, table))
 
         return Summing(lambda labels: label_sums(table, labels) - expected, signed, expected)
 
@@ -205,7 +195,7 @@ class Context:
             return np.asarray(np.hstack(sums) - expected)
 
         def signed(function: Function) -> ResidualStatistic:
-            return of_terms(np.hstack([self.gaps * one for one in tables]), function)
+            return residual_sums.of_terms(np.hstack([self.gaps * one for one in tables]), function)
 
         return Summing(of, signed, expected)
 
@@ -213,7 +203,7 @@ class Context:
         self, cells: NDArray[np.integer], size: int, function: Callable[[Floats], Floats]
     ) -> ResidualStatistic:
         """Return a function of the residuals in cells that are numbered for each row and class."""
-        return of_cells(cells, self.residuals, size, function)
+        return residual_sums.of_cells(cells, self.residuals, size, function)
 
     def frequencies(self) -> Summing:
         """Return the weights of the labels of each class."""
@@ -298,7 +288,8 @@ class Context:
             return np.asarray(norms - label_sums(diagonal, labels))
 
         pairs = self.mass**2 - float(np.square(self.weight).sum())
-        return Summing(of, lambda _: product_length(self.features, self.residuals)), pairs, pairs
+        sums = Summing(of, lambda _: residual_sums.product_length(self.features, self.residuals))
+        return sums, pairs, pairs
 
 
 class ClassCurves:

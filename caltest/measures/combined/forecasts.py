@@ -207,12 +207,15 @@ class ForecastContext:
                 found.append(rest / length)
         return np.stack(found, axis=1)
 
+    @property
+    def _sizes(self) -> tuple[Floats, ...]:
+        mean, scale = _shares(self.mean), _shares(self.scale)
+        return mean, scale, mean * mean, mean * scale, scale * scale
+
     @cached_property
     def span(self) -> Floats:
         """Orthonormal columns, (n, Q), of which all others are combinations."""
-        mean, scale = _shares(self.mean), _shares(self.scale)
-        by_size = (mean, scale, mean * mean, mean * scale, scale * scale)
-        return self.covariates(*by_size, self.precision)
+        return self.covariates(*self._sizes, self.precision)
 
     @property
     def precision(self) -> Floats:
@@ -223,15 +226,14 @@ class ForecastContext:
     @cached_property
     def by_size(self) -> Floats:
         """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
-        mean, scale = _shares(self.mean), _shares(self.scale)
-        return self.covariates(mean, scale, mean * mean, mean * scale, scale * scale)
+        return self.covariates(*self._sizes)
 
     @cached_property
     def along(self) -> dict[str, Floats]:
         """Functions of the forecasts (n, 1), by name; without a column where none varies."""
-        mean, scale = _shares(self.mean), _shares(self.scale)
+        mean, scale, square, *_ = self._sizes
         by_mean = self.covariates(mean)
-        squares = self.covariates(mean, mean * mean)[:, by_mean.shape[1] :]
+        squares = self.covariates(mean, square)[:, by_mean.shape[1] :]
         return {"mean": by_mean[:, 1:], "mean^2": squares, "scale": self.covariates(scale)[:, 1:]}
 
     @cached_property
@@ -323,10 +325,6 @@ def _first(sums: Floats) -> Floats:
     return sums[:, 0]
 
 
-def _seen(rows: ForecastContext, sums: Summing) -> float:
-    return float(_square(sums.of(rows.observed))[0])
-
-
 def bias(rows: ForecastContext) -> Component:
     """Mean normal number: outcomes above or below what is predicted."""
     sums = rows.sums(hermite(1), rows.constant)
@@ -371,15 +369,6 @@ SKEWED = "are more skewed to the left than predicted", "are more skewed to the r
 TAILS = "have lighter tails than predicted", "have heavier tails than predicted"
 skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
 tails = partial(_moment, degree=4, words=TAILS, name="kurtosis")
-
-
-def _by_size(rows: ForecastContext, basis: Basis, first: int, name: str) -> Component:
-    sums = rows.sums(basis, rows.by_size[:, first:])
-
-    def finding() -> Finding:
-        return plain(name, _seen(rows, sums))
-
-    return Component(rows, sums, _square, finding)
 
 
 def _along(
@@ -453,9 +442,8 @@ def anderson_darling(rows: ForecastContext) -> Component:
 
     def finding() -> Finding:
         found = rows.steps.of(rows.observed)
-        return rows.step_finding(
-            int(np.argmax(np.square(found[0]) * precision)), value(found), "A^2"
-        )
+        farthest = int(np.argmax(np.square(found[0]) * precision))
+        return rows.step_finding(farthest, value(found), "A^2")
 
     return Component(rows, rows.steps, value, finding)
 
@@ -494,13 +482,18 @@ def extremes(rows: ForecastContext) -> Component:
     return Component(rows, sums, value, finding)
 
 
-def _chi2(rows: ForecastContext, basis: Basis, name: str) -> Component:
-    sums = rows.sums(basis, rows.constant)
-    return Component(
-        rows, sums, _square, lambda: plain(name, float(_square(sums.of(rows.observed))[0]))
-    )
+def _chi2(
+    rows: ForecastContext, basis: Basis, name: str = "chi^2", columns: str = "constant"
+) -> Component:
+    sums = rows.sums(basis, getattr(rows, columns))
+
+    def finding() -> Finding:
+        return plain(name, float(_square(sums.of(rows.observed))[0]))
+
+    return Component(rows, sums, _square, finding)
 
 
+local = partial(_chi2, basis=polynomials, name="chi^2 by size", columns="by_size")
 FORECASTS = (
     Kind("bias", "mean normal score", bias, weight=2.0),
     Kind("shift", "score of a constant shift", shift),
@@ -511,13 +504,9 @@ FORECASTS = (
     Kind("curve", "score of the square of the mean", curve),
     Kind("spread-by-mean", "score of the spread along the mean", spread_by_mean),
     Kind("spread-by-scale", "score of the spread along the scale", spread_by_scale),
-    Kind("smooth", "Neyman's smooth test", partial(_chi2, basis=polynomials, name="chi^2")),
-    Kind("waves", "cosines of the uniform numbers", partial(_chi2, basis=waves, name="chi^2")),
-    Kind(
-        "local",
-        "smooth tests by mean and scale",
-        partial(_by_size, basis=polynomials, first=0, name="chi^2 by size"),
-    ),
+    Kind("smooth", "Neyman's smooth test", partial(_chi2, basis=polynomials)),
+    Kind("waves", "cosines of the uniform numbers", partial(_chi2, basis=waves)),
+    Kind("local", "smooth tests by mean and scale", local),
     Kind("anderson-darling", "Anderson-Darling", anderson_darling),
     Kind("kuiper", "Kuiper", kuiper),
     Kind("extremes", "outcomes far outside", extremes),

@@ -247,10 +247,8 @@ class OneEvent:
         """Describe the mean probability and the share of events."""
         mean, rate = self.rates
         word = "too high" if mean > rate else "too low"
-        text = (
-            f"{self.name} {percent(mean)} on average, {percent(rate)} observed: "
-            f"{points(mean - rate)} {word}"
-        )
+        seen = f"{percent(mean)} on average, {percent(rate)} observed"
+        text = f"{self.name} {seen}: {points(mean - rate)} {word}"
         return component.Finding(text, rate - mean, "event rate - mean prediction")
 
     def gap_finding(self, first: int, stop: int) -> component.Finding:

@@ -66,9 +66,8 @@ def level(events: Events) -> Component:
     def finding() -> Finding:
         mean = float(sums.expected) / rows.mass
         gap = float(component.observed_sums(rows, sums)) / rows.mass
-        text = (
-            f"the class number, 1 to {rows.m}, is {mean:.3g} on average, {mean + gap:.3g} observed"
-        )
+        seen = f"is {mean:.3g} on average, {mean + gap:.3g} observed"
+        text = f"the class number, 1 to {rows.m}, {seen}"
         return Finding(text, gap, "observed - mean class number")
 
     return Component(rows, sums, component.over(events.sd), finding, two_sided=True)

@@ -9,24 +9,19 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.forecasts import Forecasts
-from caltest.measures.base import Measure
+from caltest.measures.base import ForecastMeasure
 from caltest.measures.bound import BoundMeasure
 from caltest.types import Floats
 
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
 
 
-class ForecastScore(Measure):
+class ForecastScore(ForecastMeasure):
     """The mean over rows of a score of forecasts; its test is two-sided."""
 
     alternative: ClassVar[str] = "two-sided"
-    nulls: ClassVar[tuple[str, ...]] = ("exact",)
-    intervals: ClassVar[tuple[str, ...]] = ()
-    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
     no_interval: ClassVar[str] = "is a score, whose size is that of the outcomes"
     is_proper_score: ClassVar[bool] = True
-    of = Forecasts
-    forms: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def scores(self, forecasts: Forecasts) -> Floats:

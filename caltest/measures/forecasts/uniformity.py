@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
-from caltest.measures.base import Measure
+from caltest.measures.base import ForecastMeasure
 from caltest.measures.bound import BoundMeasure
 from caltest.numerics.loops import njit
 from caltest.types import Floats
@@ -86,7 +86,7 @@ SUMS = {"neyman": ("Neyman smooth", "chi^2"), "berkowitz": ("Berkowitz", "LR")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class PitUniformity(Measure):
+class PitUniformity(ForecastMeasure):
     """A distance with its options; see `pit_uniformity`."""
 
     distance: str = "ks"
@@ -95,21 +95,11 @@ class PitUniformity(Measure):
 
     key: ClassVar[str] = "pit-uniformity"
     tests: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "pit-ks": {"distance": "ks"},
-        "pit-kuiper": {"distance": "kuiper"},
-        "pit-cramer-von-mises": {"distance": "cramer-von-mises"},
-        "pit-anderson-darling": {"distance": "anderson-darling"},
-        "pit-neyman": {"distance": "neyman"},
-        "pit-berkowitz": {"distance": "berkowitz"},
+        f"pit-{distance}": {"distance": distance} for distance in (*DISTANCES, *SUMS)
     }
-    nulls: ClassVar[tuple[str, ...]] = ("exact",)
-    intervals: ClassVar[tuple[str, ...]] = ()
     no_interval: ClassVar[str] = (
         "is above 0 for calibrated forecasts too, by an amount that depends on n"
     )
-    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
-    of = Forecasts
-    forms: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_choice(self.distance, (*DISTANCES, *SUMS), "distance")
@@ -120,11 +110,8 @@ class PitUniformity(Measure):
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
         name = (DISTANCES.get(self.distance) or SUMS[self.distance])[0]
-        return (
-            f"{name} distance of the PIT"
-            if self.distance in DISTANCES
-            else f"{name} statistic of the PIT"
-        )
+        kind = "distance" if self.distance in DISTANCES else "statistic"
+        return f"{name} {kind} of the PIT"
 
     @property
     def symbol(self) -> str:

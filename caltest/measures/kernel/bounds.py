@@ -68,10 +68,8 @@ def jackknife_of_sums(sums: Floats, weight: Floats | None = None) -> tuple[float
     """
     n = sums.size
     if n < 3:
-        needs, remedy = (
-            "at least three observations",
-            "use the exact null, without tolerance and interval",
-        )
+        needs = "at least three observations"
+        remedy = "use the exact null, without tolerance and interval"
         if weight is not None:
             needs, remedy = "three observations of positive weight", "report the p-value alone"
         raise NotApplicable(f"the jackknife needs {needs}, and there are {n}", remedy)

@@ -25,7 +25,7 @@ from caltest.measures.kernel.skce import SKCE
 from caltest.measures.outcome import Gaps, Outcome, chi2_limit
 from caltest.measures.residual_sums import ResidualStatistic, of_terms, robust_quadratic
 from caltest.numerics.class_sums import times_drawn
-from caltest.numerics.loops import njit
+from caltest.numerics.loops import blocks, njit
 from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
@@ -112,9 +112,7 @@ class AtLocations(BoundMeasure):
         return self._kept or self._parts()
 
     def _parts(self) -> Iterator[Part]:
-        n = self.predictions.n
-        for first in range(0, n, self._step):
-            rows = slice(first, min(first + self._step, n))
+        for rows in blocks(self.predictions.n, self._step):
             kappa = np.stack([t.cross(self.locations.probs, rows) for t in self.kernel.terms])
             probs = self.predictions.probs[rows]
             expected = sum(k * (probs @ gain) for k, gain in zip(kappa, self.gain, strict=True))

@@ -15,10 +15,10 @@ from caltest.forecasts import Forecasts
 from caltest.forecasts.laws import Histogram, Law
 from caltest.kernels import Gaussian, ScalarKernel
 from caltest.kernels.fitted import FittedScalar, kernel_between
-from caltest.measures.base import Measure
+from caltest.measures.base import ForecastMeasure, Measure
 from caltest.measures.kernel.pairs import PairMean
 from caltest.numerics.harmonics import harmonics
-from caltest.numerics.loops import one_blas_thread
+from caltest.numerics.loops import blocks, one_blas_thread
 from caltest.types import Floats
 
 __all__ = ["ForecastSKCE", "forecast_skce"]
@@ -51,7 +51,7 @@ COMPARED = {"pit": _pit, "outcomes": _outcomes}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForecastSKCE(Measure):
+class ForecastSKCE(ForecastMeasure):
     """The SKCE of forecasts with its estimator and kernels; see `forecast_skce`."""
 
     estimator: str = "unbiased"
@@ -62,11 +62,6 @@ class ForecastSKCE(Measure):
     key: ClassVar[str] = "forecast-skce"
     title: ClassVar[str] = "squared kernel calibration error of forecasts"
     symbol: ClassVar[str] = "SKCE"
-    nulls: ClassVar[tuple[str, ...]] = ("exact",)
-    intervals: ClassVar[tuple[str, ...]] = ()
-    interval_instead: ClassVar[str] = "a test of the lens 'interval', whose event has one"
-    of = Forecasts
-    forms: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         checks.check_choice(self.estimator, ("unbiased", "biased"), "estimator")
@@ -161,8 +156,7 @@ class ForecastPairs(PairMean):
         size, n = outcomes.shape
         count, own = len(self.amplitude) // 2, np.zeros(size)
         total = np.zeros((2 * count * size, self.features.shape[1]))
-        for i in range(0, n, AT_A_TIME):
-            rows = slice(i, i + AT_A_TIME)
+        for rows in blocks(n, AT_A_TIME):
             residual = harmonics(self.step * (outcomes[:, rows] - self.middle), count)
             residual *= self.amplitude[:, :, None]
             residual -= self.expected[:, None, rows]

@@ -33,13 +33,7 @@ from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
-from caltest.numerics.class_sums import (
-    add_class_sums,
-    add_pair_sums,
-    binary_brier_sums,
-    class_lists,
-    label_sums,
-)
+from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
 from caltest.predictions import Predictions
@@ -196,7 +190,7 @@ class LinePairs(AllPairs):
         total = 2.0 * line_sums(self.lines, self.weight, self.event, labels)
         if self.biased:
             squares = np.square(np.broadcast_to(self.weight, self.event.shape))
-            total += self._factor * binary_brier_sums(labels, self.event, squares)
+            total += self._factor * class_sums.binary_brier_sums(labels, self.event, squares)
         return self.finished(total)
 
     def row_sums(self) -> Floats:
@@ -351,7 +345,7 @@ class TiledPairs(AllPairs):
             table += np.square(own) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(own) * image * probs))
         if self.predictions.m > FEW_CLASSES:
-            singles = label_sums(table, labels) + constant
+            singles = class_sums.label_sums(table, labels) + constant
         else:
             rows = np.arange(self.predictions.n)
             singles = np.array([float(table[rows, row].sum()) + constant for row in labels])
@@ -387,14 +381,15 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
         nonlocal width
         if width < tile.shape[1]:  # tiles on the diagonal grow
             width = tile.shape[1]
-            lists[:] = [class_lists(np.ascontiguousarray(labels[:, j0 : j0 + width]), len(matrix))]
+            block = np.ascontiguousarray(labels[:, j0 : j0 + width])
+            lists[:] = [class_sums.class_lists(block, len(matrix))]
         rows = np.ascontiguousarray(labels[:, i0:i1])
-        add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
+        class_sums.add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
 
     return add
 
 
-class BlockPairs(BoundMeasure):
+class BlockPairs(PairMean):
     """The mean of the unbiased estimates over blocks; an incomplete last block is dropped.
 
     The linear estimator of Widmann et al. (2019), table 1, has blocks of two.
@@ -404,16 +399,13 @@ class BlockPairs(BoundMeasure):
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, size: int) -> None:
         super().__init__(predictions)
-        self.notes, self.degenerate = kernel.notes, kernel.degenerate
-        self.kernel = kernel
+        self.fit(kernel)
         self.size = size
-        self.scale = float(sum(np.abs(term.matrix).max() for term in kernel.terms))
         self.n_blocks, self._pairs_in_block = predictions.n // size, size * (size - 1) // 2
         if predictions.n < size:
-            few = (
-                f"blocks of {size} need at least {size} observations, and there are {predictions.n}"
-            )
-            raise NotApplicable(few, "take a smaller block_size or estimator='unbiased'")
+            needs = f"blocks of {size} need at least {size} observations"
+            remedy = "take a smaller block_size or estimator='unbiased'"
+            raise NotApplicable(f"{needs}, and there are {predictions.n}", remedy)
         if predictions.sample_weight is not None:
             reason = "the linear and block estimators take no sample weights"
             raise NotApplicable(reason, "use estimator='unbiased' (test='skce')")
@@ -475,12 +467,12 @@ class BlockPairs(BoundMeasure):
         total, table, constant = np.zeros(len(labels)), np.zeros_like(probs), 0.0
         for term in self.kernel.terms:
             kappa = term.pairs(left + offset, right + offset)
-            add_pair_sums(kappa, left, right, inside, term.matrix, total)
+            class_sums.add_pair_sums(kappa, left, right, inside, term.matrix, total)
             image = probs @ term.matrix
             np.subtract.at(table, left, kappa[:, None] * image[right])
             np.subtract.at(table, right, kappa[:, None] * image[left])
             constant += float(kappa @ np.einsum("pk,pk->p", probs[left], image[right]))
-        return np.asarray(total + label_sums(table, inside) + constant)
+        return np.asarray(total + class_sums.label_sums(table, inside) + constant)
 
 
 class CellPairs(PairMean, BoundCells):

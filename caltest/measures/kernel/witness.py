@@ -11,7 +11,7 @@ from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, LineKernel, column_tiles
 from caltest.measures.fits import ReadOnly
 from caltest.measures.residual_sums import residuals
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import blocks, map_threads
 from caltest.numerics.tails import path_length_of_products, tube_quantile
 from caltest.predictions import Predictions
 from caltest.types import Floats
@@ -60,8 +60,7 @@ class Embedding:
         def block(first: int) -> Floats:
             some = np.ascontiguousarray(points[first : first + POINTS])
             out = np.zeros_like(some)
-            for start in range(0, rows, ROWS):
-                part = slice(start, start + ROWS)
+            for part in blocks(rows, ROWS):
                 for term in self.kernel.terms:
                     out += term.cross(some, part).T @ self.weighted[part] @ term.matrix
             return out
@@ -138,8 +137,7 @@ def gap_curve(embedding: Embedding, points: int, level: float) -> GapCurve:
     at = np.column_stack([1.0 - x, x])
     mass, moment, square = np.zeros((3, points))
     product = np.zeros(points - 1)
-    for start in range(0, predictions.n, ROWS):
-        rows = slice(start, start + ROWS)
+    for rows in blocks(predictions.n, ROWS):
         kernel = np.zeros((event[rows].size, points))
         for term in embedding.kernel.terms:
             share = float((term.matrix @ np.array([-1.0, 1.0]))[1])
