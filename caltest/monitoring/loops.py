@@ -25,6 +25,7 @@ BLOCK = 64  # rows after which products become logarithms; they count from the f
 MOST_POINTS = 1024  # of the path that is kept
 TINY, HUGE = 1e-150, 1e150
 LEAST_LOG = -60.0
+Pad = tuple[Floats, ...]  # arrays that each row writes anew
 
 
 class Game(NamedTuple):
@@ -138,7 +139,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     for j in range(game.offset.size):
         changes[j] = math.exp(game.offset[j]) - 1.0
     _open(log_wealth, weights, log_one, levels, base)
-    reach = largest(witness)
+    reach = np.max(np.abs(witness)) if witness.size > 0 else 0.0
     for i in range(P.shape[0]):
         label = y[i]
         _take(P, i, p, logs)
@@ -154,16 +155,16 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
             offsets(p, label, offset_class, changes, n_slopes, wins)
             if theta.size > 0:
                 won = recalibrate(p, logs, label, theta, q, gradient)
-                newton_step(q, logs, theta, inverse, memory, gradient, deviation, direction)
+                newton_step(q, logs, theta, inverse, memory, (gradient, deviation, direction))
                 wins[G - 3] = KEPT + (1.0 - KEPT) * won
             wins[G - 2] = KEPT + (1.0 - KEPT) * isotonic(p, label, cells, shift)
             if m == 2:
                 gain, reach = binary_witness(p[1], label, kernel, witness, reach)
             else:
-                gain = class_witness(p, label, features, phases, sums, levels, phi, f)
+                gain = class_witness(p, label, features, phases, sums, levels, (phi, f))
             wins[G - 1] = bet_gain(gain, levels)
         extreme = _multiply(wins, product, restarted, log_one)
-        total = _average(base, product, weights, restarted, log_one, levels)
+        total = _average(base, product, weights, restarted, log_one, levels[OFFSET])
         _look(total, log_thresholds, levels, crossed, counts[ROWS])
         if trace.size > 0:
             levels[LAST] = math.inf if counts[IMPOSSIBLE] >= 0 else math.log(total) + levels[OFFSET]
@@ -227,11 +228,8 @@ def _impossible(counts: Codes, crossed: Codes, wins: Floats) -> None:
     """Note the row whose outcome had probability 0: all is crossed there, and no bet wins."""
     if counts[IMPOSSIBLE] < 0:
         counts[IMPOSSIBLE] = counts[ROWS]
-    for j in range(crossed.size):
-        if crossed[j] == 0:
-            crossed[j] = counts[ROWS]
-    for g in range(wins.size):
-        wins[g] = 1.0
+    crossed[crossed == 0] = counts[ROWS]
+    wins[:] = 1.0
 
 
 @njit()
@@ -240,19 +238,13 @@ def _look(total: float, limits: Floats, levels: Floats, crossed: Codes, row: int
     if total > levels[BEST]:
         levels[BEST] = total
         for j in range(crossed.size):
-            reached = total >= math.exp(limits[j] - levels[OFFSET])
-            if crossed[j] == 0 and reached:
+            if crossed[j] == 0 and total >= math.exp(limits[j] - levels[OFFSET]):
                 crossed[j] = row
 
 
 @njit()
 def _average(
-    base: Floats,
-    product: Floats,
-    weights: Floats,
-    restarted: Floats,
-    log_one: float,
-    levels: Floats,
+    base: Floats, product: Floats, weights: Floats, restarted: Floats, log_one: float, unit: float
 ) -> float:
     """Return the average of all bets, in units of the largest before the block."""
     total: float = dot(base, product)
@@ -260,7 +252,7 @@ def _average(
         begun = 0.0
         for j in range(weights.size):
             begun += weights[j] * product[j] * restarted[j]
-        total += math.exp(-levels[OFFSET]) * begun
+        total += math.exp(-unit) * begun
     return total
 
 
@@ -283,10 +275,7 @@ def _open(
     log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, base: Floats
 ) -> None:
     """Begin a block: wealth relative to the largest, which becomes the unit."""
-    most = log_one
-    for g in range(log_wealth.size):
-        most = max(most, log_wealth[g])
-    best = levels[BEST]
+    most, best = max(log_one, log_wealth.max()), levels[BEST]
     if best > 0.0 and most != levels[OFFSET]:  # the same unit is not rounded again
         levels[BEST] = math.exp(math.log(best) + levels[OFFSET] - most)
     levels[OFFSET] = most
@@ -301,8 +290,7 @@ def _sum_parts(
     """Sum the wealth of each part before and after the block, relative to the largest of a bet."""
     weights, part_of = game.weights, game.part_of
     log_wealth, product = state.log_wealth, state.product
-    for j in range(tops.size):
-        tops[j], before[j], after[j] = -math.inf, 0.0, 0.0
+    tops[:], before[:], after[:] = -math.inf, 0.0, 0.0
     for g in range(weights.size):
         tops[part_of[g]] = max(tops[part_of[g]], log_wealth[g])
     for g in range(weights.size):
@@ -321,15 +309,12 @@ def _note(totals: Floats, path: Floats, counts: Codes) -> None:
     if counts[POINTS] == path.shape[0]:
         half = path.shape[0] // 2
         for j in range(half):
-            for k in range(path.shape[1]):
-                path[j, k] = path[2 * j + 1, k]
+            path[j] = path[2 * j + 1]
         counts[POINTS] = half
         counts[STRIDE] *= 2
         if counts[ROWS] % (counts[STRIDE] * BLOCK) != 0:
             return
-    point, most, whole = counts[POINTS], totals[0], 0.0
-    for j in range(1, totals.size):
-        most = max(most, totals[j])
+    point, most, whole = counts[POINTS], totals.max(), 0.0
     for j in range(totals.size):
         whole += math.exp(totals[j] - most)
         path[point, 2 + j] = totals[j]
@@ -345,11 +330,7 @@ def _gap(p: Floats, label: int, gaps: Floats) -> None:
     The first is that the predicted class is right, then come the classes, of two the second only.
     A residual is taken less the mean of those before it (Howard et al. 2021, theorem 4).
     """
-    m = p.size
-    top = 0
-    for k in range(1, m):
-        if p[k] > p[top]:
-            top = k
+    m, top = p.size, largest(p)
     for j in range(gaps.shape[0]):
         k = top if j == 0 else (1 if m == 2 else j - 1)
         chance, happened = p[k], 1.0 if label == k else 0.0
@@ -425,20 +406,13 @@ def recalibrate(
 
 @njit()
 def newton_step(
-    q: Floats,
-    logs: Floats,
-    theta: Floats,
-    inverse: Floats,
-    memory: float,
-    gradient: Floats,
-    deviation: Floats,
-    direction: Floats,
+    q: Floats, logs: Floats, theta: Floats, inverse: Floats, memory: float, pad: Pad
 ) -> None:
     """Add the information of the row to that of the others, and move by inverse times gradient.
 
     Of many classes the information is estimated by the outer product of the gradient.
     """
-    m, d = q.size, theta.size
+    m, d, (gradient, deviation, direction) = q.size, theta.size, pad
     if memory < 1.0:
         most = inverse[0, 0]
         for a in range(1, d):
@@ -481,13 +455,7 @@ def isotonic(p: Floats, label: int, cells: Floats, shift: Floats) -> float:
 
     The event is the second of two classes, of more that the predicted class is right.
     """
-    m, n_cells = p.size, shift.size
-    top = 1
-    if m > 2:
-        top = 0
-        for k in range(1, m):
-            if p[k] > p[top]:
-                top = k
+    n_cells, top = shift.size, 1 if p.size == 2 else largest(p)
     chance = p[top]
     if chance >= 1.0 or chance <= 0.0:
         return 1.0
@@ -571,11 +539,10 @@ def class_witness(
     phases: Floats,
     sums: Floats,
     levels: Floats,
-    phi: Floats,
-    f: Floats,
+    pad: Pad,
 ) -> float:
     """Return the same for several classes, with a kernel of random features."""
-    m, D = p.size, phases.size
+    m, D, (phi, f) = p.size, phases.size, pad
     for k in range(m):
         f[k] = 0.0
     for j in range(D):
@@ -588,8 +555,7 @@ def class_witness(
     mean, least, most = 0.0, f[0], f[0]
     for k in range(m):
         mean += p[k] * f[k]
-        least = min(least, f[k])
-        most = max(most, f[k])
+        least, most = min(least, f[k]), max(most, f[k])
     levels[REACH] = max(levels[REACH], most - least)
     gain = (f[label] - mean) / levels[REACH] if levels[REACH] > 0.0 else 0.0
     for j in range(D):
@@ -610,6 +576,16 @@ def bet_gain(gain: float, levels: Floats) -> float:
 
 
 @njit()
+def largest(values: Floats) -> int:
+    """Return the place of the largest value, the first of equals."""
+    top = 0
+    for k in range(1, values.size):
+        if values[k] > values[top]:
+            top = k
+    return top
+
+
+@njit()
 def dot(a: Floats, b: Floats) -> float:
     """Sum products, in their order: the sum is the same wherever it is computed."""
     total = 0.0
@@ -625,12 +601,3 @@ def dot_of_row(matrix: Floats, row: int, vector: Floats) -> float:
     for j in range(vector.size):
         total += matrix[row, j] * vector[j]
     return total
-
-
-@njit(fastmath={"nnan", "nsz"})
-def largest(values: Floats) -> float:
-    """Return the largest absolute value, 0 of none."""
-    most = 0.0
-    for j in range(values.size):
-        most = max(most, abs(values[j]))
-    return most

@@ -115,8 +115,7 @@ def in_words(part: str, log_wealth: Floats, counts: Floats) -> str:
         k = int(np.argmax(np.abs(found - 1.0 / BINS)))
         ends = f"the quantiles of {100 * k // BINS} and {100 * (k + 1) // BINS} %"
         return f"another shape: {100 * found[k]:.0f} % of the outcomes are between {ends}"
-    share = np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
-    location, scale, along = GRIDS[part] @ share
+    location, scale, along = GRIDS[part] @ np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
     side, deviations = "low" if location > 0 else "high", f"{abs(location):.2g} of their standard"
     sure = "too sure" if scale > 1 else "not sure enough"
     told = {

@@ -130,13 +130,7 @@ class Stream:
     """
 
     def __init__(
-        self,
-        bets: Bets,
-        levels: tuple[float, ...],
-        *,
-        restart: bool,
-        memory: float,
-        whole: bool = True,
+        self, bets: Bets, levels: tuple[float, ...], *, restart: bool, memory: float, whole: bool
     ) -> None:
         self.bets, self.levels, self.restart, self.memory = bets, levels, restart, memory
         self.game = bets.game._replace(
@@ -208,19 +202,17 @@ class Stream:
     @property
     def log_wealth(self) -> Floats:
         """The logarithm of what each bet has made of 1, or of 1 at each row."""
-        state = self.state
-        before = state["log_wealth"]
+        before = self.state["log_wealth"]
         if self.restart:
             with np.errstate(divide="ignore"):
-                before = np.logaddexp(before, np.log(state["restarted"]))
-        return np.asarray(before + np.log(state["product"]))
+                before = np.logaddexp(before, np.log(self.state["restarted"]))
+        return np.asarray(before + np.log(self.state["product"]))
 
     @property
     def log_parts(self) -> Floats:
         """The logarithm of the e-value of each part."""
         starts = np.concatenate([[0], np.cumsum(self.bets.sizes)[:-1]])
-        sums = np.logaddexp.reduceat(self.log_wealth, starts)
-        return np.asarray(sums - np.log(self.bets.sizes))
+        return np.asarray(np.logaddexp.reduceat(self.log_wealth, starts) - np.log(self.bets.sizes))
 
     @property
     def log_evalue(self) -> float:

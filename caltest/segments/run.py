@@ -302,19 +302,15 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
             z = difference / deviation
             if family.cumulative:
                 cumulative = float(intervals[:, s, 0].max()) / deviation
+        shared = ("n", "predicted", "observed", "low", "high", "effective")
         yield Segment(
             definition=found.name,
             depth=chunk.depth,
-            n=found.n,
-            predicted=found.predicted,
-            observed=found.observed,
             gap=gap,
-            low=found.low,
-            high=found.high,
             z=z,
             cumulative=cumulative if family.cumulative else None,
             adjusted=float(joint.adjusted[place]),
-            effective=found.effective,
+            **{name: getattr(found, name) for name in shared},
         )
 
 
