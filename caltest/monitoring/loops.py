@@ -25,7 +25,6 @@ BLOCK = 64  # rows after which products become logarithms; they count from the f
 MOST_POINTS = 1024  # of the path that is kept
 TINY, HUGE = 1e-150, 1e150
 LEAST_LOG = -60.0
-Pad = tuple[Floats, ...]  # arrays that each row writes anew
 
 
 class Game(NamedTuple):
@@ -155,13 +154,13 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
             offsets(p, label, offset_class, changes, n_slopes, wins)
             if theta.size > 0:
                 won = recalibrate(p, logs, label, theta, q, gradient)
-                newton_step(q, logs, theta, inverse, memory, (gradient, deviation, direction))
+                newton_step(q, logs, theta, inverse, memory, gradient, deviation, direction)
                 wins[G - 3] = KEPT + (1.0 - KEPT) * won
             wins[G - 2] = KEPT + (1.0 - KEPT) * isotonic(p, label, cells, shift)
             if m == 2:
                 gain, reach = binary_witness(p[1], label, kernel, witness, reach)
             else:
-                gain = class_witness(p, label, features, phases, sums, levels, (phi, f))
+                gain = class_witness(p, label, features, phases, sums, levels, phi, f)
             wins[G - 1] = bet_gain(gain, levels)
         extreme = _multiply(wins, product, restarted, log_one)
         total = _average(base, product, weights, restarted, log_one, levels[OFFSET])
@@ -406,13 +405,20 @@ def recalibrate(
 
 @njit()
 def newton_step(
-    q: Floats, logs: Floats, theta: Floats, inverse: Floats, memory: float, pad: Pad
+    q: Floats,
+    logs: Floats,
+    theta: Floats,
+    inverse: Floats,
+    memory: float,
+    gradient: Floats,
+    deviation: Floats,
+    direction: Floats,
 ) -> None:
     """Add the information of the row to that of the others, and move by inverse times gradient.
 
     Of many classes the information is estimated by the outer product of the gradient.
     """
-    m, d, (gradient, deviation, direction) = q.size, theta.size, pad
+    m, d = q.size, theta.size
     if memory < 1.0:
         most = inverse[0, 0]
         for a in range(1, d):
@@ -432,7 +438,7 @@ def newton_step(
             deviation[1 + k] += root
             add_outer(inverse, deviation, direction)
     for a in range(d):
-        theta[a] += dot_of_row(inverse, a, gradient)
+        theta[a] += dot(inverse[a], gradient)
     theta[0] = min(max(theta[0], LEAST_SLOPE), LARGEST_SLOPE)
     for k in range(1, d):
         theta[k] = min(max(theta[k], -LARGEST_OFFSET), LARGEST_OFFSET)
@@ -442,7 +448,7 @@ def newton_step(
 def add_outer(inverse: Floats, vector: Floats, direction: Floats) -> None:
     """Turn the inverse of a matrix into that of the matrix plus the outer product of a vector."""
     for a in range(vector.size):
-        direction[a] = dot_of_row(inverse, a, vector)
+        direction[a] = dot(inverse[a], vector)
     scale = 1.0 / (1.0 + dot(direction, vector))
     for a in range(vector.size):
         for b in range(vector.size):
@@ -475,9 +481,7 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     """Fit the shares of the cells again, increasing with the probability, by pooling."""
     n_cells = shift.size
     start = np.empty(n_cells + 1, dtype=np.int64)
-    share = np.empty(n_cells)
-    mass = np.empty(n_cells)
-    blocks = 0
+    share, mass, blocks = np.empty(n_cells), np.empty(n_cells), 0
     for c in range(n_cells):
         if cells[0, c] <= 0.0:
             continue
@@ -505,10 +509,7 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     after = max(rows + 1, math.ceil(REFIT * rows))
     if memory < 1.0:
         after = min(after, rows + int(0.1 / (1.0 - memory)) + 1)
-        kept = math.pow(memory, float(after - rows))
-        for k in range(cells.shape[0]):
-            for c in range(n_cells):
-                cells[k, c] *= kept
+        cells *= math.pow(memory, float(after - rows))
     counts[REFIT_AT] = after
 
 
@@ -539,10 +540,11 @@ def class_witness(
     phases: Floats,
     sums: Floats,
     levels: Floats,
-    pad: Pad,
+    phi: Floats,
+    f: Floats,
 ) -> float:
     """Return the same for several classes, with a kernel of random features."""
-    m, D, (phi, f) = p.size, phases.size, pad
+    m, D = p.size, phases.size
     for k in range(m):
         f[k] = 0.0
     for j in range(D):
@@ -591,13 +593,4 @@ def dot(a: Floats, b: Floats) -> float:
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
-    return total
-
-
-@njit()
-def dot_of_row(matrix: Floats, row: int, vector: Floats) -> float:
-    """Sum the products of a row and a vector."""
-    total = 0.0
-    for j in range(vector.size):
-        total += matrix[row, j] * vector[j]
     return total

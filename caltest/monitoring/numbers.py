@@ -65,8 +65,7 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
     (low, high), is_possible = forecasts.limits, ~forecasts.impossible
     seen = [np.arange(before, before + forecasts.n), forecasts.outcomes + 0.0, low, high]
     within = draw_uniforms(content_hashes(np.column_stack(seen)), resample_keys(SEED, 1))[0]
-    u = low + (high - low) * within
-    u = np.clip(u, LEAST, 1.0 - LEAST)
+    u = np.clip(low + (high - low) * within, LEAST, 1.0 - LEAST)
     start = forecasts.law.attained(0.5 - LEVEL / 2, is_lower=True)
     end = forecasts.law.attained(0.5 + LEVEL / 2)
     chance = np.where(is_possible, end - start, 0.0)

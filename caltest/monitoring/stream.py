@@ -78,11 +78,10 @@ class Bets:
 def bets_for(m: int) -> Bets:
     """Return the bets on predictions of m classes, 0 of numbers; they depend on nothing else."""
     rng = np.random.default_rng(SEED)
-    parts = ["temperature", "class-frequencies", "recalibration", "isotonic", "kernel"]
-    own: dict[str, Any]
-    if m == 0:
-        parts, sizes, own = [*numbers.PARTS], numbers.SIZES, {"grid": numbers.GRID}
-    else:
+    parts, sizes = [*numbers.PARTS], numbers.SIZES
+    own: dict[str, Any] = {"grid": numbers.GRID}
+    if m > 0:
+        parts = ["temperature", "class-frequencies", "recalibration", "isotonic", "kernel"]
         of, offset = np.repeat(np.arange(m), CLASS_OFFSETS.size), np.tile(CLASS_OFFSETS, m)
         if m == 2:
             of, offset = np.ones(BINARY_OFFSETS.size, dtype=np.int64), BINARY_OFFSETS

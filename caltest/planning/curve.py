@@ -178,9 +178,8 @@ def power(
     for before, size in enumerate(sizes):
         step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
         rows.append(simulate(planned, size, range(n_datasets), progress=step))
-    by_test = zip(*rows, strict=True)
     setting = with_pool_note(setting, planned, sizes[-1])
-    every = tuple(row for test_rows in by_test for row in test_rows)
+    every = tuple(row for test_rows in zip(*rows, strict=True) for row in test_rows)
     return Power(rows=every, setting=setting, library=planned.distribution.template.library)
 
 
@@ -556,8 +555,7 @@ def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
     """Join what was found in different data sets of one size."""
     parts = [row for row in (first, second) if not math.isnan(row.estimate)]
     finite = [row.n_datasets - row.not_applicable - row.infinite for row in parts]
-    estimates = [row.estimate for row in parts]
-    mean = float(np.average(estimates, weights=finite)) if parts else math.nan
+    mean = float(np.average([row.estimate for row in parts], weights=finite)) if parts else math.nan
     names = ("n_datasets", "rejections", "infinite", "not_applicable")
     sums: Any = {name: getattr(first, name) + getattr(second, name) for name in names}
     return replace(first, **sums, estimate=mean, reason=first.reason or second.reason)

@@ -295,8 +295,7 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
         gap = difference / mass
         spread = spread - 2.0 * gap * crossed + gap * gap * squares
         name, n, shares = chunk.definition(s), int(family.n[s]), (expected / mass, total / mass)
-        weights = (mass, squares)
-        found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, weights)
+        found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, (mass, squares))
         z, cumulative = math.copysign(math.inf, difference), math.inf  # where all is certain
         if deviation > 0:
             z = difference / deviation

@@ -289,8 +289,7 @@ class Counting:
         keys = own[first.astype(np.int64)].select(by)
         times = keys.select(pl.selectors.datetime())
         days = [one.name for one in times if (one == one.dt.truncate("1d")).all()]
-        keys = keys.with_columns(pl.col(days).cast(pl.Date))
-        values = keys.rows() if by else [()] * first.size
+        values = keys.with_columns(pl.col(days).cast(pl.Date)).rows() if by else [()] * first.size
         names = self.lenses[number].of_columns(self._class_columns()).names
         start = np.append(first, group.size).astype(np.int64)
         if self.is_weighted:

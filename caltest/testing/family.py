@@ -96,8 +96,7 @@ class Record:
     @property
     def is_coarse(self) -> bool:
         """Whether more resamples could reject what the adjustment keeps: that does not pass."""
-        told = self.pvalue <= self.level < self.adjusted
-        return told and self.pvalue <= self.least * (1 + 1e-9)
+        return self.pvalue <= self.level < self.adjusted and self.pvalue <= self.least * (1 + 1e-9)
 
     @property
     def decision(self) -> str:
