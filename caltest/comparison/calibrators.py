@@ -196,7 +196,7 @@ def compare_calibrators(
         found[name] = outcomes.evaluate(calibrator, setup, keep)
         tell(done, 2 * len(compared))
     everything = {**found, SELECTED: outcomes.of_selected(found, winners, setup)}
-    rows = outcomes.rows_of(compared, everything, setup, winners)
+    rows = tuple(outcomes.rows_of(compared, everything, setup, winners))
     fitted = {name: found[name].loss for name in compared}
     losses = {name: one for name, one in fitted.items() if one is not None and not math.isnan(one)}
     selected = min(losses or fitted, key=lambda name: losses.get(name, math.inf))
@@ -292,9 +292,8 @@ def facts_of(
         from sklearn import model_selection as cvs
 
         # The labels decide which rows are held out, which the null does not know.
-        if isinstance(
-            cv, cvs.StratifiedKFold | cvs.StratifiedGroupKFold | cvs.StratifiedShuffleSplit
-        ):
+        by_label = cvs.StratifiedKFold, cvs.StratifiedGroupKFold, cvs.StratifiedShuffleSplit
+        if isinstance(cv, by_label):
             notes.append("folds by label make the p-values of fitted maps too large; take KFold")
     for name, outcome in found.items():
         for text, count in Counter(outcome.notes).items():

@@ -12,17 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import (
-    OF_FORECASTS,
-    REGISTRY,
-    BinaryCalibrator,
-    Calibrator,
-    ForecastCalibrator,
-    OneVsRest,
-)
+from caltest.calibrators import OF_FORECASTS, REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
-from caltest.calibrators.forecasts.base import ForecastSet
+from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
@@ -144,9 +137,8 @@ def simple_maps(m: int, *, ordinal: bool = False) -> dict[str, object]:
 
     Of two classes a shift of the log odds stands before the temperature, which does not hold it.
     """
-    nested: dict[str, object] = {
-        key: key for key in _with_order(nested_maps(m), ordinal=ordinal and m > 2)
-    }
+    keys = _with_order(nested_maps(m), ordinal=ordinal and m > 2)
+    nested: dict[str, object] = {key: key for key in keys}
     return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else nested
 
 
@@ -273,11 +265,7 @@ def fit_map(
 
 
 def inner_score(
-    calibrator: AnyCalibrator,
-    part: Any,
-    data: AnySet,
-    pairs: Sequence[Fold],
-    score: ProperScore,
+    calibrator: AnyCalibrator, part: Any, data: AnySet, pairs: Sequence[Fold], score: ProperScore
 ) -> float:
     """Return the score of held-out rows inside of training rows; infinite where a fit fails."""
     weight = weights_of(part)

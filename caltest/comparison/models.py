@@ -169,8 +169,7 @@ def compare_models(
     against = best if reference is None else str(reference)
     asked = [(name, against) for name in names if name != against]
     asked = list(combinations(names, 2)) if reference is None else asked
-    drawn: dict[str, Any] = {"tests_of": tests_of, "seed": seed}
-    pairs, notes = compared_pairs(seen, chosen, optimised, asked, confidence=confidence, **drawn)
+    pairs, notes = compared_pairs(seen, chosen, optimised, asked, confidence, tests_of, seed)
     # The score whose parts are defined for so many classes.
     both = chosen, scores.SCORES["brier"]
     decomposed = next((one for one in both if 0 < first.m <= one.parts_up_to), None)
@@ -214,8 +213,7 @@ def _rows(model: Any, given: ModelData) -> Rows:
             return replace(given, probs=model, features=None).rows()
         if isinstance(model, Mapping) and set(model) <= {*FORECASTS}:
             return replace(given, **model, features=None).rows()
-        features = given.features if asks else None
-        return replace(given, model=model, features=features).rows()
+        return replace(given, model=model, features=given.features if asks else None).rows()
     if not asks and isinstance(data, tuple) and len(data) == 2:
         data = data[1]
     return replace(given, model=model, data=data).rows()

@@ -11,16 +11,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from caltest import checks
+from caltest.comparison import maps as all_maps
 from caltest.comparison import outcomes
 from caltest.comparison.calibrators import FEWEST_ROWS, FOLDS, facts_of, fit_to_all, make_setup
-from caltest.comparison.maps import (
-    SHIFT,
-    AnyCalibrator,
-    AnySet,
-    resolve_calibrators,
-    set_of,
-    simple_maps,
-)
+from caltest.comparison.maps import AnyCalibrator, AnySet
 from caltest.comparison.scores import EVERY, check_score, in_range, mean_and_error, mean_score
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
@@ -140,8 +134,8 @@ def out_of_fold(
     """
     tests_of = outcomes.make_calibration_tests(**tests)
     seed = checks.check_seed(rng)
-    data = data or set_of(predictions)
-    maps = resolve_calibrators(calibrators, predictions.m, from_logits=data.from_logits)
+    data = data or all_maps.set_of(predictions)
+    maps = all_maps.resolve_calibrators(calibrators, predictions.m, from_logits=data.from_logits)
     asked: dict[str, Any] = {"folds": (cv, None), "score": check_score(score, predictions)}
     setup = make_setup(predictions, data, tests_of=tests_of, seed=seed, **asked)
     every, results, predicted = range(len(setup.pairs)), {}, {}
@@ -152,7 +146,7 @@ def out_of_fold(
         if predictions.m and not outcome.reason:
             predicted[name] = setup.pooled(outcome.parts)
     return OutOfFold(
-        rows=outcomes.rows_of(maps, results, setup),
+        rows=tuple(outcomes.rows_of(maps, results, setup)),
         maps=maps,
         predictions=predicted,
         scores={name: outcome.scores for name, outcome in results.items()},
@@ -182,7 +176,7 @@ RULE = (
 TEMPERATURE = "temperature"
 
 
-TOLD = {SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps whose number is told
+TOLD = {all_maps.SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps whose number is told
 
 
 MOST_NUMBERS, FEWEST_SAMPLED = 400_000, 200  # rows times classes, and rows, of a sample
@@ -266,11 +260,7 @@ class BestMap(Choice):
 
 
 def best_map(
-    predictions: Any,
-    calibrators: object = None,
-    *,
-    data: AnySet | None = None,
-    **options: Any,
+    predictions: Any, calibrators: object = None, *, data: AnySet | None = None, **options: Any
 ) -> BestMap:
     """Choose a map by its score on held-out rows, and say what is left of the error after it.
 
@@ -389,17 +379,12 @@ def choose(
     """
     kept = weight > 0
     usable = [one for one in DECISIVE if one.title in scores[REFERENCE]]
-    score = next(
-        one
-        for one in usable
-        if one is usable[-1]
-        or all(np.isfinite(own[one.title][kept]).all() for own in scores.values() if own)
-    )
-    losses = {name: own[score.title] for name, own in scores.items() if own}
-    gains = {
-        name: mean_and_error(losses[REFERENCE] - values, weight, units)
-        for name, values in losses.items()
-    }
+    held = {name: own for name, own in scores.items() if own}
+    finite = (x for x in usable if all(np.isfinite(s[x.title][kept]).all() for s in held.values()))
+    score = next(finite, usable[-1])
+    losses = {name: own[score.title] for name, own in held.items()}
+    model = losses[REFERENCE]
+    gains = {name: mean_and_error(model - own, weight, units) for name, own in losses.items()}
     times = float(stdtrit(max(int(units.max()), 1), (1 + LEVEL) / 2))
     least = max(gains, key=lambda key: gains[key][0])
     name = REFERENCE
@@ -416,7 +401,7 @@ def choose(
         name=name,
         calibrator=maps[name],
         score=score.title,
-        before=mean_score(losses[REFERENCE], weight),
+        before=mean_score(model, weight),
         after=mean_score(losses[name], weight),
         difference=0.0 - gain,
         low=low,
@@ -480,8 +465,8 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
     simple: object = None  # of forecasts those that are compared by default
     if m:
         seen = all(np.unique(one.predictions.labels[one.rows]).size == m for one in setups)
-        simple = simple_maps(m, ordinal=parts[0].ordinal) if seen else [TEMPERATURE]
-    maps = resolve_calibrators(simple, m)
+        simple = all_maps.simple_maps(m, ordinal=parts[0].ordinal) if seen else [TEMPERATURE]
+    maps = all_maps.resolve_calibrators(simple, m)
     scores = {}
     for name, one in maps.items():
         own = [outcomes.held_out_scores(one, setup) for setup in setups]
@@ -490,7 +475,7 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
     weight = np.concatenate([setup.weight for setup in setups])
     units = np.concatenate([setup.units + k * most for k, setup in enumerate(setups)])
     codes = np.unique(units, return_inverse=True)[1]
-    first = [name for name in (SHIFT, TEMPERATURE) if scores.get(name)]
+    first = [name for name in (all_maps.SHIFT, TEMPERATURE) if scores.get(name)]
     first.sort(key=lambda name: mean_score(scores[name][LOG_LOSS.title], weight))
     scores = {name: scores[name] for name in (REFERENCE, *first, *scores)}
     chosen = choose(maps, scores, weight, codes, n_folds=FOLDS, m=m)

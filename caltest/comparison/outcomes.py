@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -13,14 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.calibrators.ensemble import Fold
 from caltest.comparison import scores
-from caltest.comparison.maps import (
-    AnyCalibrator,
-    AnySet,
-    FittedMap,
-    fit_map,
-    held_out,
-    inner_score,
-)
+from caltest.comparison.maps import AnyCalibrator, AnySet, FittedMap, fit_map, held_out, inner_score
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import test_calibration
 from caltest.htests.combine import adjusted_pvalues, fisher
@@ -91,14 +84,13 @@ def make_calibration_tests(
     lenses = [resolve_lens(one) for one in as_list(lens, "lens")]
     for one in lenses:
         checks.check_not_family(one.is_family, one)
-    checks.check_choice(
-        "none" if correction is None else correction, checks.CORRECTIONS, "correction"
-    )
+    named = "none" if correction is None else correction
+    checks.check_choice(named, checks.CORRECTIONS, "correction")
     tests = None if test is None else tuple(as_list(test, "test"))  # None: the default
     return CalibrationTests(
         n_resamples=checks.check_fixed_resamples(n_resamples, "comparisons"),
         n_jobs=checks.check_jobs(n_jobs),
-        correction=None if correction == "none" else correction,
+        correction=None if named == "none" else named,
         level=None if level is None else checks.check_level(level),
         asked={"test": tests, "lens": tuple(lenses), "null": null, **options},
     )
@@ -297,13 +289,12 @@ def rows_of(
     outcomes: Mapping[str, CrossValidated],
     setup: Setup,
     chosen: tuple[str, ...] = (),
-) -> tuple[ComparedCalibrator, ...]:
-    """Turn outcomes into rows with adjusted p-values; `chosen` is what the selection chose."""
+) -> Iterator[ComparedCalibrator]:
+    """Yield rows of outcomes with adjusted p-values; `chosen` is what the selection chose."""
     reference = outcomes[REFERENCE].scores[setup.score.title]
     texts = {name: " ".join(repr(each).split()) for name, each in maps.items()}
     texts[SELECTED] = f"the least {setup.score.title} inside of the training rows"
     tested, weight, units = _combined(outcomes, setup), setup.weight, setup.units
-    rows = []
     for name, outcome in outcomes.items():
         difference, stderr, own = None, None, outcome.scores
         if own:
@@ -311,7 +302,7 @@ def rows_of(
                 differences = own[setup.score.title] - reference
             mean, stderr = scores.mean_and_error(differences, weight, units)
             difference = None if math.isnan(mean) else mean
-        row = ComparedCalibrator(
+        yield ComparedCalibrator(
             name=name,
             scores={key: scores.mean_score(values, weight) for key, values in own.items()},
             measures=outcome.measures,
@@ -322,8 +313,6 @@ def rows_of(
             tests=tested[name],
             chosen=chosen if name == SELECTED else (),
         )
-        rows.append(row)
-    return tuple(rows)
 
 
 def _combined(

@@ -32,7 +32,6 @@ def compared_pairs(
     score: scores.ProperScore,
     losses: Mapping[str, Floats],
     pairs: Sequence[tuple[str, str]],
-    *,
     confidence: float,
     tests_of: CalibrationTests,
     seed: int,
@@ -42,9 +41,8 @@ def compared_pairs(
     weight = scores.weights_of(first)
     units = scores.units_of(first, weight)
     kept = weight > 0
-    finite = {
-        name: values[kept] for name, values in losses.items() if np.isfinite(values[kept]).all()
-    }
+    own = {name: values[kept] for name, values in losses.items()}
+    finite = {name: values for name, values in own.items() if np.isfinite(values).all()}
     draws: dict[str, Any] = {"n_resamples": tests_of.n_resamples, "seed": seed}
     draws["n_jobs"] = tests_of.n_jobs
     flipped = _pvalues(finite, weight[kept], units, pairs, draws)
@@ -67,11 +65,8 @@ def compared_pairs(
             low, high = scores.in_range(low, high, score, first.m)
         found = {"stderr": stderr, "low": low, "high": high, "pvalue": pvalue}
         compared.append(ScoreDifference(name=name, other=other, difference=mean, **found))
-    notes = tuple(
-        f"{name}: the score is infinite, so that no difference from it has an error or a p-value"
-        for name in losses
-        if name not in finite
-    )
+    told = "the score is infinite, so that no difference from it has an error or a p-value"
+    notes = tuple(f"{name}: {told}" for name in losses if name not in finite)
     known = [pair.pvalue for pair in compared if pair.pvalue is not None]
     if known:
         values = iter(adjusted_pvalues(known, tests_of.correction)[0].tolist())
@@ -143,8 +138,7 @@ def _batch(values: Floats, child: np.random.SeedSequence, size: int) -> Floats:
     for start in range(0, len(values), ROWS):
         rows = values[start : start + ROWS]
         bits = np.unpackbits(rng.integers(0, 256, (size, -(-len(rows) // 8)), np.uint8), axis=1)
-        signs = np.where(bits[:, : len(rows)], 1.0, -1.0)
-        total += signs @ rows
+        total += np.where(bits[:, : len(rows)], 1.0, -1.0) @ rows
     return total
 
 
@@ -220,12 +214,7 @@ def redrawn_pvalue(
 
 
 def _redrawn_sums(
-    first: Floats,
-    second: Floats,
-    places: list[Floats],
-    table: Floats,
-    rows: Order,
-    keys: Hashes,
+    first: Floats, second: Floats, places: list[Floats], table: Floats, rows: Order, keys: Hashes
 ) -> Floats:
     """Return the sums over rows of a table (n, K) at outcomes redrawn at each place, (k, B)."""
     sums = []

@@ -216,8 +216,7 @@ def _friedman(ranks: Floats, size: int, ties: float) -> tuple[float, float, floa
     if most - chi2 < 1e-9 * most:  # the same order in every data set
         return chi2, tail, math.inf, smallest
     F = (size - 1) * chi2 / (most - chi2)
-    pvalue = float(scipy.special.fdtrc(k - 1, (k - 1) * (size - 1), F))
-    return chi2, tail, F, max(pvalue, smallest)
+    return chi2, tail, F, max(float(scipy.special.fdtrc(k - 1, (k - 1) * (size - 1), F)), smallest)
 
 
 def _quantile(k: int, level: float, *, with_control: bool) -> float:

@@ -100,19 +100,16 @@ def _spherical(labels: Floats, probs: Floats) -> Floats:
     return np.asarray(1.0 - labels / np.linalg.norm(probs, axis=1, keepdims=True))
 
 
-SCORES: Mapping[str, ProperScore] = {
-    score.key: score
-    for score in (
-        ProperScore("log-loss", "log loss", lambda labels, _: -np.log(labels), 2),
-        ProperScore("brier", "Brier score", _brier, MOST_CLASSES, lambda m: 1.0 if m == 2 else 2.0),
-        ProperScore("spherical", "1 - spherical score", _spherical, largest=lambda _m: 1.0),
-    )
-}
-
-_CRPS = ForecastScore("crps", "CRPS", lambda law, y: law.crps(y))
-_LOG_SCORE = ForecastScore("log-score", "log score", lambda law, y: law.log_score(y))
-OF_FORECASTS: Mapping[str, ProperScore] = {"crps": _CRPS, "log-score": _LOG_SCORE}
-EVERY = {**SCORES, **OF_FORECASTS}
+_ALL = (
+    ProperScore("log-loss", "log loss", lambda labels, _: -np.log(labels), 2),
+    ProperScore("brier", "Brier score", _brier, MOST_CLASSES, lambda m: 1.0 if m == 2 else 2.0),
+    ProperScore("spherical", "1 - spherical score", _spherical, largest=lambda _m: 1.0),
+    ForecastScore("crps", "CRPS", lambda law, y: law.crps(y)),
+    ForecastScore("log-score", "log score", lambda law, y: law.log_score(y)),
+)
+EVERY: Mapping[str, ProperScore] = {score.key: score for score in _ALL}
+SCORES = {key: score for key, score in EVERY.items() if score.of is Predictions}
+OF_FORECASTS = {key: score for key, score in EVERY.items() if score.of is Forecasts}
 COVERAGE = "in 90 %"
 COLUMNS = {"ECE", "KS", "class-wise ECE", COVERAGE, *(score.title for score in EVERY.values())}
 

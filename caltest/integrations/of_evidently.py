@@ -92,8 +92,7 @@ def predictions_of(dataset: Any, classification: str) -> Predictions:
         rule = "the data definition must have a classification with prediction_probas"
         raise invalid(rule, repr(classification), "pass them in DataDefinition(classification=...)")
     frame = dataset.as_dataframe()
-    labels = np.asarray(frame[named.target])
     if isinstance(columns, str):  # of two classes the one that is positive
-        codes = np.asarray(labels == named.pos_label, dtype=int)
+        codes = np.asarray(np.asarray(frame[named.target]) == named.pos_label, dtype=int)
         return Predictions(np.asarray(frame[columns], dtype=float), codes)
     return Predictions.from_frame(frame, label=named.target, probs=columns)

@@ -19,7 +19,6 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
-from caltest.monitoring.waiting import rounding_in_words
 from caltest.predictions import Predictions
 from caltest.predictions.rows import Rows
 from caltest.results.base import Result, Summary, plain
@@ -75,7 +74,7 @@ class Monitor(Result):
         level: float = DEFAULT_LEVEL,
     ) -> None:
         self.restart = checks.check_flag(restart, "restart")
-        self.level = waiting.check_given_level(level)
+        self.level = checks.check_level(level)
         fades = checks.check_optional_integer(memory, "memory", 10)
         self.memory = CHANGE_MEMORY if fades is None and restart else fades
         self.groups = () if groups is None else waiting.check_groups_named(groups)
@@ -153,7 +152,7 @@ class Monitor(Result):
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()) if given.m else ())
         self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
-        told = rounding_in_words(given.probs) if given.m and not self._is_told else None
+        told = waiting.rounding_in_words(given.probs) if given.m and not self._is_told else None
         if told is not None:
             warnings.warn(told, DegenerateDataWarning, stacklevel=2)
             self._is_told = True
@@ -330,7 +329,7 @@ class Monitor(Result):
         InvalidInput
             If the level is not in (0, 1).
         """
-        asked = self.level if level is None else waiting.check_given_level(level)
+        asked = self.level if level is None else checks.check_level(level)
         return self.n > 0 and self._largest >= -math.log(asked)
 
     @property

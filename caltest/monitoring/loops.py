@@ -138,7 +138,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
     for j in range(game.offset.size):
         changes[j] = math.exp(game.offset[j]) - 1.0
     _open(log_wealth, weights, log_one, levels, base)
-    reach = largest(witness)
+    reach = np.max(np.abs(witness)) if witness.size > 0 else 0.0
     for i in range(P.shape[0]):
         label = y[i]
         _take(P, i, p, logs)
@@ -163,7 +163,7 @@ def advance(P: Floats, y: Codes, game: Game, state: State, trace: Floats) -> Non
                 gain = class_witness(p, label, features, phases, sums, levels, phi, f)
             wins[G - 1] = bet_gain(gain, levels)
         extreme = _multiply(wins, product, restarted, log_one)
-        total = _average(base, product, weights, restarted, log_one, levels)
+        total = _average(base, product, weights, restarted, log_one, levels[OFFSET])
         _look(total, log_thresholds, levels, crossed, counts[ROWS])
         if trace.size > 0:
             levels[LAST] = math.inf if counts[IMPOSSIBLE] >= 0 else math.log(total) + levels[OFFSET]
@@ -227,11 +227,8 @@ def _impossible(counts: Codes, crossed: Codes, wins: Floats) -> None:
     """Note the row whose outcome had probability 0: all is crossed there, and no bet wins."""
     if counts[IMPOSSIBLE] < 0:
         counts[IMPOSSIBLE] = counts[ROWS]
-    for j in range(crossed.size):
-        if crossed[j] == 0:
-            crossed[j] = counts[ROWS]
-    for g in range(wins.size):
-        wins[g] = 1.0
+    crossed[crossed == 0] = counts[ROWS]
+    wins[:] = 1.0
 
 
 @njit()
@@ -240,19 +237,13 @@ def _look(total: float, limits: Floats, levels: Floats, crossed: Codes, row: int
     if total > levels[BEST]:
         levels[BEST] = total
         for j in range(crossed.size):
-            reached = total >= math.exp(limits[j] - levels[OFFSET])
-            if crossed[j] == 0 and reached:
+            if crossed[j] == 0 and total >= math.exp(limits[j] - levels[OFFSET]):
                 crossed[j] = row
 
 
 @njit()
 def _average(
-    base: Floats,
-    product: Floats,
-    weights: Floats,
-    restarted: Floats,
-    log_one: float,
-    levels: Floats,
+    base: Floats, product: Floats, weights: Floats, restarted: Floats, log_one: float, unit: float
 ) -> float:
     """Return the average of all bets, in units of the largest before the block."""
     total: float = dot(base, product)
@@ -260,7 +251,7 @@ def _average(
         begun = 0.0
         for j in range(weights.size):
             begun += weights[j] * product[j] * restarted[j]
-        total += math.exp(-levels[OFFSET]) * begun
+        total += math.exp(-unit) * begun
     return total
 
 
@@ -283,10 +274,7 @@ def _open(
     log_wealth: Floats, weights: Floats, log_one: float, levels: Floats, base: Floats
 ) -> None:
     """Begin a block: wealth relative to the largest, which becomes the unit."""
-    most = log_one
-    for g in range(log_wealth.size):
-        most = max(most, log_wealth[g])
-    best = levels[BEST]
+    most, best = max(log_one, log_wealth.max()), levels[BEST]
     if best > 0.0 and most != levels[OFFSET]:  # the same unit is not rounded again
         levels[BEST] = math.exp(math.log(best) + levels[OFFSET] - most)
     levels[OFFSET] = most
@@ -301,8 +289,7 @@ def _sum_parts(
     """Sum the wealth of each part before and after the block, relative to the largest of a bet."""
     weights, part_of = game.weights, game.part_of
     log_wealth, product = state.log_wealth, state.product
-    for j in range(tops.size):
-        tops[j], before[j], after[j] = -math.inf, 0.0, 0.0
+    tops[:], before[:], after[:] = -math.inf, 0.0, 0.0
     for g in range(weights.size):
         tops[part_of[g]] = max(tops[part_of[g]], log_wealth[g])
     for g in range(weights.size):
@@ -321,15 +308,12 @@ def _note(totals: Floats, path: Floats, counts: Codes) -> None:
     if counts[POINTS] == path.shape[0]:
         half = path.shape[0] // 2
         for j in range(half):
-            for k in range(path.shape[1]):
-                path[j, k] = path[2 * j + 1, k]
+            path[j] = path[2 * j + 1]
         counts[POINTS] = half
         counts[STRIDE] *= 2
         if counts[ROWS] % (counts[STRIDE] * BLOCK) != 0:
             return
-    point, most, whole = counts[POINTS], totals[0], 0.0
-    for j in range(1, totals.size):
-        most = max(most, totals[j])
+    point, most, whole = counts[POINTS], totals.max(), 0.0
     for j in range(totals.size):
         whole += math.exp(totals[j] - most)
         path[point, 2 + j] = totals[j]
@@ -345,11 +329,7 @@ def _gap(p: Floats, label: int, gaps: Floats) -> None:
     The first is that the predicted class is right, then come the classes, of two the second only.
     A residual is taken less the mean of those before it (Howard et al. 2021, theorem 4).
     """
-    m = p.size
-    top = 0
-    for k in range(1, m):
-        if p[k] > p[top]:
-            top = k
+    m, top = p.size, largest(p)
     for j in range(gaps.shape[0]):
         k = top if j == 0 else (1 if m == 2 else j - 1)
         chance, happened = p[k], 1.0 if label == k else 0.0
@@ -458,7 +438,7 @@ def newton_step(
             deviation[1 + k] += root
             add_outer(inverse, deviation, direction)
     for a in range(d):
-        theta[a] += dot_of_row(inverse, a, gradient)
+        theta[a] += dot(inverse[a], gradient)
     theta[0] = min(max(theta[0], LEAST_SLOPE), LARGEST_SLOPE)
     for k in range(1, d):
         theta[k] = min(max(theta[k], -LARGEST_OFFSET), LARGEST_OFFSET)
@@ -468,7 +448,7 @@ def newton_step(
 def add_outer(inverse: Floats, vector: Floats, direction: Floats) -> None:
     """Turn the inverse of a matrix into that of the matrix plus the outer product of a vector."""
     for a in range(vector.size):
-        direction[a] = dot_of_row(inverse, a, vector)
+        direction[a] = dot(inverse[a], vector)
     scale = 1.0 / (1.0 + dot(direction, vector))
     for a in range(vector.size):
         for b in range(vector.size):
@@ -481,13 +461,7 @@ def isotonic(p: Floats, label: int, cells: Floats, shift: Floats) -> float:
 
     The event is the second of two classes, of more that the predicted class is right.
     """
-    m, n_cells = p.size, shift.size
-    top = 1
-    if m > 2:
-        top = 0
-        for k in range(1, m):
-            if p[k] > p[top]:
-                top = k
+    n_cells, top = shift.size, 1 if p.size == 2 else largest(p)
     chance = p[top]
     if chance >= 1.0 or chance <= 0.0:
         return 1.0
@@ -507,9 +481,7 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     """Fit the shares of the cells again, increasing with the probability, by pooling."""
     n_cells = shift.size
     start = np.empty(n_cells + 1, dtype=np.int64)
-    share = np.empty(n_cells)
-    mass = np.empty(n_cells)
-    blocks = 0
+    share, mass, blocks = np.empty(n_cells), np.empty(n_cells), 0
     for c in range(n_cells):
         if cells[0, c] <= 0.0:
             continue
@@ -537,10 +509,7 @@ def refit(cells: Floats, shift: Floats, memory: float, counts: Codes) -> None:
     after = max(rows + 1, math.ceil(REFIT * rows))
     if memory < 1.0:
         after = min(after, rows + int(0.1 / (1.0 - memory)) + 1)
-        kept = math.pow(memory, float(after - rows))
-        for k in range(cells.shape[0]):
-            for c in range(n_cells):
-                cells[k, c] *= kept
+        cells *= math.pow(memory, float(after - rows))
     counts[REFIT_AT] = after
 
 
@@ -588,8 +557,7 @@ def class_witness(
     mean, least, most = 0.0, f[0], f[0]
     for k in range(m):
         mean += p[k] * f[k]
-        least = min(least, f[k])
-        most = max(most, f[k])
+        least, most = min(least, f[k]), max(most, f[k])
     levels[REACH] = max(levels[REACH], most - least)
     gain = (f[label] - mean) / levels[REACH] if levels[REACH] > 0.0 else 0.0
     for j in range(D):
@@ -610,27 +578,19 @@ def bet_gain(gain: float, levels: Floats) -> float:
 
 
 @njit()
+def largest(values: Floats) -> int:
+    """Return the place of the largest value, the first of equals."""
+    top = 0
+    for k in range(1, values.size):
+        if values[k] > values[top]:
+            top = k
+    return top
+
+
+@njit()
 def dot(a: Floats, b: Floats) -> float:
     """Sum products, in their order: the sum is the same wherever it is computed."""
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
     return total
-
-
-@njit()
-def dot_of_row(matrix: Floats, row: int, vector: Floats) -> float:
-    """Sum the products of a row and a vector."""
-    total = 0.0
-    for j in range(vector.size):
-        total += matrix[row, j] * vector[j]
-    return total
-
-
-@njit(fastmath={"nnan", "nsz"})
-def largest(values: Floats) -> float:
-    """Return the largest absolute value, 0 of none."""
-    most = 0.0
-    for j in range(values.size):
-        most = max(most, abs(values[j]))
-    return most

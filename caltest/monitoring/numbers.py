@@ -65,8 +65,7 @@ def rows_of(forecasts: Forecasts, before: int) -> tuple[Floats, Codes]:
     (low, high), is_possible = forecasts.limits, ~forecasts.impossible
     seen = [np.arange(before, before + forecasts.n), forecasts.outcomes + 0.0, low, high]
     within = draw_uniforms(content_hashes(np.column_stack(seen)), resample_keys(SEED, 1))[0]
-    u = low + (high - low) * within
-    u = np.clip(u, LEAST, 1.0 - LEAST)
+    u = np.clip(low + (high - low) * within, LEAST, 1.0 - LEAST)
     start = forecasts.law.attained(0.5 - LEVEL / 2, is_lower=True)
     end = forecasts.law.attained(0.5 + LEVEL / 2)
     chance = np.where(is_possible, end - start, 0.0)
@@ -115,8 +114,7 @@ def in_words(part: str, log_wealth: Floats, counts: Floats) -> str:
         k = int(np.argmax(np.abs(found - 1.0 / BINS)))
         ends = f"the quantiles of {100 * k // BINS} and {100 * (k + 1) // BINS} %"
         return f"another shape: {100 * found[k]:.0f} % of the outcomes are between {ends}"
-    share = np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
-    location, scale, along = GRIDS[part] @ share
+    location, scale, along = GRIDS[part] @ np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
     side, deviations = "low" if location > 0 else "high", f"{abs(location):.2g} of their standard"
     sure = "too sure" if scale > 1 else "not sure enough"
     told = {

@@ -28,9 +28,7 @@ def evalue(log: float) -> str:
     """
     if math.isinf(log):
         return "0" if log < 0 else "infinite"
-    if abs(log) < 700.0:
-        return f"{math.exp(log):.2g}"
-    return f"1e{round(log / math.log(10.0)):+d}"
+    return f"{math.exp(log):.2g}" if abs(log) < 700.0 else f"1e{round(log / math.log(10.0)):+d}"
 
 
 def rows_in_words(n: int) -> str:

@@ -78,11 +78,10 @@ class Bets:
 def bets_for(m: int) -> Bets:
     """Return the bets on predictions of m classes, 0 of numbers; they depend on nothing else."""
     rng = np.random.default_rng(SEED)
-    parts = ["temperature", "class-frequencies", "recalibration", "isotonic", "kernel"]
-    own: dict[str, Any]
-    if m == 0:
-        parts, sizes, own = [*numbers.PARTS], numbers.SIZES, {"grid": numbers.GRID}
-    else:
+    parts, sizes = [*numbers.PARTS], numbers.SIZES
+    own: dict[str, Any] = {"grid": numbers.GRID}
+    if m > 0:
+        parts = ["temperature", "class-frequencies", "recalibration", "isotonic", "kernel"]
         of, offset = np.repeat(np.arange(m), CLASS_OFFSETS.size), np.tile(CLASS_OFFSETS, m)
         if m == 2:
             of, offset = np.ones(BINARY_OFFSETS.size, dtype=np.int64), BINARY_OFFSETS
@@ -130,13 +129,7 @@ class Stream:
     """
 
     def __init__(
-        self,
-        bets: Bets,
-        levels: tuple[float, ...],
-        *,
-        restart: bool,
-        memory: float,
-        whole: bool = True,
+        self, bets: Bets, levels: tuple[float, ...], *, restart: bool, memory: float, whole: bool
     ) -> None:
         self.bets, self.levels, self.restart, self.memory = bets, levels, restart, memory
         self.game = bets.game._replace(
@@ -208,19 +201,17 @@ class Stream:
     @property
     def log_wealth(self) -> Floats:
         """The logarithm of what each bet has made of 1, or of 1 at each row."""
-        state = self.state
-        before = state["log_wealth"]
+        before = self.state["log_wealth"]
         if self.restart:
             with np.errstate(divide="ignore"):
-                before = np.logaddexp(before, np.log(state["restarted"]))
-        return np.asarray(before + np.log(state["product"]))
+                before = np.logaddexp(before, np.log(self.state["restarted"]))
+        return np.asarray(before + np.log(self.state["product"]))
 
     @property
     def log_parts(self) -> Floats:
         """The logarithm of the e-value of each part."""
         starts = np.concatenate([[0], np.cumsum(self.bets.sizes)[:-1]])
-        sums = np.logaddexp.reduceat(self.log_wealth, starts)
-        return np.asarray(sums - np.log(self.bets.sizes))
+        return np.asarray(np.logaddexp.reduceat(self.log_wealth, starts) - np.log(self.bets.sizes))
 
     @property
     def log_evalue(self) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from caltest.checks import as_array, check_classes, check_level
+from caltest.checks import as_array, check_classes
 from caltest.checks.arrays import label_values
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
 from caltest.monitoring import numbers
@@ -109,14 +109,6 @@ LONGEST = 200  # characters of the name of a batch
 PLAIN = {str, int}  # of names, which need no more to be done
 
 
-def check_given_level(level: float) -> float:
-    """Check a level, which must be there."""
-    checked = check_level(level)
-    if checked is None:
-        raise invalid("level must be in (0, 1)", "None", "pass 0.05")
-    return checked
-
-
 def check_number(value: object, name: str) -> float:
     """Check a number of a state; infinities are text."""
     if value in ("inf", "-inf"):
@@ -189,12 +181,7 @@ def check_batch_id(batch_id: object) -> str | None:
 
 
 def read_batch(
-    probs: object,
-    labels: object,
-    classes: tuple[object, ...] | None,
-    *,
-    from_logits: bool,
-    renormalize: bool,
+    probs: object, labels: object, classes: tuple[object, ...] | None, **reading: Any
 ) -> Any:
     """Read rows, which must be of the classes of those before and have no weights."""
     given: Any = probs
@@ -207,9 +194,7 @@ def read_batch(
         if labels is None:
             names = list(range(m)) if names is None else names
             labels = np.array([names[0]] * len(np.atleast_1d(array)))
-        given = Predictions(
-            probs, labels, classes=names, from_logits=from_logits, renormalize=renormalize
-        )
+        given = Predictions(probs, labels, classes=names, **reading)
     if given.sample_weight is not None:
         raise invalid("rows of a monitor have no weights", "sample_weight", "leave them out")
     found = tuple(given.classes.tolist()) if given.m else ()

@@ -18,7 +18,7 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
-from caltest.planning.numbers import ForecastDistribution, forecasts_of
+from caltest.planning.numbers import forecasts_of
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
 from caltest.planning.truths import StatedTruth, as_distribution, counted
@@ -178,9 +178,8 @@ def power(
     for before, size in enumerate(sizes):
         step = progress and _step(progress, before * n_datasets, n_datasets * len(sizes))
         rows.append(simulate(planned, size, range(n_datasets), progress=step))
-    by_test = zip(*rows, strict=True)
     setting = with_pool_note(setting, planned, sizes[-1])
-    every = tuple(row for test_rows in by_test for row in test_rows)
+    every = tuple(row for test_rows in zip(*rows, strict=True) for row in test_rows)
     return Power(rows=every, setting=setting, library=planned.distribution.template.library)
 
 
@@ -220,13 +219,11 @@ def plan_study(
     tests = [StudyTest(key, measure, how or measure.nulls[0]) for key, measure in measures]
     for test in tests if tolerance is None else ():
         check_applicable(test.measure, test.null)
-    forecasts, truth = forecasts_of(given), StatedTruth(**stated, **errors)
-    distribution: Any = (
-        as_distribution(given) if forecasts is None else ForecastDistribution(forecasts)
-    )
+    distribution: Any = forecasts_of(given) or as_distribution(given)
+    m, truth = distribution.m, StatedTruth(**stated, **errors)
     study = Study(
         distribution=distribution,
-        truth=truth.for_classes(distribution.m) if forecasts is None else truth.for_forecasts(),
+        truth=truth.for_classes(m) if m else truth.for_forecasts(),
         tests=tests,
         lens=lens,
         tolerance=tolerance,
@@ -249,7 +246,7 @@ def plan_study(
     calibrated = effect.error < NO_ERROR
     setting = Setting(
         predictions=distribution.name,
-        m=distribution.m,
+        m=m,
         truth=study.truth.text,
         effect=effect,
         calibrated=calibrated,
@@ -558,16 +555,10 @@ def _joined(first: PowerRow, second: PowerRow) -> PowerRow:
     """Join what was found in different data sets of one size."""
     parts = [row for row in (first, second) if not math.isnan(row.estimate)]
     finite = [row.n_datasets - row.not_applicable - row.infinite for row in parts]
-    estimates = [row.estimate for row in parts]
-    return replace(
-        first,
-        n_datasets=first.n_datasets + second.n_datasets,
-        rejections=first.rejections + second.rejections,
-        estimate=float(np.average(estimates, weights=finite)) if parts else math.nan,
-        infinite=first.infinite + second.infinite,
-        not_applicable=first.not_applicable + second.not_applicable,
-        reason=first.reason or second.reason,
-    )
+    mean = float(np.average([row.estimate for row in parts], weights=finite)) if parts else math.nan
+    names = ("n_datasets", "rejections", "infinite", "not_applicable")
+    sums: Any = {name: getattr(first, name) + getattr(second, name) for name in names}
+    return replace(first, **sums, estimate=mean, reason=first.reason or second.reason)
 
 
 # ---- where a rate is reached: probit regression -------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -110,15 +110,12 @@ def plan_monitoring(
         for value in np.atleast_1d(checks.as_numbers(values, name)).tolist()
     ]
     for place, truth in enumerate(drifts):
-        after = [
-            _delay(distribution, truth, level, np.random.default_rng([seed, place, stream]))
-            for stream in range(streams)
-        ]
+        each = (np.random.default_rng([seed, place, stream]) for stream in range(streams))
+        after = [_delay(distribution, truth, level, generator) for generator in each]
         middle, most = (float(np.quantile(after, q, method="higher")) for q in (0.5, 0.9))
         error = distribution.effect(truth, np.random.default_rng(seed)).error
-        own: dict[str, Any] = {"rows": middle, "rows_90": most, "days": middle / per_day}
-        own["days_90"] = most / per_day
-        rows.append(DriftDelay(drift=truth.text, error=error, **own))
+        days = {"days": middle / per_day, "days_90": most / per_day}
+        rows.append(DriftDelay(drift=truth.text, error=error, rows=middle, rows_90=most, **days))
     return MonitoringPlan(
         library=distribution.template.library,
         rows=tuple(rows),

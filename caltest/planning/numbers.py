@@ -20,11 +20,11 @@ from caltest.types import Floats
 LEVEL = 0.9  # of the central intervals whose coverage is told
 
 
-def forecasts_of(given: ModelData) -> Forecasts | None:
+def forecasts_of(given: ModelData) -> ForecastDistribution | None:
     """Return the forecasts that `power` was given, or a model that makes some; None of classes."""
     both = given.model, given.data
     is_one = any(isinstance(one, Forecasts) for one in both) or models.is_forecaster(given.model)
-    return cast("Forecasts", given.rows()) if is_one else None
+    return ForecastDistribution(cast("Forecasts", given.rows())) if is_one else None
 
 
 class ForecastDistribution:

@@ -65,8 +65,7 @@ class Study:
         """Return one data set of n rows and the seed of its tests; they depend on the key only."""
         child = np.random.SeedSequence(self.seed, spawn_key=(key[0], n, key[1]))
         rng = np.random.default_rng(child)
-        drawn = self.distribution.sample(rng, n, self.truth)
-        return drawn, int(rng.integers(WORD))
+        return self.distribution.sample(rng, n, self.truth), int(rng.integers(WORD))
 
     def rng(self, key: int) -> np.random.Generator:
         """Return a generator for draws that are no data sets."""
@@ -191,8 +190,7 @@ class Decision(NamedTuple):
 def decide(plan: Plan, *, level: float, n_resamples: int) -> Decision:
     """Run one test; the decision is that of `test_calibration` with the same seed."""
     if plan.null == "exact" and plan.tolerance is None:
-        seen = plan.lens(plan.predictions)
-        bound = plan.measure.bind(seen)
+        bound = plan.measure.bind(plan.lens(plan.predictions))
         listed = enumerate_labels(bound, plan.measure.alternative, n_resamples + 1)
         if listed is not None:
             return Decision(listed.pvalue <= level, bound.estimate(bound.value()))
@@ -235,8 +233,7 @@ def _values(bound: BoundMeasure, seed: int, n_resamples: int) -> Iterator[Floats
     batches = redrawn_batches(bound, seed, n_resamples)
     n = bound.predictions.n
     most = max(1, POOL // (n * BATCH)) if bound.pooled else 1
-    firsts = [0, *range(1, len(batches), most), len(batches)]
-    for first, last in pairwise(firsts):
+    for first, last in pairwise([0, *range(1, len(batches), most), len(batches)]):
         at_a_time = max(8, AT_A_TIME // n)  # few where there are many labels
         drawn = chain.from_iterable(batch(at_a_time) for batch in batches[first:last])
         labels = chain([bound.observed[np.newaxis]], drawn) if first == 0 else drawn

@@ -405,8 +405,7 @@ def _of_pool(
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         few = len(rows)
-        even = chance is None
-        drawn = rng.integers(few, size=n) if even else rng.choice(few, size=n, p=chance)
+        drawn = rng.integers(few, size=n) if chance is None else rng.choice(few, size=n, p=chance)
         return np.asarray(checks.read_only(rows[drawn]))
 
     name = f"{source}, {counted(len(rows))} drawn with replacement"

@@ -76,14 +76,9 @@ def add_rows(rows: SmallInts, cells: SmallInts, values: Floats, sums: Floats) ->
 
 @njit()
 def add_events(
-    rows: SmallInts,
-    cells: SmallInts,
-    events: Hashes,
-    found: Hashes,
-    held: Events,
-    counts: SmallInts,
+    rows: SmallInts, cells: SmallInts, events: Hashes, found: Hashes, held: Events, total: SmallInts
 ) -> None:
-    """Add the events (n, L / 8) of L resamples to those of each cell, `found` and `counts` (S, L).
+    """Add the events (n, L / 8) of L resamples to those of each cell, `found` and `total` (S, L).
 
     Eight resamples are a number, a byte for each: sums of up to 255 rows wait in `found`, and
     `held` (S,) says how many rows they are of.
@@ -92,7 +87,7 @@ def add_events(
         i, cell = rows[at], cells[at]
         if held[cell] == FULL:
             held[cell] = 0
-            move_events(found[cell], counts[cell])
+            move_events(found[cell], total[cell])
         held[cell] += np.uint8(1)
         for eight in range(events.shape[1]):
             found[cell, eight] += events[i, eight]

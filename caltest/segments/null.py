@@ -232,8 +232,7 @@ def score(
 
 def by_eights(events: Events) -> Hashes:
     """Return events (n, L) of eight resamples as a number, (n, L / 8)."""
-    lanes = events.shape[1]
-    return np.pad(events, ((0, 0), (0, -lanes % 8))).view(np.uint64)
+    return np.pad(events, ((0, 0), (0, -events.shape[1] % 8))).view(np.uint64)
 
 
 @dataclass(frozen=True)
@@ -301,11 +300,9 @@ def test_jointly(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> Joi
     for number, some, values in _redrawn(families, rows, used, tick):
         at = place[starts[number] : starts[number + 1]]
         table[at[at >= 0], some] = values[at >= 0]
-        others = values[at < 0].max(axis=0, initial=-np.inf)
-        np.maximum(rest[some], others, out=rest[some])
+        np.maximum(rest[some], values[at < 0].max(axis=0, initial=-np.inf), out=rest[some])
     adjusted = _adjusted(scores, kept, table)
-    sums = tuple(own[1:] for own in observed)
-    return Joint(families, sums, scores, adjusted, table.max(axis=0))
+    return Joint(families, tuple(own[1:] for own in observed), scores, adjusted, table.max(axis=0))
 
 
 def _tasks(families: Sequence[Family], n_resamples: int) -> list[tuple[int, int, int]]:
@@ -325,10 +322,7 @@ def _tasks(families: Sequence[Family], n_resamples: int) -> list[tuple[int, int,
 
 
 def _redrawn(
-    families: Sequence[Family],
-    rows: Rows,
-    keys: Hashes,
-    tick: Callable[[], None],
+    families: Sequence[Family], rows: Rows, keys: Hashes, tick: Callable[[], None]
 ) -> Iterator[tuple[int, slice, Singles]]:
     """Yield scores for redrawn labels, with the number of the family and the resamples."""
 
@@ -379,8 +373,7 @@ def _adjusted(scores: Floats, kept: Ints, table: Singles) -> Floats:
     adjusted = np.full(scores.size, np.nan)
     adjusted[kept] = stepped[:-1]
     if others.any():
-        ordered = np.sort(rest)
-        beyond = rest.size - np.searchsorted(ordered, floor[others], side="left")
+        beyond = rest.size - np.searchsorted(np.sort(rest), floor[others], side="left")
         adjusted[others] = np.maximum(stepped[-1], (1 + beyond) / (1 + rest.size))
     return adjusted
 

@@ -213,8 +213,7 @@ class SegmentsTest(Table[Segment]):
         interval = f"{100 * self.confidence:g} %"
         more = ("z", "ECCE/sigma") if long else ()
         header = ("", "n", "predicted", "observed", "gap", interval, *more, "adjusted", "")
-        longest = max(len(row.definition) for row in rows)
-        numbered = longest > (LONGEST - 16 if long else LONGEST)
+        numbered = max(len(row.definition) for row in rows) > (LONGEST - 16 if long else LONGEST)
         names = [f"[{k}]" if numbered else row.definition for k, row in enumerate(rows, start=1)]
         sizes = ", ".join(f"{k} of depth {d}" for d, k in enumerate(self.n_segments) if d and k)
         made_of = f"all rows, {sizes}, each of at least {self.min_size} rows"

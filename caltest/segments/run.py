@@ -295,26 +295,21 @@ def _worst(joint: Joint, keep: int) -> Iterator[Segment]:
         gap = difference / mass
         spread = spread - 2.0 * gap * crossed + gap * gap * squares
         name, n, shares = chunk.definition(s), int(family.n[s]), (expected / mass, total / mass)
-        weights = (mass, squares)
-        found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, weights)
+        found = gap_of_sums("segment", name, n, *shares, deviation**2, spread, (mass, squares))
         z, cumulative = math.copysign(math.inf, difference), math.inf  # where all is certain
         if deviation > 0:
             z = difference / deviation
             if family.cumulative:
                 cumulative = float(intervals[:, s, 0].max()) / deviation
+        shared = ("n", "predicted", "observed", "low", "high", "effective")
         yield Segment(
             definition=found.name,
             depth=chunk.depth,
-            n=found.n,
-            predicted=found.predicted,
-            observed=found.observed,
             gap=gap,
-            low=found.low,
-            high=found.high,
             z=z,
             cumulative=cumulative if family.cumulative else None,
             adjusted=float(joint.adjusted[place]),
-            effective=found.effective,
+            **{name: getattr(found, name) for name in shared},
         )
 
 

@@ -112,8 +112,7 @@ class Sample:
         different, first, code = np.unique(hashes, return_index=True, return_inverse=True)
         counts = np.zeros((different.size, self.counts.shape[1]), np.int64)
         np.add.at(counts, code, np.concatenate([self.counts, other.counts]))
-        kept = first[:SAMPLE]
-        probs = np.concatenate([self.probs, other.probs])[kept]
+        probs = np.concatenate([self.probs, other.probs])[first[:SAMPLE]]
         return Sample(different[:SAMPLE], probs, counts[:SAMPLE])
 
 
@@ -184,8 +183,7 @@ class Survey:
         known = few and all(one.hashes is not None for one in every)
         joined = {unit: np.concatenate(some) for unit, some in parts.items()} if known else None
         sample = reduce(add, [one.sample for one in every])
-        confidence = reduce(add, [one.confidence for one in every])
-        return Survey(units, wrong, joined, sample, confidence)
+        return Survey(units, wrong, joined, sample, reduce(add, [one.confidence for one in every]))
 
     def __add__(self, other: Survey) -> Survey:
         return self.plus([other])
@@ -321,6 +319,5 @@ class Redraw:
             labelled(draw_labels(limits, rows, self.keys[first : first + KEYS]), 1 + first)
 
         labelled(chunk.labels[None].astype(label_dtype(chunk.probs.shape[1])), 0)
-        firsts = [(first,) for first in range(0, self.keys.size, KEYS)]
-        for _ in map_threads(resampled, firsts):
+        for _ in map_threads(resampled, [(first,) for first in range(0, self.keys.size, KEYS)]):
             pass

@@ -108,8 +108,7 @@ def read_columns(
     kind = "truth" if dtype == nw.Boolean else family(dtype)
     if kind is None:
         rule = "the column of labels must hold integers, booleans or text"
-        remedy = "convert it to integers, booleans or text"
-        raise invalid(rule, f"{label!r}: {dtype}", remedy)
+        raise invalid(rule, f"{label!r}: {dtype}", "convert it to integers, booleans or text")
     found = _classes(kind, chosen, probs, classes, lambda: distinct(label))
     return Columns(label, tuple(chosen), *found, kind, tuple(by), weight)
 

@@ -134,17 +134,12 @@ class Counting:
     def _rows(self, frame: Any) -> Any:
         """Take what is needed under names of its own: those of the user cannot clash with them."""
         given = self.columns
-        probs = [column(frame, name).cast(nw.Float64()) for name in given.probs]
-        label = given.label_values(column(frame, given.label))
-        weight = () if given.weight is None else (given.weight,)
-        m = len(given.classes)
-        rows = frame.select(
-            *(prob.alias(f"p{k}") for k, prob in enumerate(probs)),
-            label.alias("label"),
-            *(column(frame, name).alias(f"g{i}") for i, name in enumerate(given.by)),
-            *(column(frame, name).cast(nw.Float64()).alias("w") for name in weight),
-        )
-        p = [nw.col(f"p{k}") for k in range(len(probs))]
+        numbers = {f"p{k}": name for k, name in enumerate(given.probs)}
+        p, m = list(map(nw.col, numbers)), len(given.classes)
+        numbers |= {} if given.weight is None else {"w": given.weight}
+        named = {own: column(frame, name).cast(nw.Float64()) for own, name in numbers.items()}
+        named |= {f"g{i}": column(frame, name) for i, name in enumerate(given.by)}
+        rows = frame.select(label=given.label_values(column(frame, given.label)), **named)
         status = nw.lit(0)
         groups = []
         for name, dtype in rows.collect_schema().items():
@@ -199,14 +194,9 @@ class Counting:
         place = nw.when(p > 0.0).then((p * float(GRID)).floor()).otherwise(nw.lit(float(NEVER)))
         place = nw.when(fine).then(place).otherwise(nw.lit(float(NEVER)) - nw.col("status"))
         rest = p * float(GRID) - (p * float(GRID)).floor()
-        rows = rows.with_columns(
-            place.cast(nw.Int64()).alias("place"),
-            *(_bin(p, count).cast(nw.Int64()).alias(f"b{count}") for count in self.bins),
-            rest.alias("least"),
-            rest.alias("most"),
-            _whole(rest).alias("r1"),
-            _whole(rest * rest).alias("r2"),
-        )
+        bins = {f"b{count}": _bin(p, count).cast(nw.Int64()) for count in self.bins}
+        rests = {"least": rest, "most": rest, "r1": _whole(rest), "r2": _whole(rest * rest)}
+        rows = rows.with_columns(place=place.cast(nw.Int64()), **bins, **rests)
         if self.is_weighted:
             rows = _in_classes(rows)
         sums = [getattr(nw.col(name), how)() for name, how in self.numbers.items() if name != "n"]
@@ -299,8 +289,7 @@ class Counting:
         keys = own[first.astype(np.int64)].select(by)
         times = keys.select(pl.selectors.datetime())
         days = [one.name for one in times if (one == one.dt.truncate("1d")).all()]
-        keys = keys.with_columns(pl.col(days).cast(pl.Date))
-        values = keys.rows() if by else [()] * first.size
+        values = keys.with_columns(pl.col(days).cast(pl.Date)).rows() if by else [()] * first.size
         names = self.lenses[number].of_columns(self._class_columns()).names
         start = np.append(first, group.size).astype(np.int64)
         if self.is_weighted:
@@ -455,18 +444,10 @@ def _in_classes(rows: Any) -> Any:
         (e * count + ((x - 1.0) * count).floor()).cast(nw.Int64()).alias("u"),
         (_whole(x) / float(UNIT)).alias("x"),
     )
-    return rows.with_columns(
-        x.alias("light"),
-        x.alias("heavy"),
-        _whole(x).alias("w0"),
-        _whole(x * rest).alias("w1"),
-        _whole(x * rest * rest).alias("w2"),
-        _whole(x * y).alias("wy"),
-        _whole(x * x).alias("v0"),
-        _whole(x * x * rest).alias("v1"),
-        _whole(x * x * rest * rest).alias("v2"),
-        _whole(x * x * x).alias("t0"),
-    )
+    sums = {"w0": x, "w1": x * rest, "w2": x * rest * rest, "wy": x * y}
+    sums |= {"v0": x * x, "v1": x * x * rest, "v2": x * x * rest * rest, "t0": x * x * x}
+    whole = {name: _whole(value) for name, value in sums.items()}
+    return rows.with_columns(light=x, heavy=x, **whole)
 
 
 def _whole(value: Any) -> Any:

@@ -295,8 +295,7 @@ def _watching_dask(topic: str, told: Told) -> Iterator[None]:
 
 
 def _of_pandas(m: int, work: Work, topic: str | None, unit: Unit, frame: Any) -> Any:
-    columns = {name: frame[name].to_numpy() for name in frame.columns}
-    result = work(unit, Chunk.split(columns, m))
+    result = work(unit, Chunk.split({name: frame[name].to_numpy() for name in frame.columns}, m))
     if topic is not None:
         with suppress(ImportError, ValueError):  # no worker of a cluster
             from distributed import get_worker

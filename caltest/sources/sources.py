@@ -18,7 +18,6 @@ import narwhals as nw
 from caltest.checks.options import check_choice
 from caltest.errors import InvalidInput, NotApplicable, first_line, invalid, shown
 from caltest.predictions import files, options
-from caltest.predictions.options import FileOptions
 from caltest.predictions.parts import ALIKE, place_among, stacked, stacked_parts, unlike
 from caltest.sources.cells import NEVER
 from caltest.sources.columns import Columns, column, read_columns
@@ -163,7 +162,7 @@ class LeftOut:
 # ---- what the caller gave -----------------------------------------------------------------------
 
 
-def source_of(data: object, **how: Unpack[FileOptions]) -> Source | None:
+def source_of(data: object, **how: Unpack[options.FileOptions]) -> Source | None:
     """Return the parts of a frame, a path, a glob, a list of paths or an iterator of frames.
 
     None for everything else, such as arrays. How files are read may be forced.
@@ -186,8 +185,7 @@ def source_of(data: object, **how: Unpack[FileOptions]) -> Source | None:
     if frame is None:
         return None
     eager = isinstance(frame, nw.DataFrame)
-    lazy = frame.lazy()
-    return Source("data frame", [Part("data frame", lambda: lazy)], eager, data)
+    return Source("data frame", [Part("data frame", frame.lazy)], eager, data)
 
 
 def _frame(data: object) -> Any:
@@ -216,7 +214,7 @@ def _matching(path: str | Path) -> list[Path]:
 
 
 def _of_files(
-    paths: Sequence[Path], name: str, given: str | Path | None, how: FileOptions
+    paths: Sequence[Path], name: str, given: str | Path | None, how: options.FileOptions
 ) -> Source:
     # day=1/part-0.parquet, day=2/part-0.parquet
     shared = len({path.name for path in paths}) < len(paths)
@@ -232,7 +230,7 @@ def _of_files(
     return Source(name, parts)
 
 
-def _scan(path: Path, columns: Mapping[str, object], how: FileOptions) -> Any:
+def _scan(path: Path, columns: Mapping[str, object], how: options.FileOptions) -> Any:
     return nw.from_native(files.scan(path, columns, **how))
 
 
@@ -362,8 +360,7 @@ class Reader:
         what, n = next(iter(wrong.items()))
         rule = f"rows must have no {what.removeprefix('a ')}"
         names = "name them by classes=, " if what == WRONG_LABEL else ""
-        remedy = f"{names}correct them, or pass on_error='skip'"
-        raise invalid(rule, f"{n} in {place}", remedy)
+        raise invalid(rule, f"{n} in {place}", f"{names}correct them, or pass on_error='skip'")
 
     def check_rows(self, kept: int) -> None:
         """Raise an error where no row is kept of the parts that were read."""

@@ -9,13 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest.numerics.cell_counts import (
-    LARGE,
-    CellLaw,
-    binomial_distance,
-    cell_law,
-    draw_counts,
-)
+from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_counts
 from caltest.numerics.labels import row_hashes
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 

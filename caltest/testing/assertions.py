@@ -24,7 +24,6 @@ from caltest.segments import SegmentsTest
 
 LEVEL = 0.01
 SEED = 0
-OF_THE_USER = 3  # the stack level of the caller of an assertion
 
 Tested = HTest | HTestTable | SegmentsTest | GroupsTest
 NO_QUESTION = ("n_resamples", "n_jobs")
@@ -169,7 +168,7 @@ def assert_calibrated(
     if not checked.holds:
         raise AssertionError(checked.message)
     if checked.few:
-        warnings.warn(checked.headline, TooFewRowsWarning, stacklevel=OF_THE_USER - 1)
+        warnings.warn(checked.headline, TooFewRowsWarning, stacklevel=2)
     return checked.result
 
 

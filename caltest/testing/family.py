@@ -15,7 +15,7 @@ from caltest.htests.combine import JOINT
 from caltest.numerics.joint import ROUNDING
 from caltest.results import HTest, HTestTable
 from caltest.testing import assertions
-from caltest.testing.assertions import Checked, Tested
+from caltest.testing.assertions import Checked, Tested, resamples_for
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ class Record:
     @property
     def is_coarse(self) -> bool:
         """Whether more resamples could reject what the adjustment keeps: that does not pass."""
-        told = self.pvalue <= self.level < self.adjusted
-        return told and self.pvalue <= self.least * (1 + 1e-9)
+        return self.pvalue <= self.level < self.adjusted and self.pvalue <= self.least * (1 + 1e-9)
 
     @property
     def decision(self) -> str:
@@ -120,10 +119,8 @@ def record_of(checked: Checked, where: str) -> Record:
     rows = checked.result.tests
     first = rows[0] if rows else cast("Any", checked.result)
     block, scores = _joint(checked.result)
-    about: list[object] = [
-        (_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows
-    ]
-    about += [checked.asked]
+    own = ((_hash_of_data(row), row.test, row.lens, row.null, row.claim, row.group) for row in rows)
+    about: list[object] = [*own, checked.asked]
     if not rows:
         about = [checked.result.to_dict() | {"pvalue": 0, "seed": 0, "rows": 0}]
     return Record(
@@ -328,10 +325,8 @@ class Calibration:
         __tracebackhide__ = True
         given = self._given(level, rng)
         checked = assertions.check_calibrated(model, data, y, **given, **arguments)
-        wanted = assertions.resamples_for(checked.level, self.tests)
-        is_open = "n_resamples" not in arguments and wanted > assertions.resamples_for(
-            checked.level
-        )
+        wanted = resamples_for(checked.level, self.tests)
+        is_open = "n_resamples" not in arguments and wanted > resamples_for(checked.level)
         if is_open and checked.least and not checked.holds:
             # Its p-value will be multiplied by up to the number of tests. That of more resamples
             # is valid by itself, so it is where it is asked for only below the level.
@@ -412,10 +407,8 @@ class Calibration:
         return result
 
     def _given(self, level: float | None, rng: object) -> dict[str, Any]:
-        return {
-            "level": self.level if level is None else level,
-            "rng": self.seed if rng is None else rng,
-        }
+        level = self.level if level is None else level
+        return {"level": level, "rng": self.seed if rng is None else rng}
 
     def _kept(self, checked: Checked) -> Tested:
         __tracebackhide__ = True

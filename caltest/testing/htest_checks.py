@@ -112,9 +112,8 @@ def check_test(
 
     for m in n_classes:
         ask(*calibrated(np.random.default_rng(rng), m, n), 0)  # raises where it has no meaning
-        drawn: dict[str, SearchStrategy[Any]] = {
-            "data": strategies.predictions((2, 12), m, calibrated=True, weighted=False)
-        }
+        data = strategies.predictions((2, 12), m, calibrated=True, weighted=False)
+        drawn: dict[str, SearchStrategy[Any]] = {"data": data}
         search(gives_the_same_pvalue_twice, drawn, examples=examples, rng=rng)
         if "rows" in declares:
             moved = drawn | {"sample": strategies.SEEDS}
@@ -155,12 +154,10 @@ def assert_super_uniform(
     """Fail where calibrated data sets are rejected more often than those of a valid test."""
     from scipy.stats import binom
 
-    pvalues = []
-    for child in np.random.SeedSequence([rng, m]).spawn(n_datasets):
-        generator = np.random.default_rng(child)
-        pvalues.append(ask(*calibrated(generator, m, n), int(generator.integers(2**31))))
+    each = map(np.random.default_rng, np.random.SeedSequence([rng, m]).spawn(n_datasets))
+    pvalues = np.array([ask(*calibrated(one, m, n), int(one.integers(2**31))) for one in each])
     for level in LEVELS:
-        count, most = np.sum(np.array(pvalues) <= level), binom.isf(RARE, n_datasets, level)
+        count, most = np.sum(pvalues <= level), binom.isf(RARE, n_datasets, level)
         told = f"{count} of {n_datasets} calibrated data sets of {m} classes have p <= {level}"
         if count > most:  # pytest would write its own line below that of an assert
             raise AssertionError(f"{told}; a valid test has at most {most:.0f}")
@@ -215,9 +212,8 @@ def check_model(
     names = getattr(model, "classes_", None)
     if names is not None:
         assert len(names) == whole.shape[1], "classes_ does not name the columns"
-        assert set(np.unique(np.asarray(y))) <= set(np.asarray(names).tolist()), (
-            "y has labels that are not in classes_"
-        )
+        known = set(np.asarray(names).tolist())
+        assert set(np.unique(np.asarray(y))) <= known, "y has labels that are not in classes_"
     n = len(whole)
 
     def gives_each_row_its_probabilities(rows: list[int]) -> None:
@@ -237,11 +233,8 @@ def check_model(
         search(predicts_the_most_probable_class, arguments, examples=examples, rng=rng)
     assert np.array_equal(np.asarray(X), np.asarray(before)), "predict_proba changed X"
     again = pickle.loads(pickle.dumps(model))  # noqa: S301, what was written just now
-    np.testing.assert_array_equal(
-        np.asarray(again.predict_proba(X)).ravel(),
-        np.asarray(model.predict_proba(X)).ravel(),
-        err_msg="pickling changes the model",
-    )
+    after, before = (np.asarray(one.predict_proba(X)).ravel() for one in (again, model))
+    np.testing.assert_array_equal(after, before, err_msg="pickling changes the model")
 
 
 def _take(X: Any, rows: list[int]) -> Any:

@@ -23,7 +23,7 @@ from caltest.numerics import loops as numerics
 
 def stream_of(m, *, restart=False, memory=1.0):
     """Begin an e-process for m classes."""
-    return Stream(bets_for(m), LEVELS, restart=restart, memory=memory)
+    return Stream(bets_for(m), LEVELS, restart=restart, memory=memory, whole=True)
 
 
 def rows(n, m, seed, exponent=1.0):
