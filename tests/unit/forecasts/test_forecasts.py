@@ -14,6 +14,7 @@ from scipy import stats
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.forecasts.laws import Members
+from caltest.measures.forecasts.uniformity import DISTANCES
 from caltest.numerics.labels import resample_keys
 
 LEVELS = (0.1, 0.3, 0.5, 0.9)
@@ -275,7 +276,7 @@ class TestDefault:
             other = next(row for row in by_cells.components if row.test == one.test)
             assert other.statistic == pytest.approx(one.statistic, rel=0.01, abs=0.02)
 
-    @pytest.mark.parametrize("distance", ["ks", "kuiper", "cramer-von-mises", "anderson-darling"])
+    @pytest.mark.parametrize("distance", [*DISTANCES, "neyman"])
     def test_grid_of_very_many_rows(self, distance, rng, monkeypatch):
         weight = rng.uniform(0.5, 1.5, 5000)
         forecasts = gaussian(rng, n=5000, spread=1.1, sample_weight=weight)
