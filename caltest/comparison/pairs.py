@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ BATCH = 64  # draws a seed; changing it changes every seeded p-value
 MANY = 50.0  # labels that carry the variance of the sum, from which on none decides
 CELLS = 1 << 20  # numbers at a time, 8 MiB
 ROWS = 1 << 14  # rows at a time, 8 MiB of signs
+POINTS = 512  # at which a forecast of numbers is redrawn
 
 
 def compared_pairs(
@@ -198,14 +199,18 @@ def redrawn_pvalue(
     weight = scores.weights_of(first)
     kept = np.flatnonzero(weight > 0)
     keys = resample_keys(seed, n_resamples)
-    a, b, table = (each[kept] for each in score.between(first, second))
     weight = weight[kept]
-    places = places_between(a, b, table, weight)
-    table *= weight[:, None]
-    width = max(1, CELLS // max(n_resamples, a.shape[1]))
+    width = max(1, CELLS // max(n_resamples, first.m, POINTS))
+    blocks = np.split(np.arange(kept.size), np.arange(width, kept.size, width))
+
+    def between(rows: Order) -> tuple[Floats, Floats, Floats]:
+        return score.between(first.subset(kept[rows]), second.subset(kept[rows]))
+
+    moments = np.hstack([row_moments(*between(rows)) for rows in blocks])
+    places = places_between(moments, weight)
     tasks = [
-        (a[rows], b[rows], [t[rows] for t in places], table[rows], kept[rows], keys)
-        for rows in np.split(np.arange(kept.size), np.arange(width, kept.size, width))
+        (between, rows, [t[rows] for t in places], weight[rows], kept[rows], keys)
+        for rows in blocks
     ]
     sums = np.sum(list(map_threads(_redrawn_sums, tasks, n_jobs)), axis=0)
     own = weight * differences[kept]
@@ -214,18 +219,51 @@ def redrawn_pvalue(
 
 
 def _redrawn_sums(
-    first: Floats, second: Floats, places: list[Floats], table: Floats, rows: Order, keys: Hashes
+    between: Callable[[Order], tuple[Floats, Floats, Floats]],
+    rows: Order,
+    places: list[Floats],
+    weight: Floats,
+    numbers: Order,
+    keys: Hashes,
 ) -> Floats:
-    """Return the sums over rows of a table (n, K) at outcomes redrawn at each place, (k, B)."""
+    """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""
+    first, second, table = between(rows)
+    table = weight[:, None] * table
     sums = []
     for t in places:
         redrawing = Inversion((1.0 - t)[:, None] * first + t[:, None] * second)
-        redrawing.rows = row_hashes(rows)
+        redrawing.rows = row_hashes(numbers)
         sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
     return np.array(sums)
 
 
-def places_between(first: Floats, second: Floats, table: Floats, weight: Floats) -> list[Floats]:
+def row_moments(first: Floats, second: Floats, table: Floats) -> Floats:
+    r"""Return what decides where between two models labels are redrawn, (6, n).
+
+    Parameters
+    ----------
+    first, second : (n, m) array
+        Probabilities.
+    table : (n, m) array
+        The score of the first less that of the second, for each label.
+
+    Returns
+    -------
+    (6, n) array
+        The mean difference under the first and under the second model, the place t between them
+        where it is 0, its second and fourth moment there, and its range.
+    """
+    own = np.minimum(np.einsum("ij,ij->i", first, table), 0.0)
+    other = np.maximum(np.einsum("ij,ij->i", second, table), 0.0)
+    spread = other - own
+    t = np.divide(-own, spread, out=np.zeros_like(own), where=spread > 0)
+    mixed = (1.0 - t)[:, None] * first + t[:, None] * second
+    second_moment = np.einsum("ij,ij->i", mixed, np.square(table))
+    fourth = np.einsum("ij,ij->i", mixed, table**4)
+    return np.stack([own, other, t, second_moment, fourth, np.ptp(table, axis=1)])
+
+
+def places_between(moments: Floats, weight: Floats) -> list[Floats]:
     r"""Return mixtures (1 - t) a + t b of two models at which their expected scores are the same.
 
     With the differences :math:`d_{ij}` of the scores of row i at label j, (n, m), and their means
@@ -243,10 +281,8 @@ def places_between(first: Floats, second: Floats, table: Floats, weight: Floats)
 
     Parameters
     ----------
-    first, second : (n, m) array
-        Probabilities.
-    table : (n, m) array
-        The score of the first less that of the second, for each label.
+    moments : (6, n) array
+        See `row_moments`.
     weight : (n,) array
         Weights of the rows.
 
@@ -255,16 +291,12 @@ def places_between(first: Floats, second: Floats, table: Floats, weight: Floats)
     list of (n,) array
         The t of three mixtures, or of the first alone.
     """
-    own = np.minimum(np.einsum("ij,ij->i", first, table), 0.0)
-    other = np.maximum(np.einsum("ij,ij->i", second, table), 0.0)
-    spread = other - own
-    t = np.divide(-own, spread, out=np.zeros_like(own), where=spread > 0)
-    mixed = (1.0 - t)[:, None] * first + t[:, None] * second
-    variance = np.square(weight) * np.einsum("ij,ij->i", mixed, np.square(table))
-    fourth = np.square(np.square(weight)) @ np.einsum("ij,ij->i", mixed, table**4)
+    own, other, t, second_moment, fourth, reach = moments
+    variance = np.square(weight) * second_moment
+    fourth = np.square(np.square(weight)) @ fourth
     if variance.sum() ** 2 >= MANY * fourth:
         return [t]
-    order = np.argsort(-weight * np.ptp(table, axis=1), kind="stable")
+    order = np.argsort(-weight * reach, kind="stable")
     share = np.cumsum(variance[order])
     decisive = np.zeros(t.size, dtype=bool)
     decisive[order[: np.searchsorted(share, share[-1] / 2.0) + 1]] = True

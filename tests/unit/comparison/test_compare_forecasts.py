@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
 import caltest as ct
-from caltest.comparison.pairs import places_between, redrawn_pvalue
+from caltest.comparison.pairs import places_between, redrawn_pvalue, row_moments
 from caltest.comparison.scores import OF_FORECASTS
 
 
@@ -44,7 +44,7 @@ def test_law_between_two_gives_both_the_same_expected_score(key):
     """Of the CRPS it is in the middle; of the log score where the two divergences balance."""
     a, b = two(200).values()
     own, other, table = OF_FORECASTS[key].between(a, b)
-    t = places_between(own, other, table, np.ones(200))[0]
+    t = places_between(row_moments(own, other, table), np.ones(200))[0]
     if key == "crps":
         assert t == pytest.approx(0.5, abs=1e-3)
         return
@@ -63,7 +63,7 @@ def test_redrawn_outcomes_are_those_of_the_mixture(key):
     own, other, table = score.between(a, b)
     found = redrawn_pvalue(a, b, score, d, n_resamples=4999, seed=1, n_jobs=1)
     rng, pvalues = np.random.default_rng(2), []
-    for t in places_between(own, other, table, np.ones(40)):
+    for t in places_between(row_moments(own, other, table), np.ones(40)):
         second = (rng.random((4000, 40)) < t).T
         drawn = np.where(second, b.law.quantile(rng.random((40, 4000))), 0)
         drawn += np.where(second, 0, a.law.quantile(rng.random((40, 4000))))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caltest import Predictions, compare_models
-from caltest.comparison.pairs import places_between, redrawn_pvalue
+from caltest.comparison.pairs import places_between, redrawn_pvalue, row_moments
 from caltest.comparison.scores import SCORES
 
 
@@ -27,7 +27,7 @@ def test_model_between_gives_both_the_same_expected_score(key):
     first, second = np.random.default_rng(0).dirichlet(np.ones(3), (2, 50))
     first[0], second[1] = [0.0, 0.5, 0.5], first[1]
     table = SCORES[key].of_classes(first) - SCORES[key].of_classes(second)
-    t = places_between(first, second, table, np.ones(50))[0]
+    t = places_between(row_moments(first, second, table), np.ones(50))[0]
     q = mixture(first, second, t)
     assert np.einsum("ij,ij->i", q, table) == pytest.approx(0.0, abs=1e-9)
     assert q.min() >= 0
@@ -37,8 +37,8 @@ def test_model_between_gives_both_the_same_expected_score(key):
 def test_many_labels_need_one_model_between_alone():
     first, second = np.random.default_rng(0).dirichlet(np.ones(3), (2, 1000))
     table = SCORES["brier"].of_classes(first) - SCORES["brier"].of_classes(second)
-    assert len(places_between(first, second, table, np.ones(1000))) == 1
-    assert len(places_between(first[:20], second[:20], table[:20], np.ones(20))) == 3
+    assert len(places_between(row_moments(first, second, table), np.ones(1000))) == 1
+    assert len(places_between(row_moments(first[:20], second[:20], table[:20]), np.ones(20))) == 3
 
 
 @pytest.mark.parametrize("key", SCORES)
@@ -48,7 +48,7 @@ def test_models_that_are_right_in_their_own_rows_have_the_same_score_on_the_whol
     first, second = rng.dirichlet(np.ones(3), (2, 20))
     weight = rng.uniform(0.5, 2.0, 20)
     table = SCORES[key].of_classes(first) - SCORES[key].of_classes(second)
-    middle, *others = places_between(first, second, table, weight)
+    middle, *others = places_between(row_moments(first, second, table), weight)
     assert len(others) == 2
     for t in others:
         assert ((t >= 0) & (t <= 1)).all()
@@ -74,7 +74,7 @@ def test_redrawn_pvalue_is_that_of_all_labels():
     vectors, at = np.array(list(product([0, 1], repeat=8))), np.arange(8)
     sums = np.array([table[at, v].sum() for v in vectors])
     extreme = np.abs(sums) >= abs(table[at, labels].sum()) - 1e-12
-    places = places_between(*probs, table, np.ones(8))
+    places = places_between(row_moments(*probs, table), np.ones(8))
     exact = max(sum(mixture(*probs, t)[at, v].prod() for v in vectors[extreme]) for t in places)
     d = table[at, labels]
     found = redrawn_pvalue(*models, score, d, n_resamples=9999, seed=1, n_jobs=None)
