@@ -88,7 +88,7 @@ def compare_calibrators(
         put into `OneVsRest` where there are more. By default `AutoCalibrator` and the maps that it
         mixes; of classes that are ordered (`ordinal=True`) also ordinal scaling. By its key,
         isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite. Of forecasts keys
-        of `caltest.calibrators.OF_FORECASTS`, by default variance scaling, without and with an
+        of `caltest.calibrators.FORECAST_MAPS`, by default variance scaling, without and with an
         offset, and beta and isotonic recalibration of the PIT.
     time_limit : float or None, default 60
         Seconds that the fits of `AutoCalibrator` may take where `calibrators` is not given, by an

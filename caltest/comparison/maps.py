@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from caltest import checks
-from caltest.calibrators import OF_FORECASTS, REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
+from caltest.calibrators import FORECAST_MAPS, REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
@@ -31,7 +31,7 @@ BY_KEY: Mapping[str, Mapping[str, Any]] = {
 # Of forecasts, each after those with fewer numbers.
 MAPS_OF_FORECASTS: Mapping[str, object] = {
     "variance-scaling": "variance-scaling",
-    "offset and scaling": OF_FORECASTS["variance-scaling"](offset=True),
+    "offset and scaling": FORECAST_MAPS["variance-scaling"](offset=True),
     "beta-pit": "beta-pit",
     "isotonic-pit": "isotonic-pit",
 }
@@ -212,7 +212,7 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
 
 def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) -> ForecastCalibrator:
     if isinstance(value, str):
-        value = OF_FORECASTS[checks.check_choice(value, OF_FORECASTS, "calibrators")]()
+        value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
     kind = ForecastCalibrator
     made: ForecastCalibrator = clone(checks.check_calibrator(value, kind, "calibrators"))
     return made

@@ -351,8 +351,9 @@ class Monitor(Result):
         ----------
         of : {"confidence", "mean", "temperature"}
             The accuracy so far less the mean confidence, of forecasts the coverage of intervals of
-            90 % less 0.9; the frequency of a class so far less its
-            mean probability; or the temperature T with labels drawn from p^(1/T), normalised.
+            90 %, or as near as they come to it, less their probability; the frequency of a class so
+            far less its mean probability; or the temperature T with labels drawn from p^(1/T),
+            normalised.
         confidence : float, optional
             Probability that the interval is never wrong, by default 1 - level of the monitor.
         which : object, optional

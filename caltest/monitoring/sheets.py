@@ -117,7 +117,7 @@ def _sequences(monitor: Monitor) -> Iterator[tuple[str, str]]:
     percent = f"{_coverage(monitor.level)} at all times"
     low, high = monitor.confidence_sequence("confidence")
     points = f"{100 * low:.1f} to {100 * high:.1f} points"
-    name = "accuracy less confidence" if monitor.classes else "coverage of 90 % less 90 %"
+    name = "accuracy less confidence" if monitor.classes else "coverage of intervals less nominal"
     yield name, f"{points}, {percent}"
     if monitor.restart or not monitor.classes:
         return

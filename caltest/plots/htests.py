@@ -31,7 +31,7 @@ KINDS: Mapping[str, tuple[Draw, Mapping[str, Any]]] = {
     "quantiles": (plots.quantile_reliability, {}),
     "spread": (plots.spread_against_error, {}),
 }
-OF_FORECASTS = ("pit", "coverage", "quantiles", "spread")
+FORECAST_KINDS = ("pit", "coverage", "quantiles", "spread")
 
 OF_CELLS = ("reliability", "corp", "confidence-band", "null")  # what cells are enough for
 
@@ -75,7 +75,7 @@ def plot_table(table: HTestTable, kind: str | None, ax: Axes | None) -> Axes:
     drawn: dict[str, Draw] = {"pvalues": plots.pvalues, "master-scale": plots.master_scale}
     if kind is None:
         kind = "master-scale" if is_master_scale(table) else _kind_of_rows(table) or "pvalues"
-    if check_choice(kind, (*drawn, *OF_FORECASTS), "kind") in drawn:
+    if check_choice(kind, (*drawn, *FORECAST_KINDS), "kind") in drawn:
         return drawn[kind](table, ax=ax)
     if _kind_of_rows(table) is None:
         reason = f"kind={kind!r} is a picture of the forecasts that all tests of a table share"

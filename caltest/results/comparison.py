@@ -474,7 +474,7 @@ COMBINED = (
     "held-out parts whose maps agree (as those of identity) tested together, others each by "
     "itself, p-values combined by Fisher's method"
 )
-OF_FORECASTS = "share of outcomes in intervals of 90 %, and distance of the PIT; not proper"
+OWN_NUMBERS = "share of outcomes in intervals of 90 %, and distance of the PIT; not proper"
 HYPOTHESIS = "the maps that are fitted to the training rows are calibrated"
 PARTS = {"miscalibration": "MCB", "discrimination": "DSC"}
 
@@ -561,7 +561,7 @@ def _kinds(comparison: Comparison, name: str, estimates: Sequence[str] = ()) -> 
     proper = f"{score} (proper, like {_joined(others)})" if others else score
     optimised = (name, proper if lens else f"{proper}; a CRPS has the unit of the outcomes")
     shown = any(row.measures for row in rows)
-    about = f"not proper; lens of ECE: {lens}" if lens else OF_FORECASTS if shown else "not proper"
+    about = f"not proper; lens of ECE: {lens}" if lens else OWN_NUMBERS if shown else "not proper"
     reported = f"{_joined(measures)} ({about})"
     return (optimised, *([("reported only", reported)] if measures else ()))
 

@@ -24,7 +24,7 @@ from caltest.segments.inputs import Column, Given, column_of, names_of, read_seg
 from caltest.segments.null import STATISTICS, Family, Joint, Rows, Settings, test_jointly
 from caltest.segments.result import Segment, SegmentsTest
 
-OF_FORECASTS = "interval[0.9]"  # usual lens, which leaves an event
+USUAL_OF_FORECASTS = "interval[0.9]"  # usual lens, which leaves an event
 FINER = 2  # cuts whose sides are taken, for each of those between parts
 
 
@@ -189,7 +189,7 @@ def test_source(source: Given, predictions: RowsOf, settings: Settings) -> Segme
     if predictions.censoring is not None:
         reason = "segments redraw labels, which does not know which rows are censored"
         raise NotApplicable(reason, "pass groups by by=")
-    usual = {0: OF_FORECASTS, 2: "strong"}.get(predictions.m, "confidence")
+    usual = {0: USUAL_OF_FORECASTS, 2: "strong"}.get(predictions.m, "confidence")
     lens = resolve_lens(usual if settings.lens is None else settings.lens)
     checks.check_not_family(lens.is_family, lens)
     depth = min(2 if settings.depth is None else settings.depth, len(source.columns))
@@ -232,7 +232,7 @@ def _seen(predictions: Any, lens: Lens) -> Predictions:
     seen = induced(lens, predictions)
     if seen.m != 2:
         reason = f"segments need an event, and the lens {str(lens)!r} shows {seen.m} classes"
-        others = "'confidence' or 'classwise[K]'" if predictions.m else repr(OF_FORECASTS)
+        others = "'confidence' or 'classwise[K]'" if predictions.m else repr(USUAL_OF_FORECASTS)
         raise NotApplicable(reason, f"use lens={others}")
     if seen.n != predictions.n:
         reason = f"the lens {str(lens)!r} leaves out rows that segments hold"

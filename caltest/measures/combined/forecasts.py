@@ -257,10 +257,17 @@ class ForecastContext:
         return Summing(of, _unsigned)
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
-        """Say which share of the outcomes is below a quantile."""
+        """Say which share of the outcomes is below a quantile that was forecast."""
         level = (k + 1) / STEPS
-        share = float(np.average(self.observed.v[0] < level, weights=self.weight))
-        text = f"{100 * share:.3g} % are below the {100 * level:.3g} % quantile"
+        attained = self.predictions.law.attained(level)
+        share, predicted = (
+            100.0 * float(np.average(each, weights=self.weight))
+            for each in (self.observed.v[0] < attained, attained)
+        )
+        text = f"{share:.3g} % are below the {predicted:.3g} % quantile"
+        if np.ptp(attained) > 0.0:  # of whole numbers each attains another probability
+            quantile = f"{100 * level:.3g} % quantile"
+            text = f"{share:.3g} % are up to the {quantile}, {predicted:.3g} % predicted"
         return Finding(text, float(value[0]), name)
 
     def numbers(self, observed: Uniformed) -> Floats:

@@ -245,6 +245,28 @@ class TestDefault:
             float(share) / 100, abs=0.01
         )
 
+    def test_quantile_that_is_named_was_forecast(self, rng):
+        """Of quantiles one of the levels; of counts the probability that they attain there."""
+        levels, rate = np.array([0.1, 0.5, 0.9]), np.exp(rng.normal(size=300))
+        y = rng.normal(size=300) - 0.4
+        quantiles = np.tile(stats.norm.ppf(levels), (300, 1))
+        counts = rng.poisson(1.3 * rate)
+        for forecasts in (
+            ct.Forecasts(y, quantiles=quantiles, levels=levels),
+            ct.Forecasts(counts, distribution=stats.poisson(rate)),
+        ):
+            found = ct.test_calibration(forecasts, n_resamples=99, rng=1).components
+            text = next(row for row in found if row.test == "kuiper").parameters["finding"]
+            share, level = (float(one) for one in re.findall(r"([\d.]+) %", text)[:2])
+            if "predicted" in text:
+                at = stats.poisson(rate).ppf(round(64 * level / 100) / 64)
+                seen, predicted = counts <= at, stats.poisson(rate).cdf(at).mean()
+                assert f"{100 * predicted:.3g} % predicted" in text
+            else:
+                assert level / 100 in levels
+                seen = y <= stats.norm.ppf(level / 100)
+            assert share == pytest.approx(100 * seen.mean(), abs=0.051)
+
     def test_interval_of_quantiles_is_between_those_that_are_given(self, rng):
         levels, y = np.array([0.1, 0.5, 0.9]), rng.normal(size=300)
         quantiles = np.tile(stats.norm.ppf(levels), (300, 1))

@@ -3,7 +3,7 @@ import pytest
 from caltest import InvalidInput, NotApplicable
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.plots.htests import KINDS, OF_FORECASTS, natural_kind
+from caltest.plots.htests import FORECAST_KINDS, KINDS, natural_kind
 from caltest.results import HTest
 
 TWO = generative_model("M1", n=200, m=2, alpha=1.0, rng=1)
@@ -37,7 +37,7 @@ def test_natural_kind_belongs_to_the_test(data, options, kind):
     result.plot().figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"belt", "witness", *OF_FORECASTS}))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"belt", "witness", *FORECAST_KINDS}))
 def test_every_kind_is_drawn_for_a_test_of_two_classes(kind):
     """The kinds that need no test of their own apply to any test of two classes."""
     ax = result_of(TWO, test="ks").plot(kind, ax=None)
