@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import caltest as ct
 from caltest.calibrators import (
-    OF_FORECASTS,
+    FORECAST_MAPS,
     BetaPIT,
     ConformalOffset,
     ForecastIdentity,
@@ -230,13 +230,13 @@ class TestConformalOffset:
 class TestEstimators:
     """What all of them share."""
 
-    @pytest.mark.parametrize("key", OF_FORECASTS)
+    @pytest.mark.parametrize("key", FORECAST_MAPS)
     def test_calibrator_is_an_estimator_of_forecasts(self, key):
         """Rows keep outcomes, weights, groups and source; what is no forecast is refused."""
         options = {"levels": (0.1, 0.9)} if key == "conformal-offset" else {}
-        made = clone(OF_FORECASTS[key](**options))
-        assert made.get_params() == OF_FORECASTS[key](**options).get_params()
-        assert repr(made).startswith(OF_FORECASTS[key].__name__)
+        made = clone(FORECAST_MAPS[key](**options))
+        assert made.get_params() == FORECAST_MAPS[key](**options).get_params()
+        assert repr(made).startswith(FORECAST_MAPS[key].__name__)
         data = forecasts("gaussian", 40)
         data = data.with_groups(np.arange(40) % 2)._with(sample_weight=np.linspace(0, 2, 40))
         with pytest.raises(NotFittedError):
