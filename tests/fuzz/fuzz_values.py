@@ -72,7 +72,7 @@ ODD: tuple[Any, ...] = (
     np.array(["a", None], dtype=object),
     np.float32(0.25),
     np.int8(-5),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "s"),
     {1, 2},
     dict,
     object,

@@ -11,7 +11,7 @@ from caltest.results import HTest, HTestTable
 
 # By its file: the folder above it also holds caltest's source tree.
 PAPERS = Path(__file__).parents[2] / "paper_checks"
-if PAPERS.is_dir() and "paper_checks" not in sys.modules:
+if (PAPERS / "__init__.py").is_file() and "paper_checks" not in sys.modules:
     spec = importlib.util.spec_from_file_location(
         "paper_checks", PAPERS / "__init__.py", submodule_search_locations=[str(PAPERS)]
     )

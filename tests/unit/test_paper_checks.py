@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-pytest.importorskip("paper_checks", reason="paper_checks is not here")
+pytest.importorskip("paper_checks.check", reason="paper_checks is not here")
 from paper_checks import __main__ as command
 from paper_checks import check, contents, pages, report, runner, verdict_changes
 from paper_checks.check import Claim, Part, Setting, Task

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-pytest.importorskip("paper_checks", reason="paper_checks is not here")
+pytest.importorskip("paper_checks.check", reason="paper_checks is not here")
 from paper_checks import active_learning, cubed_confidence, gp_protocol, networks
 from paper_checks.adam import Adam
 from paper_checks.check import Setting

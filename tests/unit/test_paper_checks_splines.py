@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 import caltest as ct
 
-pytest.importorskip("paper_checks", reason="paper_checks is not here")
+pytest.importorskip("paper_checks.check", reason="paper_checks is not here")
 from paper_checks import gupta_tables, networks, spline_script, splines
 from paper_checks.check import Setting
 
