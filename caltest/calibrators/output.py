@@ -48,7 +48,7 @@ SCHEMA = "calibration-map"  # whose definitions name the parts of each fitted ma
 REGISTRY: dict[str, type[Calibrator]] = {}  # filled by the package, in the order of its lines
 
 
-class Output(BaseEstimator):
+class FittedOutput(BaseEstimator):
     """The summary and the picture of a calibrator, and its fitted map as plain values."""
 
     key: ClassVar[str]
@@ -230,7 +230,7 @@ class Output(BaseEstimator):
 
 def encode(value: object) -> Any:
     """Turn a value into plain ones; arrays keep their type and shape, floats every digit."""
-    if isinstance(value, Output):
+    if isinstance(value, FittedOutput):
         options = {name: encode(item) for name, item in value.get_params(deep=False).items()}
         # The schema names the parts of a fitted map.
         parts = load_schema(SCHEMA)["$defs"][check_choice(value.key, REGISTRY, "key")]["properties"]

@@ -26,7 +26,7 @@ from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.options import FILE_FORMATS
-from caltest.predictions.tables import Table
+from caltest.predictions.tables import ColumnTable
 from caltest.results.base import plain
 from caltest.types import Floats
 
@@ -197,7 +197,7 @@ def apply(
             echo(content.getvalue())
 
 
-def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
+def _columns(fitted: Map, table: ColumnTable, probs: str | None) -> list[str]:
     """Find the columns in the order of the classes."""
     if probs is None and fitted.columns is not None:
         if missing := [name for name in fitted.columns if name not in table.names]:
@@ -218,7 +218,7 @@ def _columns(fitted: Map, table: Table, probs: str | None) -> list[str]:
     return [named[name] for name in fitted.classes]
 
 
-def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool) -> Floats:
+def _values(fitted: Map, table: ColumnTable, columns: list[str], *, renormalize: bool) -> Floats:
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
@@ -239,7 +239,7 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
 
 
 def _added(
-    fitted: Map, table: Table, columns: list[str], values: Floats, prefix: str
+    fitted: Map, table: ColumnTable, columns: list[str], values: Floats, prefix: str
 ) -> dict[str, Floats]:
     """Name the new columns: one where the file has one, of the second of two classes."""
     if len(columns) == 1 and table.column(columns[0]).ndim == 2:

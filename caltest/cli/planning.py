@@ -92,7 +92,7 @@ class StudyFile(inputs.FileForm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedTruth:
+class TruthOptions:
     """How far the predictions of the study are off."""
 
     temperature: float | None = None
@@ -157,7 +157,7 @@ def power(
     n: str,
     beta: str | None = None,
     dirichlet: str | None = None,
-    truth: StatedTruth,
+    truth: TruthOptions,
     file: StudyFile,
     classes: str | None = None,
     tests: StudyTests,
@@ -201,7 +201,7 @@ def sample_size(
     n_max: int = 10_000,
     beta: str | None = None,
     dirichlet: str | None = None,
-    truth: StatedTruth,
+    truth: TruthOptions,
     file: StudyFile,
     classes: str | None = None,
     tests: StudyTests,
@@ -246,7 +246,7 @@ def precision(
     *,
     widths: Widths,
     beta: str | None = None,
-    truth: StatedTruth,
+    truth: TruthOptions,
     file: StudyFile,
     rng: int | None = None,
     out: Output,

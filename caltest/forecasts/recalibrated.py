@@ -71,7 +71,7 @@ class Stretched(Law):
         return Stretched(self.base.taken(rows), self.factor, self.offset)
 
 
-class Recalibrated(Law):
+class RecalibratedLaw(Law):
     """Laws with the distribution functions G(F).
 
     Parameters
@@ -138,5 +138,5 @@ class Recalibrated(Law):
     def support(self) -> tuple[Floats, Floats]:
         return self.base.support()
 
-    def taken(self, rows: AnyArray) -> Recalibrated:
-        return Recalibrated(self.base.taken(rows), self.levels)
+    def taken(self, rows: AnyArray) -> RecalibratedLaw:
+        return RecalibratedLaw(self.base.taken(rows), self.levels)

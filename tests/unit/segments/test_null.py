@@ -89,7 +89,7 @@ def test_numbers_of_a_segment_are_those_of_its_rows():
     assert row.observed == pytest.approx(Y[rows].mean())
     z = (Y - P)[rows].sum() / np.sqrt((P * (1 - P))[rows].sum())
     assert row.z == pytest.approx(z)
-    own = ct.measures.gap.gap_of(ct.measures.gap.Rows(P[rows], Y[rows] > 0), "segment", "")
+    own = ct.measures.gap.gap_of(ct.measures.gap.EventRows(P[rows], Y[rows] > 0), "segment", "")
     assert (row.low, row.gap, row.high) == pytest.approx((own.low, own.gap, own.high))
 
 
