@@ -204,7 +204,7 @@ def world_data(world: World, seed: int) -> ct.Predictions:
 
 def before_and_after(key: str, predictions: ct.Predictions, seed: int) -> tuple[float, float]:
     """Return the p-value without and with what allows for skewed sums."""
-    measure, draws = REGISTRY[key].with_options({}), Draws(B, seed, 1)
+    measure, draws = REGISTRY[key].with_options({}), Draws(B, seed)
     outcome = cluster_test(measure, predictions, draws)
     before = float(outcome.replicates.pvalues()[0])
     if not are_many(predictions, Clusters.of(predictions)):
@@ -266,8 +266,8 @@ def pvalue(key: str, predictions: ct.Predictions, null: str, seed: int) -> float
 
 def signs_alone(key: str, predictions: ct.Predictions, seed: int) -> float:
     """Return the p-value of flipped signs, without the exact null."""
-    [one] = REGISTRY[key].with_options({}).residual_statistics(predictions, 1)
-    values = flipped_values([one], Clusters.of(predictions), Draws(B, seed, 1))[0]
+    [one] = REGISTRY[key].with_options({}).residual_statistics(predictions)
+    values = flipped_values([one], Clusters.of(predictions), Draws(B, seed))[0]
     return resampling_pvalue(
         float(values[0]), values[1:], one.scale, "two-sided" if one.two_sided else "greater"
     )
@@ -417,7 +417,7 @@ def certified(cell: Cell, key: str, true: float, seeds: range) -> np.ndarray:
         predictions = simulate(cell, seed)
         clusters = Clusters.of(predictions)
         found = jackknife(measure, predictions, seed, clusters.codes)
-        deviation = squared_deviation(measure, predictions, clusters, found, 1)
+        deviation = squared_deviation(measure, predictions, clusters, found)
         degrees = min(found.degrees, effective_count(clusters) - 1)
         for k, tau in enumerate((true, 2 * true, 4 * true)):
             out[0, k] += special.stdtr(degrees, deviation.z(tau)) <= LEVEL

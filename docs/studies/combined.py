@@ -443,11 +443,11 @@ def rejections(null: np.ndarray, observed: np.ndarray, *, two_sided: bool) -> np
 def evaluate(key: str, lens: str, probs: Probs, labels: np.ndarray) -> tuple[np.ndarray, bool]:
     predictions = ct.Predictions(probs, labels[0], classes=range(probs.shape[1]))
     measure = REGISTRY[key].with_options({})
-    bound = measure.bind(resolve_lens(lens)(predictions), 1)
+    bound = measure.bind(resolve_lens(lens)(predictions))
     if lens == "confidence":
         labels = (labels == predictions.predicted).astype(np.uint8)
     rows = labels if bound.order is None else labels[:, bound.order]
-    values = bound.comparable(bound.values(np.ascontiguousarray(rows), 1))
+    values = bound.comparable(bound.values(np.ascontiguousarray(rows)))
     return values, measure.alternative == "two-sided"
 
 
@@ -500,10 +500,10 @@ def size(m: int, n: int, sets: int, *, weighted: bool = False) -> float:
         probs = rng.dirichlet(np.full(m, 0.3), n)
         weight = rng.exponential(size=n) if weighted else None
         data = ct.Predictions(probs, np.zeros(n, int), classes=range(m), sample_weight=weight)
-        bound = REGISTRY["combined"].with_options({}).bind(data, 1)
+        bound = REGISTRY["combined"].with_options({}).bind(data)
         labels = draw(probs, B + 1, rng)
         rows = labels if bound.order is None else labels[:, bound.order]
-        values = bound.values(np.ascontiguousarray(rows), 1)
+        values = bound.values(np.ascontiguousarray(rows))
         rejected += int(rejections(values[1:][None], values[:1], two_sided=False)[0])
     return rejected / sets
 

@@ -254,10 +254,10 @@ def covered(cell: Cell, n: int, value: float, repetitions: int, seconds: float) 
                 continue
             length = interval.high - interval.low
             found.append((interval.high < value, interval.low > value, length))
-    means = [0.0, 0.0, 0.0]
+    means = (0.0, 0.0, 0.0)
     if found:
         below, above, lengths = np.array(found).T
-        means = [float(below.mean()), float(above.mean()), float(np.median(lengths))]
+        means = (float(below.mean()), float(above.mean()), float(np.median(lengths)))
     return Entry(name_of(cell), n, value, *means, len(found), without)
 
 

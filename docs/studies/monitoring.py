@@ -106,7 +106,7 @@ def misses_temperature(probs: Floats, truths: Floats, labels: NDArray[np.int64])
     """
     n, m = probs.shape
     bets = bets_for(m)
-    stream = Stream(bets, (LEVEL,), restart=False, memory=1.0)
+    stream = Stream(bets, (LEVEL,), restart=False, memory=1.0, whole=True)
     wealth = np.empty((n, bets.game.weights.size))
     write_wealth(probs, labels, stream.game, loops.State(**stream.state), wealth)
     grid = wealth[:, : SLOPES.size]

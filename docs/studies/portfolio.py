@@ -2,7 +2,8 @@
 
     python -P docs/studies/portfolio.py --logits DIR
 
-prints rows of docs/studies/portfolio.md for the components of the installed caltest.
+prints rows of docs/studies/portfolio.md for the components of the installed caltest; without
+`--logits`, those of its size.
 
 Errors of calibration are in five sets, the fifth for several classes alone; the page says which
 served to choose a portfolio and which to report it. An error is the direction of a tilt: the true
@@ -330,6 +331,7 @@ def truths(p: Floats, number: int, rng: Rng) -> dict[str, Floats]:
 # ---- tests -------------------------------------------------------------------------------------
 
 B, PREDICTIONS, LABELS = 299, 9, 30  # the seed of each set of predictions is its number
+SETS, VECTORS, SIZE_B = 300, 4, 199  # of the size: predictions, label vectors of each
 ALSO = "cox cramer-von-mises pigeon-heyse le-cessie-van-houwelingen"
 ALSO_CONFIDENCE = "hosmer-lemeshow calibration-belt calibration-slope calibration-in-the-large"
 
@@ -390,12 +392,60 @@ def power(probs: Floats, labels: Floats) -> dict[str, Floats]:
     return found
 
 
+TOLD = "told the errors"
+MARGINAL = 20  # draws of a hidden error, of whose mean the likelihood is taken
+
+
+def log_ratios(probs: Floats, number: int, rng: Rng) -> dict[str, Floats]:
+    """Return log q / p (n, m) of each error of a set and of its opposite."""
+    found = {}
+    for name, q in truths(probs, number, rng).items():
+        if name.startswith("hidden"):  # what it is in a row is not known: its mean over draws
+            draws = (truths(probs, number, rng)[name] for _ in range(MARGINAL))
+            found[name] = np.log(sum(draws) / MARGINAL / probs)
+            continue
+        found[name] = np.log(q / probs)
+        direction = found[name] - found[name].mean(axis=1, keepdims=True)
+        found[f"opposite of {name}"] = np.log(tilted(probs, -direction, NOTICED) / probs)
+    return found
+
+
+def most_powerful(probs: Floats, labels: Floats, sets: list[int], rng: Rng) -> Floats:
+    """Return which labels the test rejects that has the largest mean power over errors of sets.
+
+    By the lemma of Neyman and Pearson it is the mean of their likelihood ratios. It is told the
+    errors, though not which of them it is, nor its sign.
+    """
+    rows, total = np.arange(len(probs)), np.full(len(labels), -np.inf)
+    for number in sets:
+        for ratio in log_ratios(probs, number, rng).values():
+            total = np.logaddexp(total, [ratio[rows, y].sum() for y in labels])
+    return 1 + (total[:B] >= total[B:, None]).sum(axis=1) <= 0.05 * (B + 1)
+
+
+def size(m: int, n: int) -> float:
+    """Return the share of calibrated label vectors that the combined test rejects."""
+    rejected = []
+    for number in range(SETS):
+        rng = np.random.default_rng([number, n, m])
+        probs = _inside(rng.dirichlet(np.full(m, 0.3), n))
+        values, _ = evaluate("combined", "strong", probs, draw(probs, SIZE_B + VECTORS, rng))
+        at_least = 1 + (values[:SIZE_B] >= values[SIZE_B:, None] - 1e-12).sum(axis=1)
+        rejected.append(at_least <= 0.05 * (SIZE_B + 1))
+    return float(np.mean(rejected))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--logits", type=Path, required=True)
+    parser.add_argument("--logits", type=Path, help="for the power; without it, the size")
     parser.add_argument("--sets", type=int, nargs="*", default=[*MORE])
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    if asked.logits is None:
+        for m in (2, 3, 10, 100):
+            rates = " | ".join(f"{100 * size(m, n):.1f}" for n in (8, 30, 100, 500, 2000))
+            print(f"| {m} | {rates} |", flush=True)  # noqa: T201
+        return
     for base, n, pool in cells(asked.logits):
         rejected: dict[str, list] = {}
         for number in range(PREDICTIONS):
@@ -403,11 +453,15 @@ def main() -> None:
             probs = np.ascontiguousarray(pool[rng.choice(len(pool), n, replace=False)])
             errors = [(k, q) for k in asked.sets for q in truths(probs, k, rng).values()]
             labels = [draw(probs, B, rng), *(draw(q, LABELS, rng) for _, q in errors)]
-            for name, hits in power(probs, np.concatenate(labels)).items():
+            seen = np.concatenate(labels)
+            tests = power(probs, seen)
+            tests[TOLD] = most_powerful(probs, seen, asked.sets, rng)
+            for name, hits in tests.items():
                 rejected.setdefault(name, []).append(hits.reshape(-1, LABELS).mean(axis=1))
         sets = np.array([k for k, _ in errors])
         rates = {name: np.array(r) for name, r in rejected.items() if len(r) == PREDICTIONS}
         own = rates.pop("combined, strong").mean(axis=0)
+        told = rates.pop(TOLD).mean(axis=0)
         single = np.array(list(rates.values()))
         halves = single[:, ::2].mean(axis=1), single[:, 1::2].mean(axis=1)
         at = np.arange(len(sets))
@@ -417,6 +471,10 @@ def main() -> None:
             some = [100 * x[sets == k].mean() for x in (own, best, skce)]
             rest = f"{some[0]:.0f} | {some[1]:.0f} | {some[2]:.0f} | {some[0] / some[1]:.2f}"
             print(f"| {k} | {base} | {n} | {rest} |", flush=True)  # noqa: T201
+        found = best >= 0.6  # by a single test
+        some = [100 * x[found].mean() for x in (own, told, best)]
+        rest = " | ".join(f"{x:.0f}" for x in some)
+        print(f"found by one test: | {base} | {n} | {found.sum()} | {rest} |", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
