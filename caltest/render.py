@@ -308,8 +308,8 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, n_te
 def _html_row(*cells: tuple[str, str, str]) -> str:
     """Return a row of cells, each with its tag and its side."""
     form = '<{0} style="text-align: {1}">{2}</{0}>'
-    told = (form.format(tag, side, _escape_html(cell)) for tag, side, cell in cells)
-    return f"<tr>{''.join(told)}</tr>"
+    html = (form.format(tag, side, _escape_html(cell)) for tag, side, cell in cells)
+    return f"<tr>{''.join(html)}</tr>"
 
 
 def _latex_row(row: Sequence[str]) -> str:

@@ -191,8 +191,8 @@ def verdict_of(
         As `verdict` gives it for the same questions.
     """
     parts = adjusted_verdicts(results, equivalence=equivalence)
-    told = what_helps(results, parts, command=command)
-    return together(parts, told, equivalence=equivalence)
+    advice = what_helps(results, parts, command=command)
+    return together(parts, advice, equivalence=equivalence)
 
 
 def what_helps(
@@ -214,7 +214,7 @@ def what_helps(
     str or None
         What the map does that `caltest.comparison.out_of_fold.first_map` takes, and the line of
         code or the command that fits it; else how many rows would be needed, or None where that
-        cannot be told.
+        cannot be distinguished.
     """
     few = None
     for (_, result), (_, verdict) in zip(results, parts, strict=True):

@@ -381,9 +381,9 @@ class OneVsRest(Calibrator):
         # The classes that some rows have and some have not.
         codes = data.codes if data.weight is None else data.codes[data.weight > 0]
         counts = np.bincount(codes, minlength=data.inputs.m)
-        told = (counts > 0) & (counts < len(codes))
-        if told.any() and not told.all():  # where one class is all there is, `fit` has warned
-            names = listing(self.classes_[~told].tolist())
+        mixed = (counts > 0) & (counts < len(codes))
+        if mixed.any() and not mixed.all():  # where one class is all there is, `fit` has warned
+            names = listing(self.classes_[~mixed].tolist())
             self._note(f"no label is {names}: such a class keeps its probability")
         _prepare(data.inputs)
 
@@ -391,8 +391,8 @@ class OneVsRest(Calibrator):
             own: Calibrator = clone(calibrator)
             return own.fit_set(data.against_rest(k), AGAINST_REST)
 
-        fitted = map_threads(fit, [(k,) for k in np.flatnonzero(told).tolist()], n_jobs)
-        maps = dict(zip(np.flatnonzero(told).tolist(), fitted, strict=True))
+        fitted = map_threads(fit, [(k,) for k in np.flatnonzero(mixed).tolist()], n_jobs)
+        maps = dict(zip(np.flatnonzero(mixed).tolist(), fitted, strict=True))
         self.calibrators_ = [maps.get(k) for k in range(data.inputs.m)]
         # What several maps noted is said once, with the names of their classes.
         columns: dict[str, list[int]] = {}

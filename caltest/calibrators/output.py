@@ -321,9 +321,9 @@ def _before_and_after(
     how = f"B = {options['n_resamples']}, seed = {options['rng']}"
     test = ("test", f"{first.test}, lens: {first.lens}, {first.null}, {how}")
     lines = {"log loss": losses, "ECE (confidence)": errors}
-    told = [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
+    rows = [(name, f"{before} before, {after} after") for name, (before, after) in lines.items()]
     values = zip(map(pvalue_of, tests), ("before", "after"), strict=False)
-    return [*told, test, ("p-value", ", ".join(f"{value} {when}" for value, when in values))]
+    return [*rows, test, ("p-value", ", ".join(f"{value} {when}" for value, when in values))]
 
 
 def _table(coefficients: Sequence[Coefficient]) -> tuple[Row, tuple[Row, ...]]:

@@ -119,11 +119,11 @@ def check_level(level: object, name: str = "level", *, percent: float = 5.0) -> 
     """Check a level, strictly between 0 and 1; `percent` is an example of one."""
     if 0 < _real(level) < 1:
         return _real(level)
-    told, of = _real(level), ""
-    if 1 < told < 100:
-        if name in OPPOSITE and (told > 50) != (percent > 50):  # 95 as a level, 5 as a confidence
-            of, told = f", which goes with a {OPPOSITE[name]} of {told:g} %", 100 - told
-        percent = told
+    number, of = _real(level), ""
+    if 1 < number < 100:
+        if name in OPPOSITE and (number > 50) != (percent > 50):  # 95 as a level, 5 as a confidence
+            of, number = f", which goes with a {OPPOSITE[name]} of {number:g} %", 100 - number
+        percent = number
     remedy = f"pass {percent / 100:g} for {percent:g} %{of}"
     raise invalid(f"{name} must lie strictly between 0 and 1", shown(level), remedy)
 

@@ -135,18 +135,18 @@ def _suspect_order(
         return
     with np.errstate(divide="ignore"):
         losses = [-float(weight @ np.log(probs[rows, k])) / n for k in (order[codes], codes)]
-    told = f"beyond chance: log loss {losses[0]:.3g} instead of {losses[1]:.3g} in {n} rows"
+    loss = f"beyond chance: log loss {losses[0]:.3g} instead of {losses[1]:.3g} in {n} rows"
     names = [classes[k].item() for k in np.argsort(order)]
     if one_column:
         suspect(
             f"probs are read as P({names[0]}), and fit the labels far better as P({names[1]}), "
-            f"{told}; if they are that, pass classes={names}, the event last, or 1 - probs"
+            f"{loss}; if they are that, pass classes={names}, the event last, or 1 - probs"
         )
         return
     pairs = [f"{classes[k]} in column {order[k]}" for k in moved[:WRITTEN_OUT].tolist()]
     remedy = f"classes={names}" if m <= WRITTEN_OUT else f"classes=[...] with {', '.join(pairs)}"
     suspect(
-        f"the columns of probs fit the labels far better in another order, {told}; if they stand "
+        f"the columns of probs fit the labels far better in another order, {loss}; if they stand "
         f"so, pass {remedy}"
     )
 

@@ -367,11 +367,11 @@ def _print_error(message: str, status: int) -> int:
 
 
 def _show_warning(
-    told: set[str], message: Warning | str, *_place: object, **_stream: object
+    shown: set[str], message: Warning | str, *_place: object, **_stream: object
 ) -> None:
     """Print a warning once; how a file is read is none."""
     words = in_words_of_the_command_line(str(message))
-    if words not in told:
-        told.add(words)
+    if words not in shown:
+        shown.add(words)
         kind = "" if isinstance(message, ReadAsWarning) else "warning: "
         _print_error(f"{kind}{words}", status=0)

@@ -96,7 +96,7 @@ def fit(
         "title": fitted.title,
         "classes": plain(np.asarray(fitted.classes_)),
         "from_logits": bool(fitted.from_logits),
-        "data": {  # what it was fitted on, so that it can be told again
+        "data": {  # what it was fitted on, so that it can be found again
             "source": predictions.source,
             "n": predictions.n,
             "label": file.observed,
@@ -108,8 +108,8 @@ def fit(
     text = json.dumps(saved, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(f"{text}\n", output=output)
     if is_binary and not quiet:
-        told = f"--method {method} is for two classes: fitted for each class against the others"
-        echo(f"caltest: {told}\n", err=True)
+        notice = f"--method {method} is for two classes: fitted for each class against the others"
+        echo(f"caltest: {notice}\n", err=True)
     if summary:
         echo(summary, err=to_file(output) is None)
 

@@ -149,16 +149,16 @@ def options_of(kind: str, key: str) -> dict[str, str]:
     source = entry.measure if kind == "tests" else entry
     parameters = inspect.signature(source).parameters
     own = entry.options if kind == "tests" else parameters.keys() - {*OF_THE_COMMAND}
-    documented, told = _documented(source), {}
+    documented, found = _documented(source), {}
     for name in filter(own.__contains__, parameters):
         default = parameters[name].default
         text = documented.get(name, "").partition(", def")[0]
         text = re.sub(r"(,| or) (callable|splitter or iterable)$", "", text)
         shown = f"default {'none' if default is None else default}"
-        told[name] = ", ".join(filter(None, (text, shown)))
+        found[name] = ", ".join(filter(None, (text, shown)))
         if name in KEYS_OF:
-            told[name] = f"a key of `caltest list {KEYS_OF[name]}`"
-    return told
+            found[name] = f"a key of `caltest list {KEYS_OF[name]}`"
+    return found
 
 
 def _documented(source: type) -> dict[str, str]:

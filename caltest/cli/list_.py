@@ -59,11 +59,11 @@ def list_(
     """List the tests, measures, nulls, lenses, kernels and calibrators, or the options of one."""
     choose_format(None, output)
     kinds = list(TITLES) if kind is None else [check_choice(kind, TITLES, "KIND")]
-    told: dict[str, list[tuple[str, str]]] = {}
+    listed: dict[str, list[tuple[str, str]]] = {}
     if key is None:
         for name in kinds:
             entries = completion.registry(name).items()
-            told[TITLES[name]] = [(one, _title(entry)) for one, entry in entries]
+            listed[TITLES[name]] = [(one, _title(entry)) for one, entry in entries]
     else:  # its nulls, if it is a test, and its options
         name, registry = kinds[0], completion.registry(kinds[0])
         entry = registry[check_choice(key, registry, "KEY")]
@@ -71,8 +71,8 @@ def list_(
         if name == "tests":
             facts.append(("nulls", ", ".join(entry.nulls)))
         before, known = BEFORE_OPTIONS.get(name, ""), completion.options_of(name, key)
-        told[_title(entry)] = facts + [(f"{before}{one}", text) for one, text in known.items()]
-    sheets = (render.Sheet(title=t, facts=tuple(f), listing=True) for t, f in told.items())
+        listed[_title(entry)] = facts + [(f"{before}{one}", text) for one, text in known.items()]
+    sheets = (render.Sheet(title=t, facts=tuple(f), listing=True) for t, f in listed.items())
     write_text("".join(map(render.text, sheets)), output=output)
 
 

@@ -42,7 +42,7 @@ class Output:
     quiet: bool = False
 
     formats: ClassVar[Collection[str]] = FORMATS
-    beside: ClassVar[bool] = False  # whether groups are told beside all rows
+    beside: ClassVar[bool] = False  # whether groups are shown beside all rows
 
     def writer(self, file: Path | None) -> Callable[..., Any]:
         """Return what writes a result, and returns what was written.
@@ -57,13 +57,13 @@ class Output:
         form = choose_format(self.form, self.output, file=file, formats=self.formats)
 
         def write(result: Any, **asked: Any) -> Any:
-            found = self.told(result, **asked)
+            found = self.shown(result, **asked)
             write_text(FORMATS[form](found), output=self.output)
             return found
 
         return write
 
-    def told(self, result: Any, whole: Any = None, **_: Any) -> Any:
+    def shown(self, result: Any, whole: Any = None, **_: Any) -> Any:
         """Return what is written of a result."""
         return result
 
@@ -74,7 +74,7 @@ class VerdictOutput(Output):
     formats = OF_VERDICTS
     beside = True
 
-    def told(
+    def shown(
         self, result: Any, whole: Any = None, n_jobs: int | None = None, **asked: Any
     ) -> Verdict:
         from caltest.numerics.loops import threads
@@ -175,7 +175,7 @@ def echo(content: str | bytes, *, err: bool = False) -> None:
 def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
     """Context whose value is to be called with (done, total): a bar on a terminal, after a second.
 
-    With `what=` it is told what is done now.
+    `what=` says what is done now.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[..., No
         if quiet:
             warnings.simplefilter("ignore")
         if quiet or not sys.stderr.isatty():
-            yield lambda *_done, **_told: None
+            yield lambda *_done, **_words: None
             return
         from rich.console import Console
         from rich.progress import Progress, TextColumn

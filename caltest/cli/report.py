@@ -117,7 +117,7 @@ of_a_test = options.grouped(
 test, verdict = of_a_test(_test), of_a_test(_verdict)
 
 
-# ---- `caltest report FILE`: the tests of the predictions in a file, told on a page --------------
+# ---- `caltest report FILE`: the tests of the predictions in a file, on a page --------------
 
 FORMATS = {"md": "markdown"} | {form: form for form in REPORTS}
 

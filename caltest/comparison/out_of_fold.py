@@ -176,7 +176,7 @@ RULE = (
 TEMPERATURE = "temperature"
 
 
-TOLD = {all_maps.SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps whose number is told
+SHORT = {all_maps.SHIFT: "intercept", TEMPERATURE: TEMPERATURE}  # maps of one number
 
 
 MOST_NUMBERS, FEWEST_SAMPLED = 400_000, 200  # rows times classes, and rows, of a sample
@@ -207,7 +207,7 @@ class Choice:
     needed : int or None
         Where no map is taken, about how many rows would let one be: those for which a gain as large
         as here is one standard error beyond the bound. None where no map gains, or where it takes
-        more than twenty times the rows, which cannot be told from no gain.
+        more than twenty times the rows, which cannot be distinguished from no gain.
     numbers : dict of str to float
         The shift or the temperature that is fitted to all rows, where `first_map` took one.
     """
@@ -479,11 +479,11 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
     first.sort(key=lambda name: mean_score(scores[name][LOG_LOSS.title], weight))
     scores = {name: scores[name] for name in (REFERENCE, *first, *scores)}
     chosen = choose(maps, scores, weight, codes, n_folds=FOLDS, m=m)
-    if len(parts) > 1 or chosen.name not in TOLD:
+    if len(parts) > 1 or chosen.name not in SHORT:
         return chosen
     fitted = fit_to_all(chosen.calibrator, setups[0].predictions, None)[0]
-    told = TOLD[chosen.name]
-    numbers = {one.name: one.value for one in fitted.coefficients() if one.name == told}
+    key = SHORT[chosen.name]
+    numbers = {one.name: one.value for one in fitted.coefficients() if one.name == key}
     return replace(chosen, numbers=numbers)
 
 

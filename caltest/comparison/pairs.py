@@ -66,8 +66,8 @@ def compared_pairs(
             low, high = scores.in_range(low, high, score, first.m)
         found = {"stderr": stderr, "low": low, "high": high, "pvalue": pvalue}
         compared.append(ScoreDifference(name=name, other=other, difference=mean, **found))
-    told = "the score is infinite, so that no difference from it has an error or a p-value"
-    notes = tuple(f"{name}: {told}" for name in losses if name not in finite)
+    reason = "the score is infinite, so that no difference from it has an error or a p-value"
+    notes = tuple(f"{name}: {reason}" for name in losses if name not in finite)
     known = [pair.pvalue for pair in compared if pair.pvalue is not None]
     if known:
         values = iter(adjusted_pvalues(known, tests_of.correction)[0].tolist())

@@ -292,8 +292,8 @@ class GroupsCall:
         about: dict[str, Any] = {"groups": p.size, "n": found.n}
         every, whole = [], 1.0
         for (name, value, pvalue, text, more), share in zip(tests, SHARES, strict=True):
-            told = f"{text}; it has {share:g} of the level"
-            every.append(test_of_all(found.row, name, value, pvalue, told, **about, **more))
+            described = f"{text}; it has {share:g} of the level"
+            every.append(test_of_all(found.row, name, value, pvalue, described, **about, **more))
             whole = min(whole, pvalue / share)
         return replace(found, together=whole, omnibus=tuple(every))
 

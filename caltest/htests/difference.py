@@ -311,7 +311,7 @@ def _columns(row: HTest) -> list[Column]:
         return [("", EventRows(cells.mean, cells.events), cells.n.astype(np.float64))]
     if row.evidence is None:
         return []
-    seen = row.evidence.told
+    seen = row.evidence.sized
     found = [("" if seen.m == 2 else "accuracy", event_rows(seen))]
     names = [str(name) for name in seen.classes] if seen.m > 2 else []
     found += [(f"P({name})", Where(event=name).rows(seen)) for name in names]

@@ -40,7 +40,7 @@ from caltest.results.htest import Counted, Evidence
 from caltest.sources import Cells, ManyCells
 
 MOST = 9999  # resamples of the test of a difference, where their number is adaptive
-TOLD = 0.1  # largest adjusted p-value of what a component found that is told with the answer
+MENTIONED = 0.1  # largest adjusted p-value of what a component found that is said with the answer
 SPREAD = (
     "clusters have rows in several groups, which depend on each other: the groups are not tested "
     "together"
@@ -100,7 +100,7 @@ class Answering(ABC):
     left_out : tuple of str
         What is left out of the rows, in words; known once they are read.
     tells_tests : bool
-        Whether progress is told in tests; elsewhere in rows or parts, as these are read.
+        Whether progress is counted in tests; elsewhere in rows or parts, as these are read.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Answering(ABC):
         rows: list[Row] = []
         left_out: list[str] = []
         reason: NotApplicable | None = None  # of one that has weights
-        told: set[object] = set()
+        known: set[object] = set()
         answers = zip(plans, self.answers(plans, asked), strict=True)
         for done, (plan, answer) in enumerate(answers, start=1):
             if isinstance(answer, NotApplicable):
@@ -136,9 +136,9 @@ class Answering(ABC):
                 warn_caller(left_out[-1], DegenerateDataWarning)
             else:
                 for text in answer.outcome.degenerate:
-                    if (key := (plan.group, str(plan.lens), text)) not in told:
+                    if (key := (plan.group, str(plan.lens), text)) not in known:
                         warn_caller(text, DegenerateDataWarning)
-                    told.add(key)
+                    known.add(key)
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:
                 asked.progress(done, len(plans))
@@ -230,10 +230,10 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
     notes = [*whole.notes, *source.left_out]
     if weight is not None:
         rows = f", and count as {weight.sum() ** 2 / (weight @ weight):,.0f} of equal weight"
-        told = f" ({name})" if isinstance(name, str) else ""
+        whose = f" ({name})" if isinstance(name, str) else ""
         if getattr(plan.predictions, "censoring", None) is not None:
-            told = " for those that were censored"
-        notes.append(f"{wording.WEIGHTED}{told}{rows if plan.group is None else ''}")
+            whose = " for those that were censored"
+        notes.append(f"{wording.WEIGHTED}{whose}{rows if plan.group is None else ''}")
     whole, parts = replace(whole, notes=tuple(notes)), answer.outcome.parts
     if not parts:
         return whole
@@ -242,7 +242,7 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         about: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "level": asked.level}
         about |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "among": plan.among}
         places = find_places(answer.searched, **about)
-    loud = [part for part in parts if part.adjusted <= TOLD and (part.in_words or places)]
+    loud = [part for part in parts if part.adjusted <= MENTIONED and (part.in_words or places)]
     finding = loud[0].finding if loud else ""
     if loud and not loud[0].in_words:
         finding = wording.wrong_in_words(places[0])
@@ -403,8 +403,8 @@ def _answer(plan: Plan, asked: Asked) -> Answer:
     run = partial(run_plan, n_resamples=asked.most_resamples)
     plan, (seen, outcome) = plan.first_defined(run, weighted=weight is not None)
     evidence = Evidence(plan.measure, plan.lens, plan.predictions, plan.seed)
-    told, *about = plan.lens.told_of(seen)
-    size, searched = gap_of(event_rows(told), *about), seen if told is seen else None
+    sized, *about = plan.lens.size_of(seen)
+    size, searched = gap_of(event_rows(sized), *about), seen if sized is seen else None
     return Answer(plan, outcome, seen.n, size, searched, evidence)
 
 

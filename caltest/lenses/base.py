@@ -73,8 +73,8 @@ class Lens(ABC):
         rule = f"lens must be one of {type(rows).__name__}"
         raise invalid(rule, repr(str(self)), f"use one of {keys}")
 
-    def told_of(self, seen: Any) -> tuple[Predictions, str, str]:
-        """Return the predictions whose size is told, and what it is: "event", "confidence", ..."""
+    def size_of(self, seen: Any) -> tuple[Predictions, str, str]:
+        """Return the predictions whose size is stated, what it is ("event", ...) and of what."""
         if seen.m > 2 or self.is_confidence:
             return seen, "confidence", "right"
         return seen, "event", str(seen.classes[-1])
@@ -227,12 +227,12 @@ class Strong(Lens):
     def claim_of(self, rows: Rows) -> str:
         return rows.claim
 
-    def told_of(self, seen: Any) -> tuple[Predictions, str, str]:
-        from caltest.lenses.forecasts import TOLD, Interval
+    def size_of(self, seen: Any) -> tuple[Predictions, str, str]:
+        from caltest.lenses.forecasts import USUAL_LEVEL, Interval
 
         if seen.m:
-            return super().told_of(seen)
-        return Interval(TOLD)(seen), "interval", f"{100 * TOLD:g} %"
+            return super().size_of(seen)
+        return Interval(USUAL_LEVEL)(seen), "interval", f"{100 * USUAL_LEVEL:g} %"
 
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return the predictions themselves."""

@@ -19,7 +19,7 @@ from caltest.types import Flags, Floats
 
 __all__ = ["PIT", "Bands", "BelowQuantile", "Exceeds", "Interval"]
 
-TOLD = 0.9  # level of the intervals whose coverage is told with a result
+USUAL_LEVEL = 0.9  # of the intervals whose coverage is stated with a result
 
 
 def _event(

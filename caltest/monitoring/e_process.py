@@ -80,7 +80,7 @@ class Monitor(Result):
         self.groups = () if groups is None else waiting.check_groups_named(groups)
         self.classes: tuple[object, ...] | None = None
         self._streams: dict[object, Stream] = {}
-        self._waiting, self._counted, self._is_told = (
+        self._waiting, self._counted, self._warned = (
             waiting.Waiting(),
             waiting.CountedBatches(),
             False,
@@ -120,7 +120,7 @@ class Monitor(Result):
         groups : (n,) array_like, optional
             The group of each row; rows of other groups count among all rows only.
         ids : sequence of length n, optional
-            Names of the rows, by which outcomes that come later are told.
+            Names of the rows, by which later outcomes name theirs.
         batch_id : str, int or date, optional
             Name of the batch. Where the names are days or moments of ISO 8601, an earlier one after
             a later one is warned of.
@@ -156,10 +156,10 @@ class Monitor(Result):
         if self.classes is None:
             self._begin(tuple(given.classes.tolist()) if given.m else ())
         self._counted.add(batch, digest, self.n + self.n_waiting, given.n)
-        told = waiting.rounding_in_words(given.probs) if given.m and not self._is_told else None
-        if told is not None:
-            warnings.warn(told, DegenerateDataWarning, stacklevel=2)
-            self._is_told = True
+        rounding = waiting.rounding_in_words(given.probs) if given.m and not self._warned else None
+        if rounding is not None:
+            warnings.warn(rounding, DegenerateDataWarning, stacklevel=2)
+            self._warned = True
         if known and not self._waiting.rows:
             self._advance(*waiting.columns_of(given, self.n), codes)
         else:

@@ -117,9 +117,9 @@ def in_words(part: str, log_wealth: Floats, counts: Floats) -> str:
     location, scale, along = GRIDS[part] @ np.exp(log_wealth - np.logaddexp.reduce(log_wealth))
     side, deviations = "low" if location > 0 else "high", f"{abs(location):.2g} of their standard"
     sure = "too sure" if scale > 1 else "not sure enough"
-    told = {
+    sentences = {
         f"forecasts are too {side} by {deviations} deviations": location,
         f"{sure}: outcomes scatter {scale:.2g} times as widely as predicted": scale - 1.0,
         f"outcomes rise {'more' if along > 0 else 'less'} steeply than forecasts": along,
     }
-    return "; ".join(words for words, size in told.items() if abs(size) > SAME)
+    return "; ".join(words for words, size in sentences.items() if abs(size) > SAME)

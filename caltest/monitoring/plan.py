@@ -161,8 +161,8 @@ class MonitoringPlan(Table[DriftDelay]):
         for row in self.rows:
             cells = [(f"{count:,.0f}", count) for count in (row.rows, row.rows_90)]
             cells += [(number(float(f"{day:.2g}")), day) for day in (row.days, row.days_90)]
-            told = (text if math.isfinite(value) else "more" for text, value in cells)
-            grid.append((row.drift, f"{100 * row.error:.1f}", *told))
+            cells_shown = (text if math.isfinite(value) else "more" for text, value in cells)
+            grid.append((row.drift, f"{100 * row.error:.1f}", *cells_shown))
         return Sheet(
             title="Plan of monitoring, by simulation",
             facts=tuple(facts),

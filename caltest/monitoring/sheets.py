@@ -46,32 +46,32 @@ def monitor_in_words(monitor: Monitor, size: Gap | None) -> tuple[tuple[str, str
     """The sentences of the verdict: the answer, what is wrong, and which groups."""
     if size is None:
         return (("answer", _no_rows(monitor)),)
-    alarm, told = monitor.alarm(), f"e = {evalue(monitor.log_evalue)}"
+    alarm, text = monitor.alarm(), f"e = {evalue(monitor.log_evalue)}"
     if not monitor.restart:
-        told += f", p {short(monitor.pvalue)}, level {number(monitor.level)}"
+        text += f", p {short(monitor.pvalue)}, level {number(monitor.level)}"
     else:
-        told += f", a false alarm in {1.0 / monitor.level:,.0f} rows or more on average"
+        text += f", a false alarm in {1.0 / monitor.level:,.0f} rows or more on average"
     rows, after = rows_in_words(monitor.n), monitor.alarm_after
     first = f"Alarm after {after:,} of {rows}" if after is not None else f"Alarm in {rows}"
     first = first if alarm else f"No alarm in {rows}"
     sentences = [
-        ("answer", f"{first} ({told}). {size_in_words(size, clear=alarm)}"),
+        ("answer", f"{first} ({text}). {size_in_words(size, clear=alarm)}"),
         ("interval", f"{_coverage(monitor.level)} at all times at once."),
     ]
     if monitor.impossible_row is not None:
-        told = (
+        text = (
             f"the outcome of row {monitor.impossible_row:,}, counted from 0, had probability 0. "
             "That alone refutes calibration, so that e is infinite; the bets leave such rows out."
         )
-        sentences.append(("note", told))
+        sentences.append(("note", text))
     if monitor.n_waiting:
         wait = "waits for its outcome" if monitor.n_waiting == 1 else "wait for their outcomes"
         sentences.append(("note", f"{rows_in_words(monitor.n_waiting)} {wait}."))
     if not alarm:
         return tuple(sentences)
     for part, log, since, words in monitor.findings()[:MOST_FINDINGS]:
-        told = f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
-        sentences.append(("what", told))
+        text = f"{words} ({part}, e = {evalue(log)}, since about row {since:,})."
+        sentences.append(("what", text))
     for group, value in monitor.group_evalues.items():
         if value >= 1.0 / monitor.level:
             log = math.log(value) if math.isfinite(value) else math.inf

@@ -250,15 +250,15 @@ class CountedBatches:
         """
         for known, rows, before, n in self.batches:
             is_same = digest == rows != ""
-            told = f"counted as rows {before + 1:,} to {before + n:,}"
+            span = f"counted as rows {before + 1:,} to {before + n:,}"
             if name is not None and name == known:
                 others = "" if is_same or not (digest and rows) else ", which were others"
-                got = f"batch {name!r}, {told}{others}"
+                got = f"batch {name!r}, {span}{others}"
             elif is_same and None in {name, known}:
-                got = "the same rows, " + told + ("" if known is None else f" (batch {known!r})")
+                got = "the same rows, " + span + ("" if known is None else f" (batch {known!r})")
             else:
                 if is_same:
-                    _warn(f"batch {name!r} has the rows of batch {known!r}, {told}")
+                    _warn(f"batch {name!r} has the rows of batch {known!r}, {span}")
                 continue
             remedy = "pass other rows, with batch_id= if they only look alike, or again=True"
             raise invalid("a batch must be counted once", got, remedy)
@@ -328,8 +328,8 @@ def _warn(text: str) -> None:
 STEPS = (0.1, 0.01, 0.001)  # of one to three decimals
 HALF = 2.0**-11  # of half precision, near 1
 EXACT = 1e-3  # of a step: what single precision adds
-FEWEST_ROUNDED = 20  # rows that are not all 0 and 1, of which it is told
-VALUES, FINE_VALUES = 4, 20  # least number of values, of which a coarse or a fine grid is told
+FEWEST_ROUNDED = 20  # rows that are not all 0 and 1
+VALUES, FINE_VALUES = 4, 20  # least number of values of a coarse and of a fine grid
 MOST_LOOKED_AT = 10_000  # rows that are looked at
 RESCALED = 0.25  # least share of the rows on the grid, where rounded rows were given a sum of 1
 RELATIVE = 0.1  # shift that matters, relative to the mean chance that the predicted class is wrong
@@ -362,13 +362,13 @@ def rounding_in_words(probs: Floats) -> str | None:
     if 0.5 * step < RELATIVE * wrong and often < OFTEN:
         return None
     what = "have half precision" if step == HALF else f"are multiples of {step:g}"
-    told = (
+    text = (
         f"the probabilities {what}, as if rounded: each may be off by {50 * step:.2g} points, "
         f"{50 * step / wrong:.2g} % of the mean chance that the predicted class is wrong"
     )
     if often > 0:
-        told += f", and about one outcome in {1 / often:,.0f} has a probability that became 0"
-    return f"{told}; that alone is miscalibration, which many rows show; pass all digits"
+        text += f", and about one outcome in {1 / often:,.0f} has a probability that became 0"
+    return f"{text}; that alone is miscalibration, which many rows show; pass all digits"
 
 
 def _step(probs: Floats) -> float | None:

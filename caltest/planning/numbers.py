@@ -17,7 +17,7 @@ from caltest.planning.truths import DRAWS, Effect, LabelDistribution, counted
 from caltest.predictions import ModelData, models
 from caltest.types import Floats
 
-LEVEL = 0.9  # of the central intervals whose coverage is told
+LEVEL = 0.9  # of the central intervals whose coverage is stated
 
 
 def forecasts_of(given: ModelData) -> ForecastDistribution | None:

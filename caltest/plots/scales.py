@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 SCALES = ("probability", "log-odds")
-SATURATED = 0.02  # a probability that is as close to 0 or 1 is hardly told from it
+SATURATED = 0.02  # a probability that is as close to 0 or 1 can hardly be distinguished from it
 SHARE = 0.5  # of the rows that are saturated, from which on log odds are drawn
 WIDE = 0.4  # range of the predictions from which on zooming does not help
 ZOOMED = 0.6  # range of what is drawn up to which the axes are cut to it
@@ -106,7 +106,7 @@ def scale_of(event: Event, scale: str | None, *, zoom: bool, bins: int) -> Scale
         low, high = p[order[np.searchsorted(upto, [0.005 * upto[-1], 0.995 * upto[-1]])]]
         near = event.rows[np.minimum(p, 1.0 - p) <= SATURATED].sum() >= SHARE * upto[-1]
         scale = "log-odds" if near and high - low >= WIDE else "probability"
-    # No frequency can be told from 0 or 1 more finely.
+    # No frequency can be distinguished from 0 or 1 more finely.
     finest = min(0.1, 0.5 / float(event.rows.sum()))
     drawn = np.append(p, event.bins("quantile", bins, 0.95).frequency)
     return scale_for(drawn, scale, zoom=zoom, finest=finest)

@@ -1,7 +1,7 @@
 """Tables in files: text, JSON, spreadsheets, Parquet, Feather or Arrow IPC and NPZ, both ways.
 
 The suffix says what a file holds, and what is in it says the rest: how it is packed and encoded,
-what stands between columns, whether decimals have commas. What the suffix does not say is told.
+what stands between columns, whether decimals have commas. What the suffix does not say is reported.
 """
 
 from __future__ import annotations

@@ -133,25 +133,25 @@ def sign_off_blocks(content: Content) -> Iterator[Block]:
     Block
         Of the section.
     """
-    told, data = content.reproduction, content.data
-    files = "files, one after the other" if " files, " in (told.data_file or "") else "file"
+    run, data = content.reproduction, content.data
+    files = "files, one after the other" if " files, " in (run.data_file or "") else "file"
     known = {
         "author": content.author,
-        "data": told.data_file or data.source,
-        f"SHA-256 of the {files}": told.file_hash,
-        "SHA-256 of the predictions": told.data_hash,
+        "data": run.data_file or data.source,
+        f"SHA-256 of the {files}": run.file_hash,
+        "SHA-256 of the predictions": run.data_hash,
         "rows": f"{data.n:,}, {data.m:,} classes" if data.m else f"{data.n:,}",
-        "date of the run": told.time,
-        "versions": ", ".join(map(" ".join, told.versions.items())),
-        "command or call": told.command,
-        "seed": f"{told.seed}, with {told.n_resamples:,} resamples",
+        "date of the run": run.time,
+        "versions": ", ".join(map(" ".join, run.versions.items())),
+        "command or call": run.command,
+        "seed": f"{run.seed}, with {run.n_resamples:,} resamples",
     }
     yield facts("This run", [(name, value) for name, value in known.items() if value])
     names = signers(dict(content.meta).get(SIGNATURES, "")) or [""]
     yield facts("Signatures", [(name, "") for name in names], "lines")
 
 
-UNTOLD = ("title", "author", "meta", "time", "progress", "n_jobs", "data_file")  # in a call
+LEFT_OUT = ("title", "author", "meta", "time", "progress", "n_jobs", "data_file")  # in a call
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 ROWS = 1 << 14  # hashed at a time
 
@@ -214,9 +214,9 @@ def call_of(given: Mapping[str, object], seed: int) -> str:
     >>> call_of({"data": "a.csv", "by": [1, 1, 2], "level": 0.05, "title": "A", "test": None}, 7)
     "caltest.report(data='a.csv', by=..., level=0.05, rng=7)"
     """
-    told = {name: one for name, one in given.items() if one is not None and name not in UNTOLD}
-    told["rng"] = seed
-    words = {k: repr(v) if isinstance(v, str | int | float) else "..." for k, v in told.items()}
+    asked = {k: v for k, v in given.items() if v is not None and k not in LEFT_OUT}
+    asked["rng"] = seed
+    words = {k: repr(v) if isinstance(v, str | int | float) else "..." for k, v in asked.items()}
     return f"caltest.report({', '.join(map('='.join, words.items()))})"
 
 

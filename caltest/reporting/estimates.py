@@ -109,15 +109,15 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     probs, labels, given = predictions.probs, predictions.labels, predictions.sample_weight
     weight = np.ones(predictions.n) if given is None else given
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
-    told = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
-    logs, labels, weight = np.log(np.maximum(probs[told], SMALLEST)), labels[told], weight[told]
+    seen = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
+    logs, labels, weight = np.log(np.maximum(probs[seen], SMALLEST)), labels[seen], weight[seen]
     b, curvature = inverse_temperature(logs, labels, weight)
     if curvature <= 0 or not RANGE[0] < b < RANGE[1]:
         return None
     expected = np.einsum("ik,ik->i", softmax(logs, b), logs)
     sums = weight * (logs[np.arange(labels.size), labels] - expected)
     if predictions.has_dependence:
-        codes = np.unique(np.asarray(predictions.clusters)[told], return_inverse=True)[1]
+        codes = np.unique(np.asarray(predictions.clusters)[seen], return_inverse=True)[1]
         sums = np.asarray(np.bincount(codes, sums), dtype=np.float64)
     half = Z * float(np.sqrt(sums @ sums)) / (curvature * float(weight.sum()))
     return 1.0 / b, 1.0 / (b + half), 1.0 / (b - half) if b > half else float("inf")
@@ -141,8 +141,8 @@ def _estimate_row(one: Estimated) -> tuple[str, ...]:
     interval = f"{low} to {high}" if low and high else ""
     times = 100 if one.unit in WORDS else 1
     ideal = "" if one.ideal is None else f"{round(times * one.ideal, 1):g}"
-    told = value + WORDS.get(one.unit, "")
-    return one.name, told, interval, ideal, short_pvalue(one.pvalue), one.note
+    size = value + WORDS.get(one.unit, "")
+    return one.name, size, interval, ideal, short_pvalue(one.pvalue), one.note
 
 
 def _in_unit(value: float | None, unit: str) -> str:
@@ -170,7 +170,7 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
     """Return discrimination, scores and the CORP decomposition under one-dimensional lenses."""
     predictions, event = source.predictions, source.event
     remarks: tuple[str, ...] = ()
-    with warnings.catch_warnings():  # an infinite log loss is told as such
+    with warnings.catch_warnings():  # an infinite log loss is shown as such
         warnings.simplefilter("ignore", DegenerateDataWarning)
         scored = {"Brier score": event.parts("brier"), "log loss": event.parts("log-loss")}
         parts = [Parts(name, source.lens, found) for name, found in scored.items()]

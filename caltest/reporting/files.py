@@ -80,8 +80,8 @@ def pdf_file(content: Content, sections: Sequence[Section]) -> bytes:
             )  # fmt: skip
             return target.read_bytes()
         except (OSError, subprocess.SubprocessError) as error:
-            told = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace")
-            rule = f"{Path(browser).name} could not print the page: {told.strip().splitlines()[-1]}"
+            why = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace")
+            rule = f"{Path(browser).name} could not print the page: {why.strip().splitlines()[-1]}"
             raise NotApplicable(rule, "write .html and print it from a browser") from error
 
 
@@ -142,10 +142,10 @@ def _add(document: Any, block: Block) -> None:
     elif block.kind == "heading":
         document.add_heading(_legal(block.text), 2)
     elif block.kind == "formula":
-        drawn, told = formula_image(block.text), plain_formula(block.text)
-        paragraph = document.add_paragraph("" if drawn else _legal(told))
+        drawn, plain = formula_image(block.text), plain_formula(block.text)
+        paragraph = document.add_paragraph("" if drawn else _legal(plain))
         if drawn:
-            _add_picture(paragraph, *drawn, told)
+            _add_picture(paragraph, *drawn, plain)
     else:
         paragraph = document.add_paragraph()
         if block.kind == "note":

@@ -61,14 +61,14 @@ class ForecastRows(ReportedRows):
             "interval": ("central interval of {} %", "below: too sure"),
             "below-quantile": ("outcomes below the quantile of {} %", "above: quantile too high"),
         }
-        told: set[tuple[str, float]] = set()
+        seen: set[tuple[str, float]] = set()
         for row in tests.rows:
             key = row.lens.partition("[")[0]
             if key not in names or row.size is None:
                 continue
             # Several levels of few members attain the same probability, and are one event.
-            if (same := (key, round(row.size.predicted, 9))) not in told:
-                told.add(same)
+            if (same := (key, round(row.size.predicted, 9))) not in seen:
+                seen.add(same)
                 (name, note), size = names[key], row.size
                 ends = size.predicted + size.low, size.predicted + size.high
                 about: dict[str, Any] = {"unit": "share", "note": note}

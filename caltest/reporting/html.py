@@ -112,8 +112,8 @@ def _template(name: str) -> Template:
 
 def markdown_page(content: Content, sections: Sequence[Section]) -> str:
     """Write the document; every text of the user's is escaped."""
-    told = {"content": content, "sections": sections, "subtitle": subtitle(content)}
-    return _template("report.md.j2").render(**told)
+    fields = {"content": content, "sections": sections, "subtitle": subtitle(content)}
+    return _template("report.md.j2").render(**fields)
 
 
 _OF_PAGE = re.compile(r"<(metadata|style)\b.*?</\1>\s*", re.DOTALL)  # would hold for all of it
@@ -206,7 +206,7 @@ def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
     for element in list(root.iter()):
         own = texts.get(element.get("id", ""), ())
         if len(own) == 1:
-            element.insert(0, _told("title", own[0]))
+            element.insert(0, _labelled("title", own[0]))
             continue
         places = (parent for parent in element.iter() if own and parent.tag != "defs")
         pairs = ((parent, mark) for parent in places for mark in parent)
@@ -214,10 +214,10 @@ def _add_tips(root: ET.Element, texts: dict[str, tuple[str, ...]]) -> None:
         for (parent, mark), text in zip(marks, own, strict=True):
             group = ET.Element("g")
             parent[list(parent).index(mark)] = group
-            group.extend([_told("title", text), mark])
+            group.extend([_labelled("title", text), mark])
 
 
-def _told(tag: str, text: str, **attributes: str) -> ET.Element:
+def _labelled(tag: str, text: str, **attributes: str) -> ET.Element:
     element = ET.Element(tag, attributes)
     element.text = printable(text)
     return element
@@ -289,8 +289,8 @@ def _rename(root: ET.Element, key: str) -> None:
 
 def _describe(root: ET.Element, key: str, title: str, description: str) -> None:
     root.set("role", "img")
-    root.insert(0, _told("title", title, id=f"{key}-title"))
+    root.insert(0, _labelled("title", title, id=f"{key}-title"))
     root.set("aria-labelledby", f"{key}-title")
     if description:
-        root.insert(1, _told("desc", description, id=f"{key}-desc"))
+        root.insert(1, _labelled("desc", description, id=f"{key}-desc"))
         root.set("aria-describedby", f"{key}-desc")

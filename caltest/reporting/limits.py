@@ -100,10 +100,10 @@ def grade_blocks(tested: HTestTable) -> Iterator[Block]:
     yield table("Grades of the master scale", header, rows, shown=25, **drawn)
     if tested.light_bounds:
         named = zip(LIGHTS[1:], tested.light_bounds, strict=True)
-        told = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in named)
+        bounds = ", ".join(f"{colour} at {bound:g} or below" for colour, bound in named)
         yield paragraph(
             "The tests are one-sided: a small p-value, before adjustment, and its light "
-            f"({told}, green above) speak of more defaults than the PD says. A green light does "
+            f"({bounds}, green above) speak of more defaults than the PD says. A green light does "
             "not say that the PD is not too high."
         )
     for test in tested.omnibus:

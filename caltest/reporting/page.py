@@ -1,4 +1,4 @@
-"""`report`: the tests of a model, told on a page."""
+"""`report`: the tests of a model, on a page."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ class Report:
             "methods": ("Methods", methods.method_blocks, content.methods),
             "signatures": ("Sign-off", about.sign_off_blocks, content),
         }
-        told = []
+        shown = []
         for key in dict.fromkeys(("answer", "details", *profile.first, *found)):
             title, blocks_of, part = found[key]
             drawn = (Block(kind="figure", figure=one) for one in self.figures if one.section == key)
-            told.append(Section(key, title, (*(() if part is None else blocks_of(part)), *drawn)))
-        return [section for section in told if section.blocks]
+            shown.append(Section(key, title, (*(() if part is None else blocks_of(part)), *drawn)))
+        return [section for section in shown if section.blocks]
 
     def to_html(self) -> str:
         """Return one page that needs no network, in which every text of the user's is escaped."""
@@ -123,10 +123,10 @@ class Report:
         return markdown_page(self.content, self.sections)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values that JSON can hold; figures are told in words."""
+        """Return plain Python values that JSON can hold; figures are described in words."""
         names = ("section", "title", "description")
-        told = [{name: getattr(figure, name) for name in names} for figure in self.figures]
-        return {**plain(self.content), "figures": told, "left_out": list(self.left_out)}
+        drawn = [{name: getattr(figure, name) for name in names} for figure in self.figures]
+        return {**plain(self.content), "figures": drawn, "left_out": list(self.left_out)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON, with the name of its schema (`caltest schema report`)."""
@@ -439,7 +439,7 @@ def _content(
             comparison, outcomes = recalibrated.compare(rows, maps, settings, source.logits)
     groups = () if found.groups is None else found.groups.rows
     after = () if comparison is None else comparison.tests
-    told = {"recalibrated": comparison is not None, "segmented": segments is not None}
+    present = {"recalibrated": comparison is not None, "segmented": segments is not None}
     settings.progress("verdict")
     verdict = sources.answer_of(tests.rows[0], found.groups, segments, comparison, settings)
     settings.progress("estimates")
@@ -461,7 +461,7 @@ def _content(
         segments=segments,
         scores=own or estimates.collect_scores(source, tests, profile),
         comparison=comparison,
-        methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **told)),
+        methods=tuple(methods.methods_of([*tests, *groups, *after], tests.correction, **present)),
         **stated,
     )
     return content, outcomes
@@ -498,8 +498,8 @@ def _card(content: Content) -> Iterator[Block]:
 def _details(content: Content) -> Iterator[Block]:
     verdict, tested = content.answer.verdict, content.within is not None
     for kind, text in verdict.sentences:
-        is_told = kind == "note" or (kind, text) in verdict.card
-        if not is_told or (tested and kind == "detectable"):
+        is_shown = kind == "note" or (kind, text) in verdict.card
+        if not is_shown or (tested and kind == "detectable"):
             yield _line(kind, text)
     table, pvalue = content.answer.tests, verdict.pvalue
     least = float(table.adjusted.min())
@@ -509,8 +509,8 @@ def _details(content: Content) -> Iterator[Block]:
         own = f"By itself {row.test} (lens {row.lens}, adjusted p {equals(least)}) speaks against"
         answer = f"the answer is that of {table[0].test}, the first test."
         yield from notes([f"{own} calibration; {answer}"])
-    told = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
-    yield from notes([*told, *content.data.warnings])
+    lines = [f"{capital(text)}." for kind, text in verdict.sentences if kind == "note"]
+    yield from notes([*lines, *content.data.warnings])
 
 
 def _line(kind: str, text: str) -> Block:

@@ -1,6 +1,6 @@
 """Sentences that a reader without statistics can follow, and a statistician can sign.
 
-A p-value is told as what it is: how often data like these would show a deviation like this one,
+A p-value is stated as what it is: how often data like these would show a deviation like this one,
 were the probabilities right. There is no verdict unless the caller gave a level.
 """
 

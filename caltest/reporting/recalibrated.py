@@ -49,7 +49,7 @@ def compare(
     with suppress(NotApplicable):
         helps = wording.recalibrated_in_words(best_of(found, rows, data), found.level)
     names = ("tests", "method", "n_fit", "n_held_out", "n_folds", "correction", "seed")
-    told = RecalibrationContent(
+    result = RecalibrationContent(
         rows=tuple(row for row, _ in outcomes),
         readings=tuple(after_reading(row, found) for row, _ in outcomes),
         helps=helps,
@@ -57,7 +57,7 @@ def compare(
         left_out=(*left_out, *found.notes),
         **{name: getattr(found, name) for name in names},
     )
-    return told, outcomes
+    return result, outcomes
 
 
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
@@ -87,12 +87,12 @@ def after_reading(row: Recalibrated, found: OutOfFold) -> str:
     how = "tested together"
     if parts > 1:
         how = f"in {parts} parts, each tested by itself, p-values combined by Fisher's method"
-    told = f"Were {whose} right, held-out rows as far off as these would come up in "
-    told += f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
+    text = f"Were {whose} right, held-out rows as far off as these would come up in "
+    text += f"{frequency(row.pvalue)} data sets like this one ({found.n_held_out:,} rows, {how})."
     if found.level is None or row.adjusted is None:
-        return told
+        return text
     word = "rejected" if row.adjusted <= found.level else "not rejected"
-    return f"{told} At level {found.level:g}: {word}."
+    return f"{text} At level {found.level:g}: {word}."
 
 
 def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:

@@ -458,9 +458,9 @@ def _named(counted: CountedRows, event: str | None) -> CountedRows:
     names = named_event(counted.classes, event)
     if names is None:
         return counted
-    told: dict[str, Any] = {"no_event": names[0], "event": names[1]}
+    both: dict[str, Any] = {"no_event": names[0], "event": names[1]}
     events = tuple(
-        {g: replace(cells, **told) for g, cells in some.items()} if lens == Strong() else some
+        {g: replace(cells, **both) for g, cells in some.items()} if lens == Strong() else some
         for lens, some in zip(counted.lenses, counted.events, strict=True)
     )
     return replace(counted, classes=names, events=events)
@@ -696,8 +696,8 @@ def _warnings(source: Source, classes: tuple[ClassCount, ...]) -> Iterator[str]:
         yield "Counts are sums of weights."
     rows = source.predictions
     if rows is not None and rows.described:
-        told = "; ".join(f"{name}: {text}" for name, text in rows.described.items())
-        yield f"{told[:1].upper()}{told[1:]}."
+        words = "; ".join(f"{name}: {text}" for name, text in rows.described.items())
+        yield f"{words[:1].upper()}{words[1:]}."
     elif rows is not None and rows.has_dependence:
         yield (
             f"Rows of the same {rows.unit} may depend on each other; there are "

@@ -65,8 +65,8 @@ def _named(search: Search) -> Iterator[Named]:
             yield a, start, stop, "class", event, ""
         if a == 0 or len(names) > 1:
             for number, name in enumerate(names, start):
-                told = ("range", name, "") if a == 0 else ("class range", event, name)
-                yield a, number, number + 1, *told
+                spot = ("range", name, "") if a == 0 else ("class range", event, name)
+                yield a, number, number + 1, *spot
 
 
 def round_cuts(values: Values, _most: int = 0) -> Floats:
@@ -190,12 +190,12 @@ def group_blocks(report: Content, profile: Profile) -> Iterator[Block]:
     tested = report.where.groups
     if tested is not None:
         yield _table("Groups", ranked(report.where.group_places), report, profile)
-        told = [f"All groups together: p {equals(t.pvalue)} ({t.test})." for t in tested.omnibus]
+        said = [f"All groups together: p {equals(t.pvalue)} ({t.test})." for t in tested.omnibus]
         if (differ := tested.difference) is not None:
-            told.append(f"That groups differ at the same predictions: p {equals(differ.pvalue)}.")
+            said.append(f"That groups differ at the same predictions: p {equals(differ.pvalue)}.")
         if (both := tested.together) is not None:
-            told.append(f"All groups together or the worst, whichever is rarer: p {equals(both)}.")
-        yield from map(content.paragraph, told)
+            said.append(f"All groups together or the worst, whichever is rarer: p {equals(both)}.")
+        yield from map(content.paragraph, said)
         yield content.paragraph(
             f"{GAP} In the verdict that of the worst group holds for all together. The gap is that "
             f"of the {WHAT.get(report.data.m, 'confidence')} in the group as a whole. "
@@ -294,18 +294,18 @@ def segments_reading(test: SegmentsTest) -> str:
     often = reading.frequency(test.pvalue)
     if test.pvalue <= (1 + 1e-9) / (test.n_resamples + 1):
         often = f"at most {often}"
-    told = (
+    text = (
         f"Were the probabilities right in all {sum(test.n_segments):,} segments, the worst of them "
         f"would be as far off as the worst one here in {often} data sets like this one. Here that "
         f"is the segment \u201c{worst.definition}\u201d, where {100 * worst.predicted:.1f} % was "
         f"predicted and {100 * worst.observed:.1f} % of {worst.n:,} rows observed."
     )
     if test.level is None:
-        return told
+        return text
     count = test.n_rejected or 0
     number = {0: "no", 1: "one"}.get(count, f"{count:,}")
     rejected = f"{number} segment{'s are' if count > 1 else ' is'} rejected"
-    return f"{told} At level {test.level:g}: {rejected}."
+    return f"{text} At level {test.level:g}: {rejected}."
 
 
 def segment_blocks(test: SegmentsTest) -> Iterator[Block]:

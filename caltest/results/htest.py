@@ -635,9 +635,9 @@ class Evidence:
         return self.lens(self.predictions)
 
     @property
-    def told(self) -> Predictions:
-        """The predictions whose size is told: of forecasts, that an interval holds the outcome."""
-        return self.lens.told_of(self.seen)[0]
+    def sized(self) -> Predictions:
+        """The predictions whose size is stated; of forecasts, of an interval that holds it."""
+        return self.lens.size_of(self.seen)[0]
 
     def __reduce__(self) -> tuple[object, ...]:
         try:

@@ -429,8 +429,8 @@ class GroupsTest(HTestTable):
         pairs = zip(self.by, self.values[group], strict=True)
         if not self.overlap:
             return ", ".join(str(value) for _, value in pairs)
-        told = [f"{column} = {value}" for column, value in pairs if value is not None]
-        return " & ".join(told) or "all rows"
+        conditions = [f"{column} = {value}" for column, value in pairs if value is not None]
+        return " & ".join(conditions) or "all rows"
 
     @property
     def kind(self) -> str:

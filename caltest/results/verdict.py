@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SPEAKS = 0.05  # largest adjusted p-value of a place that is named, where no level was given
 MOST_PLACES = 3
-MOST_TOLD = 6  # places of a part that are told
+MOST_NAMED = 6  # places of a part
 # The lines of the card, one of each at most; sentences of other kinds are details.
 NAMES = {"where": "worst", "helps": "what helps", "detectable": "power", "whole": "all rows"}
 CARD = ("answer", "size", "where", "helps", "detectable")
@@ -165,8 +165,8 @@ def verdict_of_test(test: HTest, *, pvalue: float | None = None) -> Verdict:
     places = test.places if found else ()
     few = wording.is_too_small(test.size)
     first = wording.answer_in_words(p, test.level, claim, few=few, n=test.n)
-    is_told = bool(places) and test.finding == wording.wrong_in_words(places[0])
-    size = wording.direction(replace(test, finding="") if is_told else test, p)
+    is_named = bool(places) and test.finding == wording.wrong_in_words(places[0])
+    size = wording.direction(replace(test, finding="") if is_named else test, p)
     sentences = [("answer", f"{first}."), *([("size", size)] if size else ())]
     sentences += _where(places)
     if found:
@@ -193,9 +193,9 @@ def verdict_of_table(table: HTestTable, *, pvalue: float | None = None) -> Verdi
         for place in wording.places_of(table, [i] if table.adjusted[i] <= bound else []):
             name = place.name if own is None else f"{place.name}, {own.name}"
             places.append(replace(own or place, kind=place.kind, name=name, pvalue=place.pvalue))
-    first, rest = wording.told_of_table(table, p)
-    told = [replace(place, name=wording.place_of_table(place, table)) for place in places]
-    sentences = [("answer", first), *_where(told, rest)]
+    first, rest = wording.answer_of_table(table, p)
+    named = [replace(place, name=wording.place_of_table(place, table)) for place in places]
+    sentences = [("answer", first), *_where(named, rest)]
     if table.difference is not None:
         sentences.append(("difference", wording.difference_in_words(table.difference)))
     about: dict[str, Any] = {"n": wording.rows_of(table), "m": worst.m, "few": few}
@@ -211,24 +211,24 @@ def verdict_of_segments(test: SegmentsTest, *, pvalue: float | None = None) -> V
     # The worst that is rejected, then clear ones.
     rejected = [test.place(row) for row in test.rows if max(row.adjusted, p) <= bound]
     places = rejected[:1] + [one for one in rejected[1:] if one.is_clear][: MOST_PLACES - 1]
-    told = wording.told_of_segments(test, p)
-    sentences = [("answer", told[0]), *_where(places, told[1])]
-    headline = wording.with_worst(told)
+    answer, worst = wording.answer_of_segments(test, p)
+    sentences = [("answer", answer), *_where(places, worst)]
+    headline = wording.with_worst((answer, worst))
     return _verdict(test, p, wording.CALIBRATION, sentences, places, headline=headline)
 
 
 def _where(places: Sequence[Gap], rest: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the worst place, or what is told of it where its average is right, then others."""
-    told = [f"{wording.place_in_words(place)}." for place in places[:MOST_TOLD]]
-    if told and rest and not places[0].is_clear:
-        told[0] = rest
-    told += [f"{len(places) - MOST_TOLD:,} more."] if len(places) > MOST_TOLD else []
-    for number, text in enumerate(told or filter(None, [rest])):
+    """Yield the worst place, or what is said of it where its average is right, then others."""
+    lines = [f"{wording.place_in_words(place)}." for place in places[:MOST_NAMED]]
+    if lines and rest and not places[0].is_clear:
+        lines[0] = rest
+    lines += [f"{len(places) - MOST_NAMED:,} more."] if len(places) > MOST_NAMED else []
+    for number, text in enumerate(lines or filter(None, [rest])):
         yield ("also" if number else "where"), text
 
 
 def _verdict(
-    found: Any, pvalue: float, claim: Claim, told: Sentences, places: Sequence[Gap], **about: Any
+    found: Any, pvalue: float, claim: Claim, said: Sentences, places: Sequence[Gap], **about: Any
 ) -> Verdict:
     """Return the verdict of a result."""
     few = about.pop("few", False)
@@ -240,7 +240,7 @@ def _verdict(
         pvalue=pvalue,
         level=found.level,
         places=tuple(places),
-        sentences=(*told, *weights),
+        sentences=(*said, *weights),
         **rows | {"size": None} | about,
     )
 
@@ -268,8 +268,8 @@ def together(
     card = dict(whole.sentences) | {"answer": dict(lead.sentences)["answer"]}
     if lead is not whole:
         card["size"] = f"All rows: {card['size']}" if "size" in card else ""
-        told = card.get("detectable", "")
-        card["detectable"] = f"All rows together: {told[:1].lower()}{told[1:]}" if told else ""
+        seen = card.get("detectable", "")
+        card["detectable"] = f"All rows together: {seen[:1].lower()}{seen[1:]}" if seen else ""
     card["helps"] = helps or ""
     details = [(kind, part.sentences[0][1]) for kind, part in parts if part is not lead]
     surest = sorted(verdicts, key=lambda one: -one.places[0].surely if one.places else 0.0)

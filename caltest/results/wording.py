@@ -76,11 +76,11 @@ def claim_of(test: HTest) -> Claim:
         is_good = test.alternative == "less"
         side, word = ("below", "within") if is_good else ("above", "beyond")
         size = f"{side} {number(test.parameters['tolerance'])}"
-        told = f"the {test.estimate_name} is {size}"
-        decided = f"{capital(word)} the tolerance: {told}"
+        text = f"the {test.estimate_name} is {size}"
+        decided = f"{capital(word)} the tolerance: {text}"
         kept = f"The {test.estimate_name} is not shown to be {size}"
         keys = f"{word} tolerance", "not shown within tolerance" if is_good else "not rejected"
-        return Claim(f"that {told}", decided, kept, keys, is_good)
+        return Claim(f"that {text}", decided, kept, keys, is_good)
     if test.side:
         wrong = test.side.partition(":")[0]
         what, _, key = wrong.partition(" is ")
@@ -120,8 +120,8 @@ def answer_in_words(
     key, numbers = answer(pvalue, level, claim, few=few), f"p {short(pvalue)}"
     if level is not None:
         text = claim.rejected if pvalue <= level else claim.kept
-        told = f"{text} ({numbers}, level {number(level)})"
-        return f"{told}: too few rows to tell (n = {n})" if key == "too few rows" else told
+        words = f"{text} ({numbers}, level {number(level)})"
+        return f"{words}: too few rows to tell (n = {n})" if key == "too few rows" else words
     if key == "too few rows":
         return f"Too few rows to tell ({numbers}, n = {n})"
     return f"{capital(key)} {claim.evidence} ({numbers})"
@@ -162,9 +162,9 @@ def direction(test: HTest, pvalue: float) -> str:
         return ""
     found = speaks(pvalue, test.level) and not claim_of(test).is_good
     if test.size.kind == "interval":
-        told = size_in_words(test.size, clear=found)
+        text = size_in_words(test.size, clear=found)
         says_more = found and not (test.size.is_clear and "sure" in test.finding)
-        return f"{told[:-1]}; {test.finding}." if says_more and test.finding else told
+        return f"{text[:-1]}; {test.finding}." if says_more and test.finding else text
     if test.side:
         return size_in_words(test.size, clear=found and test.size.low > 0)
     if found and not test.size.is_clear and test.finding:
@@ -178,10 +178,10 @@ def size_in_words(size: Gap, *, clear: bool = True) -> str:
     if size.kind == "interval":
         low, high = (100 * (size.predicted + end) for end in (size.low, size.high))
         digits = decimals(size)
-        told = f"intervals of {100 * size.predicted:.3g} % hold {observed} of the outcomes"
-        told += f" ({low:.{digits}f} to {high:.{digits}f})."
+        text = f"intervals of {100 * size.predicted:.3g} % hold {observed} of the outcomes"
+        text += f" ({low:.{digits}f} to {high:.{digits}f})."
         word = "Too sure" if size.gap < 0 else "Not sure enough"
-        return f"{word}: {told}" if clear and size.is_clear else capital(told)
+        return f"{word}: {text}" if clear and size.is_clear else capital(text)
     if size.kind == "confidence":
         numbers = f"claims {predicted}, is right in {observed} ({gap})."
         word = "Overconfident" if size.gap < 0 else "Underconfident"
@@ -234,8 +234,8 @@ def place_in_words(place: Gap) -> str:
     pvalue = "" if place.pvalue is None else f", p {short(place.pvalue)}"
     sure = surely_in_words(place)
     word = ", " + f"{sure} too {place.side}".lstrip() if place.is_clear else ""
-    told = f"{predicted} predicted, {observed} observed (n = {place.n}, {gap}{pvalue})"
-    return f"{place.name}{word}: {told}"
+    text = f"{predicted} predicted, {observed} observed (n = {place.n}, {gap}{pvalue})"
+    return f"{place.name}{word}: {text}"
 
 
 def capital(text: str) -> str:
@@ -287,31 +287,31 @@ def pvalue_of_table(table: HTestTable) -> float:
 
 def headline_of_table(table: HTestTable, pvalue: float | None = None) -> str:
     """The answer of several tests, and the direction of the one that is farthest out."""
-    told = told_of_table(table, pvalue)
-    return with_worst(told, "Farthest off" if claim_of(table.rows[0]).is_good else "Worst")
+    headline = answer_of_table(table, pvalue)
+    return with_worst(headline, "Farthest off" if claim_of(table.rows[0]).is_good else "Worst")
 
 
-def with_worst(told: tuple[str, str], word: str = "Worst") -> str:
-    """The answer on several parts, and the one that is farthest out where it is told."""
-    return f"{told[0]} {word} is {told[1]}" if told[1] else told[0]
+def with_worst(headline: tuple[str, str], word: str = "Worst") -> str:
+    """The answer on several parts, and the one that is farthest out where it is named."""
+    return f"{headline[0]} {word} is {headline[1]}" if headline[1] else headline[0]
 
 
-def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
-    """The answer of several tests, and the one that is farthest out; empty where it is not told."""
+def answer_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, str]:
+    """The answer of several tests, and the one that is farthest out, or "" where none is named."""
     worst, noun = table.order[0], table.noun
     row, rows = table.rows[worst], table.tests or table.rows[:2]
     claim, least = claim_of(row), float(table.adjusted[worst])
     whole = table.pvalue if pvalue is None else pvalue
     few = bool(table.tests) and all(is_too_small(one.size) for one in rows)
     first = answer_in_words(whole, table.level, claim, few=few, n=rows_of(table))
-    told = f"{called(name_of(row, rows), rows)}. {direction(picked(row, table), least)}".rstrip()
+    text = f"{called(name_of(row, rows), rows)}. {direction(picked(row, table), least)}".rstrip()
     bound = table.level
     if bound is None:  # weak evidence counts where all give no more
         bound = FIRST_EVIDENCE if EVIDENCE[1][0] < whole <= FIRST_EVIDENCE else EVIDENCE[1][0]
     count = int((table.adjusted <= bound).sum())
     if claim.is_good:
-        return f"{first}: shown in {count or 'none'} of {len(table)} {noun}.", told
-    worst_told = told if whole <= bound else ""
+        return f"{first}: shown in {count or 'none'} of {len(table)} {noun}.", text
+    named = text if whole <= bound else ""
     every = f"{len(table):,} {noun}"
     if not count:
         where = f" for all together, in none of {every} by itself"
@@ -319,8 +319,8 @@ def told_of_table(table: HTestTable, pvalue: float | None = None) -> tuple[str, 
     where = f"in {count:,} of {every}"
     if whole > bound:
         kept = "p-value, not adjusted," if table.correction is None else "adjusted p-value"
-        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", worst_told
-    return f"{first}, {where}.", worst_told
+        return f"{first} for all together; the {kept} is at most {bound:g} {where}.", named
+    return f"{first}, {where}.", named
 
 
 def picked(row: HTest, table: HTestTable) -> HTest:
@@ -406,8 +406,8 @@ def place_of_table(place: Gap, table: HTestTable) -> str:
     return f"{of.get(size.kind, f'P({size.name})')} in {name}"
 
 
-def told_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
-    """The answer on all segments, and the worst of them; empty where it is not told."""
+def answer_of_segments(test: SegmentsTest, pvalue: float | None = None) -> tuple[str, str]:
+    """The answer on all segments, and the worst of them; empty where it is not named."""
     p = test.pvalue if pvalue is None else pvalue
     first, worst = answer_in_words(p, test.level, CALIBRATION), test.rows[0]
     if not speaks(p, test.level):
@@ -475,8 +475,8 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
     if best.name == "identity":
         return f"no map has a clearly better held-out {best.score} than the model as it is."
     parts = best.calibrator.composition()
-    told = f" ({parts}; in each fold, of the training rows alone)" if parts else ""
-    after = f"{best.name}{told}: {_gain_in_words(best)}."
+    note = f" ({parts}; in each fold, of the training rows alone)" if parts else ""
+    after = f"{best.name}{note}: {_gain_in_words(best)}."
     if best.pvalue_after is None:
         return after
     left = answer_in_words(best.pvalue_after, level, CALIBRATION)
@@ -487,7 +487,7 @@ def recalibrated_in_words(best: BestMap, level: float | None) -> str:
 def _gain_in_words(best: BestMap | Choice, more: str = "") -> str:
     """The held-out score with a map, and how much better it is with its interval."""
     low, high = sorted((-best.low, -best.high))
-    width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not told as 0
+    width = min(high - low, 10.0 * low) if low > 0 else high - low  # a gain is not shown as 0
     digits = 3 if width <= 0 else min(max(1 - math.floor(math.log10(width)), 0), 6)
     values = best.after, -best.difference, low, high
     after, gained, least, most = (f"{value:z.{digits}f}" for value in values)
@@ -499,7 +499,7 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
     often = f"in 80 % of cases, at level {level:g}"
     if not found:
         return f"These {n:,} rows would not have shown even a very large error {often}."
-    told = []
+    sentences = []
     for one in found:
         points, side = f"{100 * abs(one.gap):.1f} points", "high" if one.gap < 0 else "low"
         words = {"gap": f"a mean prediction that is {points} too {side}"}
@@ -509,8 +509,8 @@ def detectable_in_words(found: Sequence[Detectable], n: int, level: float) -> st
         unit = f" ({abs(one.gap):.3g} on average)" if math.isfinite(one.gap) else ""
         deviations = f"{one.size:.2f} predicted standard deviations{unit}"
         words["shift"] = f"forecasts that are too {side} by {deviations}"
-        told.append(words[one.kind])
-    return f"These {n:,} rows would have shown {' or '.join(told)} {often}."
+        sentences.append(words[one.kind])
+    return f"These {n:,} rows would have shown {' or '.join(sentences)} {often}."
 
 
 # ---- the answer as a badge: an SVG, or the JSON of an endpoint of shields.io ---------------------

@@ -10,7 +10,7 @@ from caltest.measures.gap import Gap, Where
 from caltest.render import LEGEND, Sheet, number, pvalue, stars
 from caltest.results.base import NULL_UNLESS_ASKED, Summary, Table, given
 from caltest.results.sheets import sizes_in_words
-from caltest.results.wording import told_of_segments, with_worst
+from caltest.results.wording import answer_of_segments, with_worst
 from caltest.types import Floats
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class SegmentsTest(Table[Segment]):
             grid.append((name, str(row.n), *shares, f"{100 * row.gap:+z.1f}", ends, *both, *last))
         return Sheet(
             title="Exact test of calibration in segments",
-            headline=with_worst(told_of_segments(self)),
+            headline=with_worst(answer_of_segments(self)),
             facts=(
                 ("data", f"{self.data_name} ({sizes_in_words(self.n, self.m)}), lens: {self.lens}"),
                 ("segments", f"{sum(self.n_segments)} of {self.source}: {made_of}"),

@@ -91,7 +91,7 @@ class Readings(ExitStack):
         """
         done = 0
 
-        def told(more: int) -> None:
+        def add(more: int) -> None:
             nonlocal done
             done += more
             if self.progress is not None:
@@ -102,7 +102,7 @@ class Readings(ExitStack):
         total: Redrawn | None = None
         for number, part, rows in self._readable:
             with part.readable(_gone):
-                found = total_over(rows(), number, self.m, work, done=told, sizes=sizes)
+                found = total_over(rows(), number, self.m, work, done=add, sizes=sizes)
             total = found if total is None else total + found
         if total is None or total.units != survey.units:
             rule = "rows must be the same each time they are read"
@@ -173,7 +173,7 @@ def total_over(
     work : callable
         ``work(unit, chunks)``; what it gives can be added and, as itself, pickled.
     done : callable
-        Told how many rows more are done.
+        Called with the number of rows that are done since the last call.
     sizes : Mapping
         The number of rows of each unit, where it is known; else workers do not tell.
     """
@@ -181,9 +181,9 @@ def total_over(
     native = frame.to_native()
     own = {unit: n for unit, n in sizes.items() if unit[0] == part}
     if frame.implementation is kinds.DASK:
-        return _over_dask(native, part, m, work, Told(own, done))
+        return _over_dask(native, part, m, work, RowsDone(own, done))
     if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
-        return _over_spark(native, part, m, work, Told(own, done))
+        return _over_spark(native, part, m, work, RowsDone(own, done))
     if frame.implementation is not kinds.POLARS:
         read = {kinds.DUCKDB: _of_duckdb, kinds.IBIS: _of_ibis}.get(frame.implementation)
         some = [collected(frame)] if read is None else read(native)
@@ -191,37 +191,37 @@ def total_over(
         some = batches(native, ordered=True)  # where rows are told apart by their chunk
     else:
         some = native.collect(engine="streaming").iter_slices(BATCH)
-    return work((part, 0), _told(some, m, done))
+    return work((part, 0), _counted(some, m, done))
 
 
-class Told:
-    """Tells how many rows more are done, as workers finish their units.
+class RowsDone:
+    """Reports how many rows more are done, as workers finish their units.
 
     Parameters
     ----------
     sizes : dict
-        The number of rows of each unit; empty where it is not known, and nothing is told.
+        The number of rows of each unit; empty where it is not known, and nothing is reported.
     done : callable
-        Told how many rows more are done.
+        Called with the number of rows that are done since the last call.
     """
 
     def __init__(self, sizes: dict[Unit, int], done: Done) -> None:
-        self.sizes, self.done, self.told = sizes, done, 0
+        self.sizes, self.done, self.seen = sizes, done, 0
         self.total = sum(sizes.values())
 
     def unit(self, unit: Unit) -> None:
         """Tell that a unit is done; one that is done twice counts once."""
-        self.upto(self.told + self.sizes.pop(unit, 0))
+        self.upto(self.seen + self.sizes.pop(unit, 0))
 
     def upto(self, rows: int) -> None:
         """Tell that so many rows are done."""
-        more = min(rows, self.total) - self.told
+        more = min(rows, self.total) - self.seen
         if more > 0:
-            self.told += more
+            self.seen += more
             self.done(more)
 
 
-def _told(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
+def _counted(batches: Any, m: int, done: Done) -> Iterator[Chunk]:
     for batch in batches:
         for chunk in Chunk.split(batch, m):
             yield chunk
@@ -250,12 +250,12 @@ def _columns(batch: Any) -> Mapping[str, Any]:
 # ---- workers ------------------------------------------------------------------------------------
 
 
-def _over_dask(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
+def _over_dask(frame: Any, part: int, m: int, work: Work, seen: RowsDone) -> Any:
     """Have the workers of Dask do the work, and add up its results."""
     from dask.delayed import delayed
 
     topic = f"caltest-{uuid4().hex}"
-    of_partition = delayed(partial(_of_pandas, m, work, topic if told.total else None), pure=False)
+    of_partition = delayed(partial(_of_pandas, m, work, topic if seen.total else None), pure=False)
     waiting = [
         of_partition((part, i), one, dask_key_name=f"{topic}-{i}")
         for i, one in enumerate(frame.to_delayed())
@@ -263,14 +263,14 @@ def _over_dask(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
     plus = delayed(SUM, pure=False)
     while len(waiting) > 1:
         waiting = [plus(waiting[i : i + FAN]) for i in range(0, len(waiting), FAN)]
-    with _watching_dask(topic, told):
+    with _watching_dask(topic, seen):
         result = waiting[0].compute()
-    told.upto(told.total)
+    seen.upto(seen.total)
     return result
 
 
 @contextmanager
-def _watching_dask(topic: str, told: Told) -> Iterator[None]:
+def _watching_dask(topic: str, seen: RowsDone) -> Iterator[None]:
     """Tell which partitions are done: workers of a cluster say so, a local scheduler calls back."""
     from dask import base, callbacks
 
@@ -278,16 +278,16 @@ def _watching_dask(topic: str, told: Told) -> Iterator[None]:
     scheduler, callback = calls
     client: Any = getattr(scheduler(), "__self__", None)
     if not hasattr(client, "subscribe_topic"):
-        keys = {f"{topic}-{unit[1]}": unit for unit in told.sizes}
+        keys = {f"{topic}-{unit[1]}": unit for unit in seen.sizes}
 
         def posttask(key: Any, *_: object) -> None:
             if key in keys:
-                told.unit(keys[key])
+                seen.unit(keys[key])
 
         with callback(posttask=posttask):
             yield
         return
-    client.subscribe_topic(topic, lambda event: told.unit(tuple(event[1])))
+    client.subscribe_topic(topic, lambda event: seen.unit(tuple(event[1])))
     try:
         yield
     finally:
@@ -304,28 +304,28 @@ def _of_pandas(m: int, work: Work, topic: str | None, unit: Unit, frame: Any) ->
     return result
 
 
-def _over_spark(frame: Any, part: int, m: int, work: Work, told: Told) -> Any:
+def _over_spark(frame: Any, part: int, m: int, work: Work, seen: RowsDone) -> Any:
     """Have the workers of Spark do the work, and add up its results.
 
     Those of several partitions are added on a worker where the number of these is known, so that
     one job does all the work and what comes here is small.
     """
     done = None  # a number that the workers add to, unless they are behind a server
-    if told.total:
+    if seen.total:
         with suppress(Exception):  # Spark Connect has errors of its own
             done = frame.sparkSession.sparkContext.accumulator(0)
     results = frame.mapInArrow(partial(_of_arrow, part, m, work, done), "result binary")
-    if not told.sizes:
+    if not seen.sizes:
         return SUM([pickle.loads(row[0]) for row in results.collect()])  # noqa: S301 - its own
-    some = results.repartition(-(-len(told.sizes) // FAN)).mapInArrow(_sum_arrow, "result binary")
-    with _watching_spark(done, told):
+    some = results.repartition(-(-len(seen.sizes) // FAN)).mapInArrow(_sum_arrow, "result binary")
+    with _watching_spark(done, seen):
         result = SUM(pickle.loads(row[0]) for row in some.toLocalIterator())  # noqa: S301 - its own
-    told.upto(told.total)
+    seen.upto(seen.total)
     return result
 
 
 @contextmanager
-def _watching_spark(done: Any, told: Told) -> Iterator[None]:
+def _watching_spark(done: Any, seen: RowsDone) -> Iterator[None]:
     """Tell now and then how many rows the workers have counted."""
     if done is None:
         yield
@@ -334,7 +334,7 @@ def _watching_spark(done: Any, told: Told) -> Iterator[None]:
 
     def watch() -> None:
         while not stopped.wait(EVERY):
-            told.upto(done.value)
+            seen.upto(done.value)
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
@@ -358,7 +358,7 @@ def _of_arrow(part: int, m: int, work: Work, done: Any, batches: Iterator[Any]) 
     context = TaskContext.get()
     unit = part, 0 if context is None else context.partitionId()
     rows: list[int] = []
-    yield _pickled(work(unit, _told(map(_columns, batches), m, rows.append)))
+    yield _pickled(work(unit, _counted(map(_columns, batches), m, rows.append)))
     if done is not None:
         done.add(sum(rows))
 

@@ -90,10 +90,10 @@ class Checked:
     @property
     def message(self) -> str:
         """The verdict, with the seed and the line that repeats it."""
-        told = str(_row(self.result).verdict() if self.claims_within else self.result.verdict())
+        text = str(_row(self.result).verdict() if self.claims_within else self.result.verdict())
         few = f"\ntoo few rows: {self.headline}" if self.few and self.claims_within else ""
         repeat = f"\nrepeat: {self.repeat}" if self.repeat else ""
-        return f"{told.rstrip()}{few}\nseed: {self.seed}{repeat}"
+        return f"{text.rstrip()}{few}\nseed: {self.seed}{repeat}"
 
     @property
     def least(self) -> float:
@@ -250,10 +250,10 @@ def check_calibrated(
     given: dict[str, Any] = {"n_resamples": resamples_for(level), **arguments}
     found = test_calibration(model, data, y, level=level, rng=seed, **given)
     repeat = "ct.testing.assert_calibrated(model, data"
-    repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"
+    repeat += f"{_in_words({**arguments, 'level': level, 'rng': seed})})"
     # The arguments but those that change no question, in an order, and without addresses.
     others = {name: arguments[name] for name in sorted(arguments) if name not in NO_QUESTION}
-    asked = re.sub(r" at 0x[0-9a-f]+", "", _told(others))
+    asked = re.sub(r" at 0x[0-9a-f]+", "", _in_words(others))
     checked = checked_result(found, level=level, seed=seed, repeat=repeat, asked=asked)
     if checked.least > level:
         got = f"{given['n_resamples']}, whose least p-value is {checked.least:.2g}"
@@ -289,7 +289,7 @@ def check_within(
         asked.setdefault("lens", "strong" if predictions.m == 2 else "confidence")
         found = test_calibration(None, predictions, test="ks", **asked)
     repeat = "ct.testing.assert_within(model, data"
-    repeat += f"{_told({**arguments, 'level': level, 'rng': seed})})"
+    repeat += f"{_in_words({**arguments, 'level': level, 'rng': seed})})"
     return checked_result(found, level=level, seed=seed, repeat=repeat)
 
 
@@ -350,9 +350,9 @@ def _seed(rng: object) -> int:
     return checks.check_seed(rng)
 
 
-def _told(arguments: Mapping[str, Any]) -> str:
-    told = ""
+def _in_words(arguments: Mapping[str, Any]) -> str:
+    text = ""
     for key, value in arguments.items():
         plain = value.tolist() if isinstance(value, np.generic) else value
-        told += f", {key}={name_of(value) if isinstance(value, FunctionType) else shown(plain)}"
-    return told
+        text += f", {key}={name_of(value) if isinstance(value, FunctionType) else shown(plain)}"
+    return text

@@ -167,8 +167,8 @@ def _check(chosen: Property, context: CheckContext, examples: int) -> None:
         error.add_note(broken)
         raise
     except Unsatisfiable as error:
-        told = "fit raised a ValueError for every example: it must take some predictions"
-        raise AssertionError(f"{told} of {m} classes with labels 0 to {m - 1}") from error
+        rule = "fit raised a ValueError for every example: it must take some predictions"
+        raise AssertionError(f"{rule} of {m} classes with labels 0 to {m - 1}") from error
     except Exception as error:
         failed = AssertionError(f"{type(error).__name__}: {error}")
         for note in (*getattr(error, "__notes__", ()), broken):

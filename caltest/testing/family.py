@@ -103,11 +103,11 @@ class Record:
         """How the session decided, in words that follow the verdict."""
         if self.family == 1 or self.within:
             return ""
-        told = f"p = {self.adjusted:.2g} adjusted for {self.family} tests of the session"
+        text = f"p = {self.adjusted:.2g} adjusted for {self.family} tests of the session"
         if self.is_coarse:
-            told += f": no p-value of its resamples is below {self.least:.2g}"
-            told += ", give n_resamples= more"
-        return told
+            text += f": no p-value of its resamples is below {self.least:.2g}"
+            text += ", give n_resamples= more"
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as pytest-xdist sends them."""

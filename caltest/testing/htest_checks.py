@@ -158,9 +158,9 @@ def assert_super_uniform(
     pvalues = np.array([ask(*calibrated(one, m, n), int(one.integers(2**31))) for one in each])
     for level in LEVELS:
         count, most = np.sum(pvalues <= level), binom.isf(RARE, n_datasets, level)
-        told = f"{count} of {n_datasets} calibrated data sets of {m} classes have p <= {level}"
+        text = f"{count} of {n_datasets} calibrated data sets of {m} classes have p <= {level}"
         if count > most:  # pytest would write its own line below that of an assert
-            raise AssertionError(f"{told}; a valid test has at most {most:.0f}")
+            raise AssertionError(f"{text}; a valid test has at most {most:.0f}")
 
 
 def check_model(
@@ -343,5 +343,5 @@ def _assert_power(
         wrong = [probs.argmax(axis=1), probs.argmin(axis=1), rng.permutation(labels)]
         for kind, codes in enumerate([*wrong, *(np.full(n, k) for k in range(m))]):
             counts[kind] += ask(probs, codes, int(rng.integers(2**31))) <= LEVEL
-    told = f"{lens}: of labels that are far off at most {max(counts)} of {FOUND} data sets"
-    assert max(counts) >= FOUND / 2, f"{told} of {m} classes have p <= {LEVEL}"
+    text = f"{lens}: of labels that are far off at most {max(counts)} of {FOUND} data sets"
+    assert max(counts) >= FOUND / 2, f"{text} of {m} classes have p <= {LEVEL}"

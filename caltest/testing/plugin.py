@@ -165,12 +165,12 @@ class Decisions:
         self, report: pytest.TestReport
     ) -> Generator[None, object, object]:
         """Collect the records, and hold back the reports of a test that is not decided yet."""
-        told = report.__dict__.pop("calibration", None)
-        if told is not None:
+        calibration = report.__dict__.pop("calibration", None)
+        if calibration is not None:
             from caltest.testing.family import Record
 
             # Those of a test that is run again take the place of the attempt before.
-            self.records[report.nodeid] = [Record(**values) for values in told]
+            self.records[report.nodeid] = [Record(**values) for values in calibration]
         key = (report.nodeid, getattr(report, "worker_id", None))
         if report.__dict__.pop("calibration_held", False) or key in self.held:
             self.held.setdefault(key, []).append(copy.copy(report))
@@ -251,6 +251,6 @@ def _outcome(report: pytest.TestReport, records: list[Record]) -> None:
         report.outcome, report.longrepr = "skipped", None
         return
     report.outcome = "failed"
-    told = ["\n".join(filter(None, (one.message, one.decision))) for one in rejected]
+    messages = ["\n".join(filter(None, (one.message, one.decision))) for one in rejected]
     places = [f"{one.where}: AssertionError" for one in rejected]
-    report.longrepr = "\n\n".join(chain.from_iterable(zip(told, places, strict=True)))
+    report.longrepr = "\n\n".join(chain.from_iterable(zip(messages, places, strict=True)))

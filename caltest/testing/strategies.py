@@ -341,12 +341,12 @@ def _print_whole(obj: object, printer: pretty.RepresentationPrinter, _cycle: obj
     if data.probs.size > MOST_PRINTED:
         printer.text(repr(data))
         return
-    told = [repr(data.probs.tolist()), repr(data.classes[data.labels].tolist())]
-    told.append(f"classes={data.classes.tolist()!r}")
+    values = [repr(data.probs.tolist()), repr(data.classes[data.labels].tolist())]
+    values.append(f"classes={data.classes.tolist()!r}")
     if data.sample_weight is not None:
-        told.append(f"sample_weight={data.sample_weight.tolist()!r}")
+        values.append(f"sample_weight={data.sample_weight.tolist()!r}")
     with printer.group(indent=4, open="Predictions(", close=""):
-        for one in told:
+        for one in values:
             printer.break_()
             printer.text(f"{one},")
     printer.break_()

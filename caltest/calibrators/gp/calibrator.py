@@ -473,8 +473,8 @@ def _saturated(scores: GPScores, units: fit.ScoreRange) -> float:
     """
     saturated = scores.z.max(axis=1) * units.extent + units.low > SATURATED
     share = float(scores.weight @ saturated / scores.weight.sum())
-    told = share > MOST_SATURATED and np.ptp(scores.prior[saturated].min(axis=1)) > 1
-    return share if told else 0.0
+    apart = share > MOST_SATURATED and np.ptp(scores.prior[saturated].min(axis=1)) > 1
+    return share if apart else 0.0
 
 
 def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:

@@ -379,7 +379,7 @@ def fine(units: OneEvent) -> Component:
 
 
 def _of_range(units: OneEvent, sums: Summing, unit: float) -> Component:
-    """Return sums in a unit, of which the range with the largest gaps is told."""
+    """Return sums in a unit, of which the range with the largest gaps is named."""
     return Component(units, sums, over(unit), lambda: units.range_finding)
 
 

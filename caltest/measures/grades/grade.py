@@ -31,7 +31,7 @@ OTHER_SIDE = (
     "there are fewer defaults than predicted (lower tail {tail:.2g}), so that the PD may be too "
     "high; this test does not look for that, alternative='two-sided' does"
 )
-RARE = 0.05  # a lower tail that is told
+RARE = 0.05  # a lower tail that is mentioned
 CERTAIN = (
     "the PD of the grade is {pd:g}, so that its number of defaults is certain: p is 1 where it is "
     "observed, and the least positive number where it is impossible"
@@ -120,13 +120,13 @@ class GradeMeasure(Measure):
         given: dict[str, Any] = {"statistic_name": "defaults", "statistic": float(d)}
         given["null_text"] = f"{self.distribution_text}, {self.alternative}"
         upper, lower = tails
-        told = self.alternative == "greater" and lower <= RARE
+        rare = self.alternative == "greater" and lower <= RARE
         return Outcome(
             pvalue=upper if self.alternative == "greater" else min(1.0, 2.0 * min(tails)),
             estimate=d / n,
             alternative=self.alternative,
             parameters=self.settings(pd),
-            notes=(*notes, OTHER_SIDE.format(tail=lower)) if told else notes,
+            notes=(*notes, OTHER_SIDE.format(tail=lower)) if rare else notes,
             **given | described,
         )
 

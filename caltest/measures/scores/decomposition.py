@@ -196,8 +196,8 @@ def parts_of_cells(cells: RowCells, score: str = "brier") -> ScoreDecomposition:
     """
     size, n = cells.n.astype(np.float64), cells.mass
     if score == "log-loss":
-        told = xlogy(cells.events, cells.mean) + xlogy(size - cells.events, 1.0 - cells.mean)
-        value = -float(told.sum()) / n
+        information = xlogy(cells.events, cells.mean) + xlogy(size - cells.events, 1.0 - cells.mean)
+        value = -float(information.sum()) / n
     else:
         excess = (cells.events - cells.expected) @ (1.0 - 2.0 * cells.mean)
         value = (float(cells.variance.sum()) + float(excess)) / n

@@ -237,7 +237,7 @@ def test_dask_tells_the_rows_of_each_partition_that_is_done():
 def test_unit_that_is_done_twice_is_told_once():
     """As where a worker dies after its work."""
     more = []
-    told = readings.Told({(0, 0): 5, (0, 1): 7}, more.append)
+    told = readings.RowsDone({(0, 0): 5, (0, 1): 7}, more.append)
     for unit in ((0, 1), (0, 1), (0, 0), (3, 3)):
         told.unit(unit)
     told.upto(12)
