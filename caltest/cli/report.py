@@ -311,9 +311,6 @@ def compare(
             common |= {"cv": 5 if cv is None else cv, "inner_cv": inner_cv}
             rows = (file.logits, file.predictions()) if file.from_logits else (file.predictions(),)
             result = caltest.compare_calibrators(
-                *rows,
-                from_logits=file.from_logits,
-                calibrators=_keys(calibrators),
-                **common,
+                *rows, from_logits=file.from_logits, calibrators=_keys(calibrators), **common
             )
     write(result)

@@ -224,11 +224,7 @@ class Forecasts(Rows):
 
     @classmethod
     def read(
-        cls,
-        path: str | Path | BinaryIO,
-        *,
-        label: str | None,
-        **columns: Unpack[ForecastFile],
+        cls, path: str | Path | BinaryIO, *, label: str | None, **columns: Unpack[ForecastFile]
     ) -> Forecasts:
         """Read a table: text, JSON, a spreadsheet, Parquet, Feather or Arrow IPC, or NPZ.
 

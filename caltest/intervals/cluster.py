@@ -111,10 +111,7 @@ def cluster_tolerance_test(
 
 
 def squared_deviation(
-    measure: Measure,
-    predictions: Predictions,
-    clusters: Clusters,
-    found: Jackknife,
+    measure: Measure, predictions: Predictions, clusters: Clusters, found: Jackknife
 ) -> Deviation:
     r"""Return what the standard error of a squared error is made of, with clusters as the rows.
 

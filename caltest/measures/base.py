@@ -17,12 +17,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.lenses import Lens, resolve_lens
 from caltest.measures.bound import BoundCells, BoundMeasure, UStatistic
-from caltest.measures.of_units import (
-    BoundGroups,
-    CellStatistic,
-    RowStatistic,
-    flipped_statistic,
-)
+from caltest.measures.of_units import BoundGroups, CellStatistic, RowStatistic, flipped_statistic
 from caltest.measures.outcome import Ends, Gaps, Outcome, Part, RowScores, RowTerms
 from caltest.measures.residual_sums import Flippable, ResidualStatistic, of_row_terms
 from caltest.numerics.class_sums import times_drawn

@@ -269,10 +269,7 @@ def _box(scores: GPScores, limits: FitLimits, M: int) -> list[Interval]:
 
 
 def _minimise(
-    loss: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    box: object,
-    limits: FitLimits,
+    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: FitLimits
 ) -> Any:
     most = limits.max_iter
     options = {"maxcor": MEMORY, "maxiter": most, "maxfun": 20 * most, "ftol": limits.tol}

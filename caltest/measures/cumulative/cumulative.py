@@ -32,12 +32,7 @@ from caltest.units import CellUnits, Norm, PartialSums, RowUnits, Statistic, Uni
 from caltest.units.sums import Tails
 from caltest.units.units import check_one_dimension, sorted_columns
 
-__all__ = [
-    "KSError",
-    "KuiperError",
-    "ks_error",
-    "kuiper_error",
-]
+__all__ = ["KSError", "KuiperError", "ks_error", "kuiper_error"]
 
 NO_VARIANCE = (
     "all predictions are 0 or 1, so that the labels have no variance to scale by",
