@@ -72,7 +72,7 @@ class PredictionFile(FileForm):
         return table(self.file, self.how)
 
     @cached_property
-    def lying(self) -> Source:
+    def unread(self) -> Source:
         """Where the rows lie."""
         from caltest.sources.sources import source_of
 
@@ -121,7 +121,7 @@ class PredictionFile(FileForm):
             return False
         from caltest.sources.sources import ROWS
 
-        return self.lying.has_more_rows(ROWS)[0]
+        return self.unread.has_more_rows(ROWS)[0]
 
     def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
         """Return the arguments of `test_calibration` that name columns and say what they hold."""
@@ -138,7 +138,7 @@ class PredictionFile(FileForm):
     @property
     def _names(self) -> Sequence[str]:
         """The columns of the first file."""
-        return list(next(iter(self.lying.parts)).open().collect_schema().names())
+        return list(next(iter(self.unread.parts)).open().collect_schema().names())
 
     def predictions(
         self,

@@ -67,7 +67,7 @@ def _test(
         if segments is not None:
             check_unused("on segments", **rows)
         if file.lies(engine, on_error, weighted=segments is None):
-            given: dict[str, Any] = {"data": file.lying, "engine": engine, "on_error": on_error}
+            given: dict[str, Any] = {"data": file.unread, "engine": engine, "on_error": on_error}
             given |= {**rows, **file.columns_asked(by, segments)}
             given["sample_weight"] = file.sample_weight
         else:
@@ -181,7 +181,7 @@ def report(
         given: dict[str, Any]
         needs_rows = grades or segments or cluster or recalibrate or tolerance is not None
         if (engine == "cells" or not needs_rows) and file.lies(engine, on_error):
-            given = {"model": None, "data": file.lying, "engine": engine, "on_error": on_error}
+            given = {"model": None, "data": file.unread, "engine": engine, "on_error": on_error}
             given |= {"cluster": cluster, **file.columns_asked(by, None)}
         else:
             if segments is not None:

@@ -242,9 +242,9 @@ def _result(source: Answering, answer: Answer, asked: Asked) -> HTest:
         about: dict[str, Any] = {"lens": whole.lens, "group": plan.group, "level": asked.level}
         about |= {"n_resamples": asked.most_resamples, "seed": plan.seed, "among": plan.among}
         places = find_places(answer.searched, **about)
-    loud = [part for part in parts if part.adjusted <= MENTIONED and (part.in_words or places)]
-    finding = loud[0].finding if loud else ""
-    if loud and not loud[0].in_words:
+    clear = [part for part in parts if part.adjusted <= MENTIONED and (part.in_words or places)]
+    finding = clear[0].finding if clear else ""
+    if clear and not clear[0].in_words:
         finding = wording.wrong_in_words(places[0])
     return replace(whole, components=_components(whole, parts), finding=finding, places=places)
 

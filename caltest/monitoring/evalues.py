@@ -417,11 +417,11 @@ def in_words(stream: Stream, part: str, classes: Sequence[object]) -> str:
         best = int(np.argmax(own))
         name, offset = classes[int(bets.game.offset_class[best])], float(bets.game.offset[best])
         word, factor = "rarely" if offset > 0 else "often", f"{math.exp(offset):.2g}"
-        return f"class {name} predicted too {word}: its odds times {factor} mend it"
+        return f"class {name} predicted too {word}: its odds times {factor} correct it"
     if part == "recalibration":
         slope, *offsets = map(float, stream.state["theta"])
         mean = sum(offsets) / len(offsets)
         k = max(range(len(offsets)), key=lambda j: (round(abs(offsets[j] - mean), 12), j))
         shift = offsets[k] - (offsets[0] if len(offsets) == 2 else mean)
-        return f"slope {slope:.2f} and log odds of {classes[k]} {shift:+.2f} mend it"
+        return f"slope {slope:.2f} and log odds of {classes[k]} {shift:+.2f} correct it"
     return SHAPES[part]

@@ -41,16 +41,18 @@ def njit(**options: object) -> Callable[[Function], Function]:
     return decorate
 
 
-class _Loop(functools.partial):
-    """A function that is handed to numba at its first call; from then on a call costs no frame."""
+class _Loop:
+    """A function that is handed to numba at its first call."""
 
-    py_func: Loop
-
-    def __new__(cls, function: Loop, options: dict[str, object]) -> Self:
-        self = super().__new__(cls, lambda *args, **given: self.dispatcher()(*args, **given))
+    def __init__(self, function: Loop, options: dict[str, object]) -> None:
         functools.update_wrapper(self, function)
-        self.py_func, self._options, self._ready, self.interpreted = function, options, None, 0
-        return self
+        self.py_func = function
+        self._options = options
+        self._ready: Loop | None = None
+        self.interpreted = 0
+
+    def __call__(self, *args: object, **options: object) -> Any:
+        return (self._ready or self.dispatcher())(*args, **options)
 
     @property
     def is_compiled(self) -> bool:
@@ -86,7 +88,6 @@ class _Loop(functools.partial):
                 # process.
                 compiled = decorator(nogil=True, **self._options)(self.py_func)
             self._ready = cast("Loop", compiled)
-            self.__setstate__((compiled, (), {}, self.__dict__))
         return self._ready
 
 

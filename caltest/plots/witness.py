@@ -153,9 +153,9 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
             gaps[row, j], noise[row, j] = 100 * region.gap, 100 * region.noise
     each = 1.0 - (1.0 - REACH) ** (1.0 / len(regions))
     limit = float(special.ndtri(1.0 - each / 2)) * noise
-    loud = ~np.isnan(gaps) & (np.abs(gaps) > limit)
+    beyond = ~np.isnan(gaps) & (np.abs(gaps) > limit)
     ax = base.axes(ax, (3.0 + 0.42 * bins, max(2.6, 1.7 + 0.24 * len(shown))))
-    largest = max(LEAST_POINTS, float(np.abs(gaps[loud]).max())) if loud.any() else LEAST_POINTS
+    largest = max(LEAST_POINTS, float(np.abs(gaps[beyond]).max())) if beyond.any() else LEAST_POINTS
     edges = np.linspace(0.0, 1.0, bins + 1)
     places = np.arange(len(shown) + 1) - 0.5
     empty = np.where(np.isnan(gaps), 0.0, np.nan)
@@ -165,8 +165,8 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     colours = LinearSegmentedColormap.from_list("gap", [base.VERMILION, "white", base.BLUE])
     root = lambda x: np.sign(x) * np.sqrt(np.abs(x)), lambda x: np.sign(x) * np.square(x)
     grid |= {"cmap": colours, "norm": FuncNorm(root, -largest, largest)}
-    image = ax.pcolormesh(edges, places, np.where(np.isnan(gaps) | loud, gaps, 0.0), **grid)
-    for i, j in np.argwhere(loud).tolist():
+    image = ax.pcolormesh(edges, places, np.where(np.isnan(gaps) | beyond, gaps, 0.0), **grid)
+    for i, j in np.argwhere(beyond).tolist():
         gap, x = gaps[i, j], (edges[j] + edges[j + 1]) / 2
         text = f"{gap:+.{0 if abs(gap) >= 9.95 else 1}f}"
         if 72 * base.inches(ax) / bins < ROOM_FOR_NUMBER:
@@ -186,6 +186,6 @@ def _map(found: Witness, bins: int, rows: int, ax: Axes | None) -> Axes:
     bar.ax.tick_params(labelsize=base.SMALL)
     left = len(worst) - len(shown)
     title = f"the {len(shown)} of {len(worst)} classes with the largest parts" if left else ""
-    if not loud.any():
+    if not beyond.any():
         title = ", ".join(filter(None, [title, "no gap beyond chance"]))
     return base.label_axes(ax, "predicted probability of the class (grey: none)", "", title)

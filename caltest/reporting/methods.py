@@ -113,7 +113,7 @@ SEGMENTS = (
     "Observed less predicted events of each segment are divided by their standard deviation under "
     "calibration and corrected for skewness; where it was computed, so is the range of the partial "
     "sums in the order of the predictions. The labels that are redrawn are those of the other "
-    "tests. The adjusted p-value compares a segment with the largest over it and all less loud "
+    "tests. The adjusted p-value compares a segment with the largest over it and all less extreme "
     "segments in each vector of redrawn labels, so that the probability to reject any calibrated "
     "segment is at most the level, at every number of rows."
 )

@@ -277,7 +277,7 @@ def families_of(
 def test_jointly(
     chunks: Sequence[SegmentBlock], rows: OrderedRows, settings: SegmentSettings
 ) -> Joint:
-    """Compare the segments with redrawn labels, each with the largest over those not louder."""
+    """Compare segments with redrawn labels, each with the largest over those no more extreme."""
     n_resamples = settings.n_resamples
     families = families_of(chunks, rows, settings)
     keys = resample_keys(settings.seed, n_resamples + SHARING)

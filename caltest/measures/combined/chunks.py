@@ -246,7 +246,7 @@ class ChunkSums:
         """Return that score of the rows of each predicted class, its variances, and the classes."""
         return Taken(self.temperatures), self.of("spread"), np.arange(self.totals.m)
 
-    def mending_temperature(self) -> tuple[float, str]:
+    def correcting_temperature(self) -> tuple[float, str]:
         """Return the first step of Newton's method from 1, and how to call it."""
         beta = 1.0 + float(self.temperatures[0].sum() / self.of("spread").sum())
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"

@@ -228,7 +228,7 @@ def inverse(covariance: Floats) -> Floats:
     return np.asarray(np.linalg.pinv(covariance, rcond=1e-9, hermitian=True))
 
 
-def mending_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
+def correcting_temperature(logs: Floats, labels: Codes, weight: Floats) -> float:
     """Return T that makes p^(1/T), normalised, most likely, within [0.05, 20]; by Newton steps."""
     rows, beta = np.arange(labels.size), 1.0
     own = float(weight @ logs[rows, labels])
@@ -264,7 +264,7 @@ def temperature(source: Source) -> Component:
     def finding() -> Finding:
         if sd == 0:
             return NO_TEMPERATURE
-        found, named = source.mending_temperature()
+        found, named = source.correcting_temperature()
         word = source.too_extreme[found <= 1]
         return Finding(f"{word}: {named} {found:.3g} fixes it", found, "temperature")
 

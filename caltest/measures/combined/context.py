@@ -169,11 +169,11 @@ class Context:
         sums = Summing(lambda labels: placed_sums(labels, places, table, size), signed)
         return sums, np.asarray(np.bincount(top, self.spread, size), np.float64), predicted
 
-    def mending_temperature(self) -> tuple[float, str]:
+    def correcting_temperature(self) -> tuple[float, str]:
         """Return the temperature that corrects the probabilities, and how to call it."""
         # No temperature changes outcomes of probability 0.
         weight = self.weight * (self.probs[np.arange(self.n), self.labels] > 0.0)
-        return component.mending_temperature(self.log_probs, self.labels, weight), "temperature"
+        return component.correcting_temperature(self.log_probs, self.labels, weight), "temperature"
 
     def by_label(self, table: Floats) -> Summing:
         """Return the sum over rows of what a table (n, m) has for the label, less its mean."""

@@ -165,14 +165,14 @@ class OneEvent:
         """Return the score of a factor of the log odds, and its standard deviation."""
         return self.linear(self.log_odds), float(np.sqrt(self.noise @ np.square(self.log_odds)))
 
-    def mending_temperature(self) -> tuple[float, str]:
+    def correcting_temperature(self) -> tuple[float, str]:
         """Return the temperature that corrects the probabilities, and how to call it."""
         count = np.concatenate([self.weight - self.events, self.events])
         kept = np.flatnonzero((count > 0) & np.concatenate(self.possible))
         labels, units = np.divmod(kept, self.p.size)
         x = self.log_odds[units]  # logs of p, but for a constant a row
         logs = np.column_stack([np.zeros_like(x), x])
-        return component.mending_temperature(logs, labels, count[kept]), "temperature"
+        return component.correcting_temperature(logs, labels, count[kept]), "temperature"
 
     def bins(self) -> tuple[Summing, Floats, Ints]:
         """Return sums over bins of as many rows, their variances, and where bins begin and end."""

@@ -14,8 +14,8 @@ from caltest.measures.combined.component import (
     BINARY,
     SEVERAL,
     confusions,
+    correcting_temperature,
     kernel_error,
-    mending_temperature,
     surprise,
 )
 from caltest.measures.combined.context import Context
@@ -189,10 +189,10 @@ def test_belt_functions_are_orthonormal():
     assert_allclose(functions @ np.diag(p * (1 - p)) @ functions.T, np.eye(3), atol=1e-9)
 
 
-def test_mending_temperature_is_that_of_the_calibrator():
+def test_correcting_temperature_is_that_of_the_calibrator():
     """The maximum of the likelihood over temperatures."""
     data = sharpened(SURE, 0.7)
-    found = mending_temperature(np.log(data.probs), data.labels, np.ones(data.n))
+    found = correcting_temperature(np.log(data.probs), data.labels, np.ones(data.n))
     fitted = ct.calibrators.TemperatureScaling().fit(data.probs, data.labels).temperature_
     assert found == pytest.approx(fitted, rel=1e-3)
 
