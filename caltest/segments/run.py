@@ -130,8 +130,9 @@ def test_segments(
     p-value of that, or of the range of the partial sums, less the log of the number of independent
     segments that would be as extreme as those of its depth in 40 more vectors of redrawn labels,
     which serve nothing else; depths 0, 1 and 2 have shares of the level in proportion
-    1 : 2 : 3. So many pairs do not drown few values. All this is fixed by the predictions: the adjusted p-value compares the observed score with the largest one over the
-    same and all less extreme segments in each of B vectors of redrawn labels.
+    1 : 2 : 3. So many pairs do not drown few values. All this is fixed by the predictions: the
+    adjusted p-value compares the observed score with the largest one over the same and all less
+    extreme segments in each of B vectors of redrawn labels.
 
     Segments that are the same rows as one with a condition less are left out, as are those where
     all predictions are 0 or 1, unless an impossible label is in them.
