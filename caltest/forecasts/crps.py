@@ -47,7 +47,7 @@ class StandardParts(NamedTuple):
 
 def normal_density(z: Floats) -> Floats:
     """Return the density of the standard normal distribution."""
-    return np.asarray(np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi))
+    return np.asarray(np.exp(-0.5 * np.clip(z, -40, 40) ** 2) / math.sqrt(2 * math.pi))
 
 
 def _of_t(z: Floats, df: Floats) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -22,7 +23,9 @@ LEAST = 2.0**-53  # an upper tail below it is lost where only the distance from 
 OFF = 1e-6  # by which probabilities of a histogram may miss the sum 1
 MOST_POINTS = 1 << 20  # of a discrete law that is summed up
 UNSEEN = 1e-15  # mass that is left out of such a sum
+MOST = 1e100  # size of a number
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
+PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 Function = Callable[[Floats], Any]
 
 
@@ -252,7 +255,7 @@ class Law(ABC):
     def _with(self, **fields: object) -> Self:
         """Return a copy with other values of these fields, of which none is computed yet."""
         some = copy(self)
-        for name in ("mean", "sd", "half_difference"):
+        for name in ("mean", "sd", "half_difference", "_panels"):
             vars(some).pop(name, None)
         vars(some).update(fields)
         return some
@@ -286,6 +289,8 @@ def read(values: object, name: str, n: int | None = None, *, ndim: int = 1) -> F
         got = f"shape {array.shape}" + (f" for {n} rows" if n is not None else "")
         raise invalid(rule, got, f"pass shape {'(n,)' if ndim == 1 else '(n, ...)'}")
     check(np.isfinite(array), array, f"{name} must be finite numbers", "drop or fill that row")
+    rule = f"{name} must be smaller than {MOST:g} in size: squares of it must be numbers"
+    check(np.abs(array) < MOST, array, rule, "pass them in a larger unit")
     return read_only(array)
 
 
@@ -927,6 +932,7 @@ class Cdf(Law):
     ) -> None:
         self.n = check_integer(n, "n")
         self._functions, self._rows = (function, quantile), np.arange(self.n)
+        self._stacking: dict[Function, bool] = {}
         self._fill = np.zeros(self.n)
         ends = support or (-np.inf, np.inf)
         low, high = (np.broadcast_to(np.asarray(end, np.float64), (self.n,)) for end in ends)
@@ -947,12 +953,34 @@ class Cdf(Law):
         columns, out = values.reshape(self.n, -1), np.empty((self.n, values.size // self.n))
         order = np.argsort(self._rows, kind="stable")
         turn = np.arange(self.n) - np.searchsorted(self._rows[order], self._rows[order])
-        for time, k in np.ndindex(int(turn.max()) + 1, columns.shape[1]):
-            some, given = order[turn == time], fill.copy()
-            given[self._rows[some]] = columns[some, k]
-            answer = read(function(given), "what cdf or quantile returns", fill.size)
-            out[some, k] = answer[self._rows[some]]
+        for time in range(int(turn.max()) + 1):
+            some = order[turn == time]
+            given = np.tile(fill, (columns.shape[1], 1))
+            given[:, self._rows[some]] = columns[some].T
+            out[some] = self._answers(function, given)[:, self._rows[some]].T
         return out.reshape(values.shape)
+
+    def _answers(self, function: Function, given: Floats) -> Floats:
+        """Return what the function answers to vectors (k, N), which it may take all at once."""
+        name = "what cdf or quantile returns"
+        if function not in self._stacking:
+            self._stacking[function] = False
+            with suppress(Exception):
+                pair = np.stack([given[0], given[-1]])
+                one_by_one = np.stack([np.asarray(function(row), np.float64) for row in pair])
+                self._stacking[function] = np.array_equal(function(pair), one_by_one)
+        if self._stacking[function]:
+            found = np.asarray(function(given), np.float64)
+            if np.isfinite(found).all():
+                return found
+        try:
+            return np.stack([read(function(row), name, row.size) for row in given])
+        except (TypeError, ValueError, IndexError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            rule = f"cdf and quantile must take an array ({given.shape[1]},), a number for each row"
+            remedy = "pass as many outcomes as it has rows"
+            raise invalid(rule, f"{type(error).__name__}: {error}", remedy) from error
 
     def cdf(self, y: Floats) -> Floats:
         return self._call(self._functions[0], y, self._fill)
@@ -965,6 +993,34 @@ class Cdf(Law):
             return self._call(self._functions[1], u, np.full(self._fill.size, 0.5))
         low, high = (np.broadcast_to(by_row(end, u), u.shape) for end in self._ends)
         return crps.inverted(self.cdf, u, *crps.bracketed(self.cdf, u, low, high))
+
+    @cached_property
+    def _panels(self) -> tuple[Floats, Floats]:
+        """Knots (n, K), and the means of max(knot - Y, 0): the integrals of F up to there."""
+        knots = np.sort(self.nodes()[0], axis=1)
+        first = knots[:, :1]
+        lowest = (first - self.mean[:, None]) * self.cdf(first) - self.centred(first)
+        steps = self._integral(knots[:, :-1], knots[:, 1:])
+        return knots, lowest + np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
+
+    def _integral(self, low: Floats, high: Floats) -> Floats:
+        """Return the integrals of F between ends (n, k)."""
+        half, middle = (high - low) / 2, (high + low) / 2
+        points = middle[..., None] + half[..., None] * PANEL[0]
+        return np.asarray(
+            half * (self.cdf(points.reshape(self.n, -1)).reshape(points.shape) @ PANEL[1])
+        )
+
+    def distance(self, y: Floats) -> Floats:
+        # Quantiles are searched for; that of a continuous law takes none: E|Y - y| is twice the
+        # integral of F up to y, less y - m.
+        if self.has_atoms:
+            return super().distance(y)
+        (knots, below), columns = self._panels, y.reshape(self.n, -1)
+        at = np.maximum(crps.row_counts(knots, columns, equal=True) - 1, 0)
+        start, up_to = (np.take_along_axis(x, at, axis=1) for x in (knots, below))
+        up_to = up_to + self._integral(start, columns)
+        return np.asarray((2 * up_to - columns + self.mean[:, None]).reshape(y.shape))
 
     @cached_property
     def half_difference(self) -> Floats:

@@ -301,7 +301,8 @@ def digest_of(rows: Rows, groups: Codes, names: list[object] | None, *, known: b
         last = np.array([float(int.from_bytes(one[:6])) for one in digests])  # a double has 48 bits
     parts = []
     for part in (slice(start, start + BLOCK) for start in range(0, n, BLOCK)):
-        probs = columns[part, 1:].astype(np.float32) + 0.0  # no -0
+        with np.errstate(over="ignore"):  # of forecasts
+            probs = columns[part, 1:].astype(np.float32) + 0.0  # no -0
         parts.append(content_hashes(np.column_stack([probs, groups[part], last[part]])))
     hashes, counts = np.unique(np.concatenate(parts), return_counts=True)
     log_chance = gammaln(n + 1) - gammaln(counts + 1).sum() + counts @ np.log(counts / n)

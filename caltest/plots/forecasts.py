@@ -271,9 +271,9 @@ def spread_against_error(
         _band(ax, spread, low, high, confidence)
         ax.plot(spread, usual, **_IF_CALIBRATED)
     else:
-        bar: Any = {"yerr": [usual - low, high - usual], "color": base.BLUE, "alpha": base.BAND}
+        bar: Any = {"color": base.BLUE, "alpha": base.BAND, "label": _name(confidence)}
         ax.set_xlim(0, 2 * spread[0])
-        ax.errorbar(spread, usual, linewidth=8, label=_name(confidence), fmt="none", **bar)
+        ax.vlines(spread, low, high, linewidth=8, **bar)
     _points(ax, spread, error, (error < low) | (error > high), linestyle="none", marker="o")
     names = "predicted standard deviation", "root mean squared error"
     most = 1.15 * float(max(error.max(), high.max()))

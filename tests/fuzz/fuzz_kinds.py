@@ -1,4 +1,4 @@
-"""More generated calls: hostile weights, names of files, states of monitors, own lenses."""
+"""More generated calls: hostile weights, files, states of monitors, own lenses, forecasts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import polars as pl
 from fuzz_driver import Fault
 from fuzz_files import of_arguments, saved_map, saved_monitor
 from fuzz_values import HOSTILE, Case, Draw
+from scipy import stats
 
 import caltest as ct
 
@@ -287,9 +288,58 @@ def own_lens(draw: Draw) -> Case:
     return Case(f"own lens {name}", call, [probs, codes], f"{name}, {test}\n{probs!r}\n{codes!r}")
 
 
+def forecasts(draw: Draw) -> Case:
+    """A call of forecasts of numbers, of which a value may be odd, far too large or missing."""
+    rng, n = draw.rng, draw.one((1, 2, 3, 8, 30))
+    mean = rng.normal(size=n) * 10.0 ** draw.whole(-3, 3)
+    scale = rng.gamma(2, 1, n) * 10.0 ** draw.whole(-3, 3)
+    y = mean + scale * rng.normal(size=n)
+    given: dict[str, Any] = draw.one(
+        (
+            {"mean": mean, "scale": scale},
+            {"members": rng.normal(mean, scale, (draw.whole(1, 9), n)).T},
+            {"quantiles": mean[:, None] + np.outer(scale, [-1, 0, 2]), "levels": [0.1, 0.5, 0.9]},
+            {"distribution": stats.t(3, mean, scale)},
+            {"distribution": stats.poisson(scale)},
+            {"cdf": lambda t: stats.norm.cdf(t, mean, scale)},
+            {"edges": np.linspace(-9, 9, 10), "probs": rng.dirichlet(np.ones(9), n)},
+        )
+    )
+    if draw.broken:
+        odd = draw.one((np.nan, np.inf, 0.0, -1.0, 1e300, 1e-300))
+        if (name := draw.one(["outcomes", *given])) in ("mean", "scale", "members", "quantiles"):
+            given[name] = np.array(given[name])
+            given[name].flat[draw.whole(0, given[name].size - 1)] = odd
+        elif name == "outcomes":
+            y[draw.whole(0, n - 1)] = odd
+        y = draw.one((y, y, y[:-1], y.astype(str), np.full(n, 7.0)))
+    settings = {"n_resamples": 19, "rng": 1}
+    test = draw.one(("combined", "pit-uniformity", "crps", "log-score", "forecast-skce", "ks"))
+
+    def call() -> Any:
+        made = ct.Forecasts(y, **given)
+        return {
+            "test": lambda: ct.test_calibration(None, made, test=test, **settings),
+            "lens": lambda: ct.test_calibration(None, made, lens="interval[0.8]", **settings),
+            "groups": lambda: ct.test_calibration(None, made, by=np.arange(made.n) % 3, **settings),
+            "verdict": lambda: ct.verdict(None, made, **settings),
+            "report": lambda: ct.report(None, made, **settings).to_dict(),
+            "monitor": lambda: ct.monitor().update(made),
+            "power": lambda: ct.power(None, made, n=20, n_datasets=2, spread=0.8, **settings),
+            "models": lambda: ct.compare_models({"a": made, "b": made}, rng=1),
+        }[subject]()
+
+    subject = draw.one(
+        ("test", "lens", "groups", "verdict", "report", "monitor", "power", "models")
+    )
+    text = f"{subject} {test}: {y!r}, {given!r}"
+    return Case(f"forecasts {subject}", call, [y, *given.values()], text)
+
+
 KINDS: dict[str, Callable[[Draw], Case]] = {
     "weights": weights,
     "paths": paths,
     "state_files": state_files,
     "own_lens": own_lens,
+    "forecasts": forecasts,
 }

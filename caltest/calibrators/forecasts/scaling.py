@@ -83,7 +83,8 @@ class VarianceScaling(ForecastCalibrator):
         # The spread of an ensemble is an estimate itself: its ratio is one of sums.
         precision = share if law.has_atoms else share / variance
         d = float(precision @ error / precision.sum()) if self.offset else 0.0
-        s = math.sqrt(float(precision @ (error - d) ** 2 / (precision @ variance)))
+        with np.errstate(over="ignore"):  # of constant members
+            s = math.sqrt(float(precision @ (error - d) ** 2 / (precision @ variance)))
         if not 0 < s < math.inf:
             rule = "the errors of forecasts must vary, and their standard deviations be finite"
             raise invalid(rule, f"a ratio of {s:g}", "pass outcomes that the model was not given")

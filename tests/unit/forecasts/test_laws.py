@@ -222,7 +222,35 @@ def test_law_of_reads_tables_and_single_numbers():
     assert law_of(cdf=lambda y: special.ndtr(y - MEAN), n=N).n == N
 
 
+def test_function_is_asked_for_many_outcomes_at_once_where_it_answers_to_rows_of_them():
+    """One that does not is asked for one at a time, with the same answers."""
+    calls = []
+
+    def one_at_a_time(y):
+        calls.append(y.shape)
+        return np.array([stats.norm.cdf(*each) for each in zip(y, MEAN, SCALE, strict=True)])
+
+    y = MEAN[:, None] + [-3.0, -0.1, 0.2, 40.0]
+    at_once = Cdf(lambda y: stats.norm.cdf(y, MEAN, SCALE), N)
+    slow = Cdf(one_at_a_time, N)
+    np.testing.assert_array_equal(slow.cdf(y), at_once.cdf(y))
+    rows = np.array([2, 0, 2, 2])
+    np.testing.assert_array_equal(
+        at_once[rows].cdf(y[rows]), stats.norm.cdf(y, MEAN[:, None], SCALE[:, None])[rows]
+    )
+    assert (N,) in calls
+    np.testing.assert_allclose(at_once.crps(y), NormalLaw(MEAN, SCALE).crps(y), atol=1e-11)
+    np.testing.assert_allclose(
+        at_once[rows].crps(y[rows]), NormalLaw(MEAN, SCALE).crps(y)[rows], atol=1e-11
+    )
+
+
 ILLEGAL = {
+    "members must be smaller than 1e+100 in size": {"members": [[1.0, 2.0], [1.0, -1e200]]},
+    "must take an array (3,), a number for each row; got ValueError": {
+        "cdf": lambda y: special.ndtr(y - np.zeros(4)),
+        "n": 3,
+    },
     "scale must be positive; got 0 at row 1": {"mean": [0, 1], "scale": [1, 0]},
     "mean must be finite numbers; got inf at row 0": {"mean": [np.inf, 1], "scale": 1},
     "scale must be finite numbers; got nan at row 1": {"mean": [0, 1], "scale": [1, np.nan]},
