@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -146,12 +147,16 @@ def mixture_weights(parts: Floats, weight: Floats) -> Floats:
 PRIOR = 0.3  # of a row that only one map predicts, for each map
 MOST_CLASSES = 50  # from these on m (m + 1) parameters are many
 MOST_ROWS = 20_000  # of a kernel
+FEWEST_ROWS = 500  # of a curve that a verdict names: of 200 it harmed (study "What helps")
 # In a mixture these are better than the defaults, by the study "Calibration maps".
-OPTIONS = {"structured-matrix": {"off_diagonal_lam": 0.3}, "dirichlet": {"reg": "l2"}}
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "structured-matrix": {"off_diagonal_lam": 0.3},
+    "dirichlet": {"reg": "l2"},
+}
 
 
 def nested_maps(m: int) -> tuple[str, ...]:
-    """Return keys of maps of which each holds those before it that it can: verdicts name one."""
+    """Return keys of maps of which each holds those before it that it can."""
     if m == 2:
         return "temperature", "platt", "beta"
     full = ("structured-matrix", "dirichlet") if m < MOST_CLASSES else ()
@@ -169,6 +174,11 @@ def mixed_maps(n: int, m: int) -> tuple[str, ...]:
     return *nested_maps(m), *more, *free_maps(n, m)
 
 
+def quick_maps(n: int, m: int) -> tuple[str, ...]:
+    """Return the keys of these that a verdict has time for, and rows: of few the nested ones."""
+    return mixed_maps(MOST_ROWS, m) if m == 2 and n >= FEWEST_ROWS else nested_maps(m)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutoCalibrator(Calibrator):
     r"""Automatic calibration: a mixture of maps, with the weights that held-out labels prefer.
@@ -180,9 +190,9 @@ class AutoCalibrator(Calibrator):
     rows, which alone chooses the bandwidth of a kernel. The last sum is 0.3 of a row for each map
     that only this one predicts: few rows leave each map a weight, many those that predict best. A
     mixture of maps that are right in different places predicts better than each; over the models of
-    the study "Calibration maps" it has the least mean rank. By default the free maps, quadratic and
-    kernel, have no weight unless the mixture with them has a smaller held-out log loss than that
-    without, by more than one standard error.
+    the study "Calibration maps" it has the least mean rank. By default the free maps of several
+    classes, quadratic and kernel, have no weight unless the mixture with them has a smaller
+    held-out log loss than that without, by more than one standard error.
 
     Parameters
     ----------
@@ -235,7 +245,7 @@ class AutoCalibrator(Calibrator):
     def _fit(self, data: CalibrationSet) -> None:
         n, m = data.inputs.values.shape
         maps = [REGISTRY[key](**OPTIONS.get(key, {})) for key in mixed_maps(n, m)]
-        few = len(maps) - len(free_maps(n, m))
+        few = len(maps) - (len(free_maps(n, m)) if m > 2 else 0)
         if self.calibrators is not None:
             maps = check_not_empty(list(self.calibrators), "calibrators")
             few = len(maps)

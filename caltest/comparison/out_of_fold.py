@@ -430,12 +430,13 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
 
     Compared by 5 folds, of rows or, where rows depend on each other, of clusters, are maps of two
     classes with one number, a shift of the log odds and a temperature, the one with the better
-    score first, then Platt and beta maps; else temperature, structured vector and matrix, and
-    Dirichlet maps, from 50 classes on the first two: those that `AutoCalibrator` mixes of which
-    each holds those before it; and ordinal scaling of classes that are ordered. Where a class has
-    no label, it is temperature alone, since the others could give that class no chance. Where there
-    are more than 400,000 rows times classes, a sample of so many is compared, drawn by the seed. A
-    map that the rows of a fold leave undefined is not taken.
+    score first, then Platt and beta maps and, from 500 rows on, Venn-Abers and quadratic ones; else
+    temperature, structured vector and matrix, and Dirichlet maps, from 50 classes on the first two:
+    those that `AutoCalibrator` mixes and that are quick; and ordinal scaling of classes that are
+    ordered. (Kernels double the time of a verdict, quadratic maps of ten classes add a third.)
+    Where a class has no label, it is temperature alone, since the others could give that class no
+    chance. Where there are more than 400,000 rows times classes, a sample of so many is compared,
+    drawn by the seed. A map that the rows of a fold leave undefined is not taken.
 
     Of forecasts they are variance scaling, with an offset too, and beta and isotonic recalibration
     of the PIT, on at most 10,000 rows, 1,000 of laws of SciPy.
@@ -457,7 +458,8 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
     """
     m = parts[0].m
     rows = MOST_NUMBERS // m if m else min(part.law.most_compared for part in parts)
-    if not rows or min(part.n for part in parts) < FEWEST_ROWS:
+    least = min(part.n for part in parts)
+    if not rows or least < FEWEST_ROWS:
         return None
     most = max(rows // len(parts), FEWEST_SAMPLED)
     tests = outcomes.CalibrationTests(0, n_jobs)
@@ -465,7 +467,8 @@ def first_map(parts: Sequence[Any], seed: int, n_jobs: int | None = None) -> Cho
     simple: object = None  # of forecasts those that are compared by default
     if m:
         seen = all(np.unique(one.predictions.labels[one.rows]).size == m for one in setups)
-        simple = all_maps.simple_maps(m, ordinal=parts[0].ordinal) if seen else [TEMPERATURE]
+        maps_of = all_maps.simple_maps(least, m, ordinal=parts[0].ordinal)
+        simple = maps_of if seen else [TEMPERATURE]
     maps = all_maps.resolve_calibrators(simple, m)
     scores = {}
     for name, one in maps.items():
