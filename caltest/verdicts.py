@@ -86,7 +86,7 @@ def verdict(
         and takes no tolerance.
     recalibrate : str, Calibrator or list, optional
         Calibrators or their keys, simple ones first: the verdict says which the held-out log loss
-        prefers, the first within one standard error of the best whose gain is clear by its 95 %
+        prefers, the first within one standard error of each better whose gain is clear by its 95 %
         interval, and the same test judges what is left of the error, out of fold as in
         `compare_calibrators`. Without it, and where something is found, the same rule chooses among
         a shift of the log odds and a temperature, the better of these two first, Platt and beta
