@@ -86,13 +86,14 @@ def verdict(
         and takes no tolerance.
     recalibrate : str, Calibrator or list, optional
         Calibrators or their keys, simple ones first: the verdict says which the held-out log loss
-        prefers, the first within one standard error of the best whose gain is clear by its 95 %
+        prefers, the first within one standard error of each better whose gain is clear by its 95 %
         interval, and the same test judges what is left of the error, out of fold as in
         `compare_calibrators`. Without it, and where something is found, the same rule chooses among
         a shift of the log odds and a temperature, the better of these two first, Platt and beta
-        maps; of more classes temperature, structured vector and matrix, and Dirichlet maps: those
-        of `AutoCalibrator` of which each holds those before it. The mixture itself, which costs a
-        hundred times as much, is compared where it is named, by "auto".
+        maps, and from 500 rows on Venn-Abers and quadratic ones; of more classes temperature,
+        structured vector and matrix, and Dirichlet maps: what `AutoCalibrator` mixes but for what
+        would take longer than the test. The mixture itself, which costs twenty times as much, is
+        compared where it is named, by "auto".
         Where rows times classes are more than 400,000, so many are compared, drawn by the seed.
     test, lens : optional
         One test and one lens, by default "combined" and "strong".

@@ -22,7 +22,7 @@ from paper_checks.check import (
     Part,
     Row,
 )
-from paper_checks.runner import RESULTS, load
+from paper_checks.runner import RESULTS, load, plain
 
 COLUMNS = (
     "part",
@@ -99,9 +99,9 @@ def _claim_rows(parts: Sequence[Part]) -> list[Row]:
             "part": part.title,
             "where": claim.where,
             "what": claim.what,
-            "paper": _plain(claim.value),
-            "ours": _plain(claim.ours),
-            "tolerance": _plain(claim.tolerance),
+            "paper": plain(claim.value),
+            "ours": plain(claim.ours),
+            "tolerance": plain(claim.tolerance),
             "reason": claim.reason,
             "verdict": claim.verdict,
             "explained": str(claim.explained) if claim.verdict == DIFFERS else "",
@@ -126,35 +126,30 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
-
-
-def _plain(value: Any) -> Any:
-    """Ten significant digits: what two machines agree on."""
-    if value is None:
-        return ""
-    return f"{value:.10g}" if isinstance(value, float) else value
+        writer.writerows({key: plain(value) for key, value in row.items()} for row in rows)
 
 
 # --------------------------------------------------------------------------------------- figures
 
 
 def _write_figures(module: ModuleType, outcome: Outcome, results: Path) -> dict[str, str]:
-    """Write the figures of a check; return their captions by file name."""
+    """Write the figures of a check; return their captions by file name.
+
+    Where nothing was computed, they stay: what is compared again has the same rows.
+    """
     if not hasattr(module, "figures"):
         return {}
     import matplotlib as mpl
 
-    captions = getattr(module, "CAPTIONS", {})
-    written = {}
+    names = {key: f"{outcome.name}_{outcome.setting.mode}_{key}.svg" for key in module.CAPTIONS}
+    drawn = module.figures(outcome.rows, outcome.setting) if outcome.seconds else {}
     # Fixed ids and no date: a rerun writes the same file.
     with mpl.rc_context({"svg.hashsalt": "caltest", "svg.fonttype": "none"}):
-        for key, figure in module.figures(outcome.rows, outcome.setting).items():
-            name = f"{outcome.name}_{outcome.setting.mode}_{key}.svg"
-            if figure is not None:  # of samples that are not stored the old one stays
-                figure.savefig(results / name, metadata={"Date": None}, bbox_inches="tight")
-            written[name] = captions.get(key, "")
-    return written
+        for key, figure in drawn.items():
+            figure.savefig(results / names[key], metadata={"Date": None}, bbox_inches="tight")
+    return {
+        names[key]: text for key, text in module.CAPTIONS.items() if (results / names[key]).exists()
+    }
 
 
 # -------------------------------------------------------------------------------------- Markdown

@@ -93,7 +93,7 @@ def run(
         for task, rows, seconds in _results(waiting, jobs):
             kept[task.key] = _keep(folder, task, sources[task.key], rows, seconds)
             advance(1)
-    rows = [row for task in tasks for row in kept[task.key]["rows"]]
+    rows = [_rounded(row) for task in tasks for row in kept[task.key]["rows"]]
     sizes = [{"key": task.key, "rows": len(kept[task.key]["rows"])} for task in tasks]
     seconds = sum(kept[task.key].get("seconds", 0.0) for task in tasks)
     return Outcome(name, setting, _parts(module, rows, setting), rows, sizes, seconds)
@@ -176,6 +176,18 @@ def _keep(folder: Path, task: Task, source: str, rows: list[Row], seconds: float
 
 
 # ---------------------------------------------------------------------------------- stored rows
+
+
+def plain(value: Any) -> Any:
+    """Ten significant digits: what two machines agree on."""
+    if value is None:
+        return ""
+    return f"{value:.10g}" if isinstance(value, float) else value
+
+
+def _rounded(row: Row) -> Row:
+    """What is compared is what is stored, so that stored rows give the same numbers."""
+    return {name: float(plain(one)) if isinstance(one, float) else one for name, one in row.items()}
 
 
 def _stored(results: Path, name: str, mode: str) -> dict[str, dict[str, Any]]:

@@ -85,11 +85,11 @@ def compare_calibrators(
         Keys of `caltest.calibrators.REGISTRY`, calibrators that are not fitted, or a dict of names
         and either. They choose their own options where they have several, as
         `DirichletCalibrator(lam=[...])` does, inside of the training rows. Maps of two classes are
-        put into `OneVsRest` where there are more. By default `AutoCalibrator` and the maps that it
-        mixes; of classes that are ordered (`ordinal=True`) also ordinal scaling. By its key,
-        isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss is finite. Of forecasts keys
-        of `caltest.calibrators.FORECAST_MAPS`, by default variance scaling, without and with an
-        offset, and beta and isotonic recalibration of the PIT.
+        put into `OneVsRest` where there are more. By default `AutoCalibrator` and, with their own
+        defaults, the kinds of maps that it mixes; of classes that are ordered (`ordinal=True`) also
+        ordinal scaling. By its key, isotonic is `IsotonicCalibrator(bound="auto")`, whose log loss
+        is finite. Of forecasts keys of `caltest.calibrators.FORECAST_MAPS`, by default variance
+        scaling, without and with an offset, and beta and isotonic recalibration of the PIT.
     time_limit : float or None, default 60
         Seconds that the fits of `AutoCalibrator` may take where `calibrators` is not given, by an
         estimate from rows, classes and folds, so that results do not depend on the machine. Beyond,

@@ -17,7 +17,7 @@ from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.mixtures import mixed_maps, nested_maps
+from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
@@ -132,14 +132,14 @@ def _with_order(names: Sequence[str], *, ordinal: bool) -> tuple[str, ...]:
     return (first, *(["ordinal"] if ordinal else []), *others)
 
 
-def simple_maps(m: int, *, ordinal: bool = False) -> dict[str, object]:
-    """Return what may help, by name: maps of which each holds those before it that it can.
+def simple_maps(n: int, m: int, *, ordinal: bool = False) -> dict[str, object]:
+    """Return what may help n rows of m classes, by name, simple maps first.
 
     Of two classes a shift of the log odds stands before the temperature, which does not hold it.
     """
-    keys = _with_order(nested_maps(m), ordinal=ordinal and m > 2)
-    nested: dict[str, object] = {key: key for key in keys}
-    return {SHIFT: REGISTRY["platt"](slope=1.0), **nested} if m == 2 else nested
+    keys = _with_order(quick_maps(n, m), ordinal=ordinal and m > 2)
+    quick: dict[str, object] = {key: key for key in keys}
+    return {SHIFT: REGISTRY["platt"](slope=1.0), **quick} if m == 2 else quick
 
 
 def set_of(predictions: Any, logits: Floats | None = None) -> AnySet:

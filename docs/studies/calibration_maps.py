@@ -176,8 +176,8 @@ def map_of(key: str, m: int) -> Calibrator:
 
 
 def keys() -> list[str]:
-    """Return the keys of all maps that are not made of another one."""
-    return [key for key in REGISTRY if key not in ("one-vs-rest", "ensemble")]
+    """Return the keys of all maps that are not made of another one, nor of ordered classes."""
+    return [key for key in REGISTRY if key not in ("one-vs-rest", "ensemble", "ordinal")]
 
 
 def measured(name: str, folder: Path, keep: Path) -> None:

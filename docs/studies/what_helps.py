@@ -145,7 +145,7 @@ def outcome(world: str, n: int, seed: int) -> Outcome | None:
         seen = np.unique(rows.labels).size
         if key == "identity" or (key == "sigmoid" and seen < rows.m):
             return 0.0  # scikit-learn refuses rows without one of the classes
-        maps = {key: simple_maps(rows.m).get(key, key)}
+        maps = {key: simple_maps(rows.n, rows.m).get(key, key)}
         kind = sigmoid if key == "sigmoid" else resolve_calibrators(maps, rows.m)[key].fit
         made = kind(rows)
         mapped = np.maximum(made.predict_proba(p), 1e-15)

@@ -11,6 +11,7 @@ from caltest.calibrators import (
     AutoCalibrator,
     DirichletCalibrator,
     Identity,
+    KernelCalibrator,
     OneVsRest,
     PlattScaling,
     TemperatureScaling,
@@ -27,6 +28,16 @@ def data():
     return softmax(z, axis=1), labels, rng.uniform(0.5, 2, 120)
 
 
+def held_out(maps, folds, probs, y, weight):
+    """Return what each map predicts of the labels of held-out rows."""
+    seen = np.empty((len(y), len(maps)))
+    for train, test in folds:
+        for j, one in enumerate(maps):
+            fitted = clone(one).fit(probs[train], y[train], weight[train])
+            seen[test, j] = fitted.predict_proba(probs[test])[np.arange(len(test)), y[test]]
+    return seen
+
+
 def test_weights_minimise_the_held_out_log_loss(data):
     """With 0.3 of a row for each map; a map of two classes is put into `OneVsRest`."""
     probs, y, weight = data
@@ -34,11 +45,7 @@ def test_weights_minimise_the_held_out_log_loss(data):
     maps = [Identity(), TemperatureScaling(), PlattScaling(), DirichletCalibrator()]
     calibrator = AutoCalibrator(calibrators=maps, cv=folds).fit(probs, y, weight)
     maps[2] = OneVsRest(PlattScaling())
-    seen = np.empty((len(y), 4))
-    for train, test in folds:
-        for j, one in enumerate(maps):
-            fitted = clone(one).fit(probs[train], y[train], weight[train])
-            seen[test, j] = fitted.predict_proba(probs[test])[np.arange(len(test)), y[test]]
+    seen = held_out(maps, folds, probs, y, weight)
 
     def loss(w):
         return -weight @ np.log(seen @ w) - 0.3 * np.log(w).sum()
@@ -51,6 +58,26 @@ def test_weights_minimise_the_held_out_log_loss(data):
     parts = [clone(one).fit(*data).predict_proba(probs) for one in maps]
     mixture = np.tensordot(calibrator.weights_, parts, 1)
     np.testing.assert_allclose(calibrator.predict_proba(probs), mixture, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("bent", "free"), [(0.0, False), (0.8, True)])
+def test_free_maps_are_mixed_where_their_gain_is_clear(bent, free):
+    """By one standard error of what held-out rows gain with them."""
+    rng = np.random.default_rng(1)
+    z, weight = rng.normal(0, 1.5, (400, 3)), rng.uniform(0.5, 2, 400)
+    y = (z / 2 - bent * z**2 + rng.gumbel(size=z.shape)).argmax(axis=1)
+    probs, folds = softmax(z, axis=1), list(KFold(4).split(z))
+    auto = AutoCalibrator(cv=folds).fit(probs, y, weight)
+    maps = [*auto.calibrators_[:-1], KernelCalibrator(bandwidth=auto.calibrators_[-1].bandwidth_)]
+    mixed = [AutoCalibrator(calibrators=k, cv=folds) for k in (maps, maps[:4])]
+    every, few = (one.fit(probs, y, weight).weights_ for one in mixed)
+    seen = held_out(maps, folds, probs, y, weight)
+    gain = np.log(seen @ every) - np.log(seen[:, :4] @ few)
+    mean = np.average(gain, weights=weight)
+    error = np.sqrt((weight**2 * (gain - mean) ** 2).sum()) / weight.sum()
+    assert (mean > error) == free
+    expected = every if free else [*few, 0, 0]
+    np.testing.assert_allclose(auto.weights_, expected, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::caltest.errors.DegenerateDataWarning")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.comparison.maps import split
+from caltest.comparison.maps import simple_maps, split
 from caltest.comparison.out_of_fold import best_map, choose, first_map, out_of_fold
 from caltest.errors import NotApplicable
 
@@ -236,6 +236,16 @@ def test_map_that_is_named_is_the_one_for_what_is_wrong(wrong, name, words):
     assert [first_map([one], 1).name for one in data].count(name) >= 4
     helps = dict(ct.test_calibration(data[0], n_resamples=19, rng=1).verdict().sentences)["helps"]
     assert re.match(words, helps)
+
+
+def test_a_curve_is_named_for_what_no_line_mends():
+    """Events are more frequent than predicted between .3 and .5 alone."""
+    rng = np.random.default_rng(0)
+    p = rng.random(6000)
+    data = ct.Predictions(p, rng.random(6000) < p + 0.2 * ((p > 0.3) & (p < 0.5)))
+    assert first_map([data], 1).name == "venn-abers"
+    assert simple_maps(500, 2).keys() - simple_maps(499, 2).keys() == {"venn-abers", "quadratic"}
+    assert "quadratic" not in simple_maps(6000, 3)
 
 
 def test_weights_count_as_rows():
