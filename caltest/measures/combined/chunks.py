@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +12,26 @@ from caltest.checks.options import GIB, check_memory
 from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
+from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined import component
-from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
+from caltest.measures.combined.component import (
+    LEAST,
+    STEADY,
+    Component,
+    Function,
+    Observed,
+    Source,
+)
 from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
-from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
-from caltest.measures.combined.one_event import EventCells
-from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
+from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables, cells_of
+from caltest.measures.combined.one_event import EventCells, HitRows
+from caltest.measures.combined.tails import TailScale, parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
+from caltest.numerics.labels import label_dtype
+from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Hashes, Ints, Labels
@@ -73,7 +83,7 @@ class PortfolioTotals:
         self.grid, self.m, self.ranks = grid, m, min(RANKS, m)
         shapes: list[tuple[int, ...]] = [(m,), (), (m,), (m, m), (grid.line.size + 1,)]
         shapes += [(m, CELLS), (self.ranks,)]
-        self.by_label = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
+        self.moved = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
         self.whole: dict[str, Ints] = {}
 
     def block(self, probs: Floats) -> tuple[Any, LabelRows]:
@@ -88,9 +98,7 @@ class PortfolioTotals:
         v, slopes = probs * (1.0 - probs), np.maximum(logs, LEAST_LOG)
         tables = np.stack([centred * UNIT, roots * ROOT, slopes * UNIT], axis=2)
         spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
-        line, cells = np.searchsorted(self.grid.line, confidence), np.empty(probs.shape, np.uint8)
-        for k in range(m):
-            cells[:, k] = np.searchsorted(self.grid.curves[k], probs[:, k])
+        line, cells = np.searchsorted(self.grid.line, confidence), cells_of(probs, self.grid.curves)
         flat = (cells + CELLS * np.arange(m)).ravel()
         pairs = (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1)
         p_log, v_log, length = probs * slopes, v * slopes, self.grid.line.size + 1
@@ -104,22 +112,32 @@ class PortfolioTotals:
             ("chance", chance),
             ("pairs", pairs),
         ):
-            self._plus(name, np.rint(values * WHOLE).astype(np.int64).sum(axis=0))
-        for name, shape, at, values in (
-            ("spread", m, top, spread),
-            ("line", length, line, confidence),
-            ("line v", length, line, confidence * (1.0 - confidence)),
-            ("curves", m * CELLS, flat, probs.ravel()),
-            ("p top", (m, m), top, probs),
-            ("v top", (m, m), top, v),
+            self._plus(name, _whole(values).sum(axis=0))
+        fixed = np.rint(tables).astype(np.int64)
+        own, first = fixed[at, top], np.zeros_like(top)
+        for name, shape, where, values in (
+            ("spread", m, top, _whole(spread)),
+            ("line", length, line, _whole(confidence)),
+            ("line v", length, line, _whole(confidence * (1.0 - confidence))),
+            ("curves", m * CELLS, flat, _whole(probs.ravel())),
+            ("p top", (m, m), top, _whole(probs)),
+            ("v top", (m, m), top, _whole(v)),
+            ("line n", length, line, 1),
+            ("curves n", m * CELLS, flat, 1),
+            # What is added where each label is the predicted class.
+            ("top temperatures", m, top, own[:, 0]),
+            ("top roots", 1, first, own[:, 1]),
+            ("top logs", m, top, own[:, 2]),
+            ("top confusions", (m, m), (top, top), 1),
+            ("top hits", length, line, 1),
+            ("top curves", (m, CELLS), (top, cells[at, top]), 1),
+            ("top places", self.ranks, first, 1),
         ):
             sums = np.zeros(shape, np.int64)
-            np.add.at(sums, at, np.rint(values * WHOLE).astype(np.int64))
+            np.add.at(sums, where, values)
             self._plus(name, sums)
-        self._plus("line n", np.bincount(line, minlength=length))
-        self._plus("curves n", np.bincount(flat, minlength=m * CELLS))
-        fixed, top = np.rint(tables).astype(np.int64), top.astype(np.int64)
-        return self.kernel.block(probs), LabelRows(fixed, top, line, cells, ranks)
+        rows = LabelRows(fixed, top.astype(label_dtype(m)), line.astype(np.uint64), cells, ranks)
+        return self.kernel.block(probs), rows
 
     def _plus(self, name: str, sums: Any) -> None:
         self.whole[name] = self.whole.get(name, np.int64(0)) + sums
@@ -127,19 +145,30 @@ class PortfolioTotals:
     def add(self, block: tuple[Any, LabelRows], labels: Labels, some: slice) -> None:
         features, rows = block
         self.kernel.add(features, labels, some)
-        add_label_tables(labels, rows, LabelSums(*(sums[some] for sums in self.by_label)))
+        add_label_tables(labels, rows, LabelSums(*(sums[some] for sums in self.moved)))
 
     def __add__(self, other: PortfolioTotals) -> PortfolioTotals:
         self.kernel += other.kernel
-        for sums, others in zip(self.by_label, other.by_label, strict=True):
+        for sums, others in zip(self.moved, other.moved, strict=True):
             np.add(sums, others, out=sums)
         for name, whole in other.whole.items():
             self._plus(name, whole)
         return self
 
+    @cached_property
+    def by_label(self) -> LabelSums:
+        """The sums for the labels, once those of all rows are there."""
+        named = zip(LabelSums._fields, self.moved, strict=True)
+        return LabelSums(*(moved + self.whole[f"top {name}"] for name, moved in named))
+
     def expected(self, name: str) -> Floats:
         """Return a sum that does not depend on the labels."""
         return np.asarray(self.whole[name] / WHOLE)
+
+
+def _whole(values: Floats) -> Ints:
+    """Return values in whole numbers of their unit."""
+    return np.rint(values * WHOLE).astype(np.int64)
 
 
 class Taken:
@@ -307,10 +336,17 @@ class CombinedChunks(BoundChunks):
         Keys of the resamples that the scales of the components are estimated from.
     scale : float
         Size of the terms of the statistic.
+    rows : Predictions, optional
+        Where they are in memory: how far the statistic is from theirs is computed.
     """
 
     def __init__(
-        self, survey: Survey, names: Sequence[str], references: Hashes, scale: float
+        self,
+        survey: Survey,
+        names: Sequence[str],
+        references: Hashes,
+        scale: float,
+        rows: Predictions | None = None,
     ) -> None:
         probs = survey.sample.probs
         features, m = Features.of(Exponential(), probs), probs.shape[1]
@@ -318,6 +354,7 @@ class CombinedChunks(BoundChunks):
         curves = np.stack([variance_edges(probs[:, k], v[:, k]) for k in range(m)])
         line = np.unique(variance_edges(top, np.ones(top.size), LINE))
         self.n, self.names, self.references, self.scale = survey.n, names, references, scale
+        self.rows, self.distance = rows, 0.0
         self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
         self.notes = (NOTE,)
         self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
@@ -327,6 +364,27 @@ class CombinedChunks(BoundChunks):
         portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
-        scores = scores_of(scales_of(portfolio, reference), seen)
+        scales = scales_of(portfolio, reference)
+        if self.rows is not None:
+            self.distance = self._distance(portfolio, scales, seen[:, :1])
+        scores = scores_of(scales, seen)
         parts = component.most_extreme_first(portfolio, scores, seen)
         return component.combine(portfolio, scores), parts
+
+    def _distance(
+        self, portfolio: Sequence[Component], scales: Sequence[TailScale], observed: Floats
+    ) -> float:
+        """Return how far the observed statistic is from that with the confidence of each row."""
+        rows: Any = self.rows
+        top = np.argmax(rows.probs, axis=1)
+        hits = HitRows(top, rows.probs[np.arange(rows.n), top], np.ones(rows.n), rows.labels)
+        exact = observed.copy()
+        for k, kind in enumerate(component.SEVERAL):
+            if kind.lens == "confidence":
+                exact[k] = kind.of(hits.source).values(hits.observed)
+        both = scores_of(scales, np.hstack([observed, exact]))
+        of_cells, of_rows = component.combine(portfolio, both)
+        return float(abs(of_cells - of_rows))
+
+    def error(self) -> dict[str, object]:
+        return {} if self.rows is None else {"error by cells": in_words(self.distance)}
