@@ -23,7 +23,14 @@ from caltest.measures.combined.component import (
     Observed,
     Source,
 )
-from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
+from caltest.measures.combined.context import (
+    CELLS,
+    LEAST_LOG,
+    RANKS,
+    Context,
+    ranks_of,
+    variance_edges,
+)
 from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables, cells_of
 from caltest.measures.combined.one_event import EventCells, HitRows
 from caltest.measures.combined.tails import TailScale, parameters_of, scales_of, scores_of
@@ -247,14 +254,19 @@ class ChunkSums:
         Of the classes.
     n : int
         Rows.
+    rows : Predictions, optional
+        The same in memory.
     """
 
     too_extreme = ("too sure", "not sure enough")
     order = observed = None
     steady = STEADY
 
-    def __init__(self, totals: PortfolioTotals, names: Sequence[str], n: int) -> None:
+    def __init__(
+        self, totals: PortfolioTotals, names: Sequence[str], n: int, rows: Predictions | None = None
+    ) -> None:
         self.totals, self.names, self.mass, self.n = totals, names, n, n
+        self.rows = None if rows is None else Context(rows)
         self.of, self.temperatures = totals.expected, totals.by_label.temperatures / UNIT
         self.hits = HitCells(totals)
         self.confusions_of = totals.by_label.confusions
@@ -276,7 +288,9 @@ class ChunkSums:
         return Taken(self.temperatures), self.of("spread"), np.arange(self.totals.m)
 
     def mending_temperature(self) -> tuple[float, str]:
-        """Return the first step of Newton's method from 1, and how to call it."""
+        """Return that of the rows, or the first step of Newton's method, and how to call it."""
+        if self.rows is not None:
+            return self.rows.mending_temperature()
         beta = 1.0 + float(self.temperatures[0].sum() / self.of("spread").sum())
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
 
@@ -314,8 +328,9 @@ class ChunkSums:
         mean = float(self.of("root"))
         return Taken(self.totals.by_label.roots / ROOT, mean), mean
 
-    def below(self, limits: Floats) -> None:
-        """Return None: outcomes less probable than limits are not counted."""
+    def below(self, limits: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """Return that of the rows in memory; others are not counted."""
+        return None if self.rows is None else self.rows.below(limits)
 
     def kernel(self) -> tuple[Taken, float, float]:
         """Return the sums over pairs of rows, their unit, and the number of pairs."""
@@ -360,7 +375,7 @@ class CombinedChunks(BoundChunks):
         self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
-        sums = ChunkSums(totals, self.names, self.n)
+        sums = ChunkSums(totals, self.names, self.n, self.rows)
         portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]

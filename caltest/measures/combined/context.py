@@ -59,9 +59,13 @@ class Context:
             self.order = np.argsort(self.probs[:, 1], kind="stable")
             self.probs, self.labels = self.probs[self.order], self.labels[self.order]
             self.weight = self.weight[self.order]
-        self.ranked = np.argsort(-self.probs, axis=1, kind="stable").astype(self.dtype)
         self.mass = float(self.weight.sum())
         self.steady = STEADY * float(np.mean(np.square(self.weight)))
+
+    @cached_property
+    def ranked(self) -> Labels:
+        """The classes of each row, the most probable first."""
+        return np.argsort(-self.probs, axis=1, kind="stable").astype(self.dtype)
 
     def source(self, lens: str) -> Source:
         """Return the rows of the classes, or of one event."""
