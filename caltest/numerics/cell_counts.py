@@ -157,12 +157,37 @@ def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:
 def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
     """Draw numbers of events (B, C), one row for each key."""
     out = np.empty((keys.size, cells.size))
-    _draw(law, cells, keys, out)
+    _draw(law, cells, keys, None, out)
+    return out
+
+
+class Weighing(NamedTuple):
+    """What numbers of events weigh, (U,) each; `place` tells where it is added, in ascending order.
+
+    One of x events weighs `centre` and `factor` (x - `expected`), from 0 to `mass`: these for no
+    event, and for all rows.
+    """
+
+    place: Ints
+    centre: Floats
+    factor: Floats
+    expected: Floats
+    mass: Floats
+
+
+def draw_weights(
+    law: CellLaw, numbers: Hashes, keys: Hashes, weighing: Weighing, size: int
+) -> Floats:
+    """Draw sums of the weights of events (B, C), one row for each key; see `draw_counts`."""
+    out = np.zeros((keys.size, size))
+    _draw(law, numbers, keys, weighing, out)
     return out
 
 
 @njit()
-def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
+def _draw(
+    law: CellLaw, cells: Hashes, keys: Hashes, weighing: Weighing | None, out: Floats
+) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
     drawn, bits = np.empty((keys.size, AT_A_TIME)), np.empty((2, keys.size), np.uint16)
     for first in range(0, cells.size, AT_A_TIME):
@@ -178,11 +203,21 @@ def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
             if law.flipped[c]:
                 for b in range(keys.size):
                     count[b] = law.size[c] - count[b]
+            if weighing is not None:
+                centre, factor, mass = weighing.centre[c], weighing.factor[c], weighing.mass[c]
+                for b in range(keys.size):
+                    x = count[b]
+                    weight = min(max(centre + factor * (x - weighing.expected[c]), 0.0), mass)
+                    weight = weight if x < law.size[c] else mass
+                    count[b] = weight if x > 0.0 else 0.0
             for b in range(keys.size):
                 drawn[b, i] = count[b]
         for b in range(keys.size):
             for i in range(width):
-                out[b, first + i] = drawn[b, i]
+                if weighing is None:
+                    out[b, first + i] = drawn[b, i]
+                else:
+                    out[b, weighing.place[first + i]] += drawn[b, i]
 
 
 @njit()
