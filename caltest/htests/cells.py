@@ -18,7 +18,7 @@ from caltest.htests.asked import Asked, Keys, Plan, as_columns, lies
 from caltest.htests.combine import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures import REGISTRY, Measure
+from caltest.measures import REGISTRY
 from caltest.measures.gap import gap_of_cells, gap_of_sums
 from caltest.nulls.base import Draws
 from caltest.nulls.exact import bind_cells, chunk_tests, exact_tests

@@ -28,6 +28,7 @@ Summed = Callable[[Callable[[], list[Any]], Hashes], list[Any]]
 NULL_TEXT = "labels redrawn from the predictions"
 UNIT = (0, 0)  # that all rows are of
 
+
 def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) -> Outcome:
     r"""Test a measure by labels redrawn from the predictions, :math:`y^*_i \sim Cat(p_i)`.
 

@@ -185,7 +185,7 @@ def draw_weights(
 
 
 @njit()
-def _draw(
+def _draw(  # noqa: C901, PLR0912 - calls instead of loops take twice as long
     law: CellLaw, cells: Hashes, keys: Hashes, weighing: Weighing | None, out: Floats
 ) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)

@@ -264,7 +264,7 @@ BLOCK = 512  # rows whose features are added in 32 bits
 
 
 @njit()
-def moved_rows(label: Labels, top: Labels, rows: NDArray[np.uint16]) -> int:
+def moved_rows(label: Labels, top: Labels, rows: NDArray[np.uint16]) -> np.int64:
     """Write the rows whose label (c,) is not the class `top` (c,) to `rows`; return their number.
 
     Sums that are known where each label is the predicted class change by these rows alone.
@@ -286,7 +286,7 @@ def aligned(rows: int, width: int) -> SmallInts:
 
 @njit()
 def add_labels(features: SmallInts, top: Labels, labels: Labels, out: Ints) -> None:
-    """Add the features (c, D) of each row to those of its label, less of its `top`, `out` (B, m, D).
+    """Add the features (c, D) of rows at their label, less at their `top`, to `out` (B, m, D).
 
     `labels` are (B, c). Features are at most 2^20, so that 512 of them fit into 32 bits.
     """

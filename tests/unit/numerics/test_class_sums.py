@@ -46,7 +46,7 @@ def test_add_class_sums_adds_the_sum_over_the_tile(m, dense):
 
 
 def test_add_labels_adds_features_beyond_the_predicted_class():
-    """The sums over the rows of each label, less those over the rows that are predicted to be it."""
+    """The sums over the rows of each label, less those over the rows with that prediction."""
     rng = np.random.default_rng(4)
     features, labels = rng.integers(-9, 9, (700, 3)).astype(np.int32), rng.integers(0, 4, (2, 700))
     top, out = rng.integers(0, 4, 700).astype(np.uint8), np.ones((2, 4, 3), np.int64)
