@@ -60,6 +60,21 @@ class BoundChunks(ABC):
         """Say how far the statistic is from that of all pairs of rows, for print."""
         return {}
 
+    def described(self) -> dict[str, Any]:
+        """Return what an outcome of redrawn labels says besides its numbers."""
+        return {
+            "null_text": "labels redrawn from the predictions",
+            "parameters": {**self.parameters, **self.error()},
+            "notes": self.notes,
+            "degenerate": self.degenerate,
+        }
+
+    def comparable(self, values: Any) -> Any:
+        """Return the values, in which ties are ties up to rounding."""
+        return values
+
+    estimate = comparable
+
 
 class FeatureTotals:
     r"""Sums over rows of features times labels, and of the pairs of a row with itself.

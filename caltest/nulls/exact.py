@@ -15,7 +15,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.chunks import BoundChunks
-from caltest.measures.outcome import Outcome, Part, outcome_of
+from caltest.measures.outcome import Outcome, Part
 from caltest.nulls import base
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
@@ -24,8 +24,6 @@ from caltest.sources import Cells
 from caltest.sources.chunks import Chunk, Redraw, Survey
 from caltest.types import Floats, Hashes, Ints, Labels, Order
 
-Summed = Callable[[Callable[[], list[Any]], Hashes], list[Any]]
-NULL_TEXT = "labels redrawn from the predictions"
 UNIT = (0, 0)  # that all rows are of
 
 
@@ -97,7 +95,7 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
 
 
 def chunk_tests(
-    bound: Sequence[tuple[Measure, BoundChunks]], draws: base.Draws, redraw: Summed
+    bound: Sequence[tuple[Measure, BoundChunks]], draws: base.Draws, redraw: Callable[..., Any]
 ) -> list[Outcome]:
     """Test measures that are bound to the same rows by chunks: all see the same redrawn labels.
 
@@ -117,20 +115,7 @@ def chunk_tests(
     found = []
     for (measure, one), some in zip(bound, totals, strict=True):
         values, parts = one.values(some, draws.n_resamples)
-        replicates = base.Replicates(values, one.scale, measure.alternative)
-        observed = float(values[0])
-        given = measure.symbol, observed, replicates.pvalue, NULL_TEXT, observed
-        outcome = outcome_of(
-            *given,
-            alternative=measure.alternative,
-            parameters={**one.parameters, **one.error()},
-            notes=one.notes,
-            degenerate=one.degenerate,
-            distribution=values[1:],
-            replicates=replicates,
-            parts=parts,
-        )
-        found.append(outcome)
+        found.append(base.resampled_outcome(measure, one, values, parts=parts))
     return found
 
 
@@ -144,7 +129,7 @@ def _test_by_chunks(measure: Measure, predictions: Predictions, draws: base.Draw
     chunks = partial(Chunk.of, predictions.probs, predictions.labels)
     survey, names = Survey.of(predictions.m, UNIT, chunks()), list(map(str, predictions.classes))
 
-    def redraw(make: Callable[[], list[Any]], keys: Hashes) -> list[Any]:
+    def redraw(make: Callable[[], Any], keys: Hashes) -> list[Any]:
         return Redraw(make, keys, survey.numbering())(UNIT, chunks()).totals
 
     bound = measure.bind_chunks(survey, names, predictions)

@@ -161,32 +161,22 @@ def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
     return out
 
 
-class Weighing(NamedTuple):
-    """What numbers of events weigh, (U,) each; `place` tells where it is added, in ascending order.
-
-    One of x events weighs `centre` and `factor` (x - `expected`), from 0 to `mass`: these for no
-    event, and for all rows.
-    """
-
-    place: Ints
-    centre: Floats
-    factor: Floats
-    expected: Floats
-    mass: Floats
-
-
 def draw_weights(
-    law: CellLaw, numbers: Hashes, keys: Hashes, weighing: Weighing, size: int
+    law: CellLaw, cells: Hashes, keys: Hashes, weighing: tuple[AnyArray, ...], size: int
 ) -> Floats:
-    """Draw sums of the weights of events (B, C), one row for each key; see `draw_counts`."""
+    """Draw sums of the weights of events (B, size), one row for each key.
+
+    `weighing` are arrays (C,): where the weight of a number x is added, c, f, m and s of
+    c + f (x - m) within [0, s]; it is 0 for no event, and s for all rows.
+    """
     out = np.zeros((keys.size, size))
-    _draw(law, numbers, keys, weighing, out)
+    _draw(law, cells, keys, weighing, out)
     return out
 
 
 @njit()
 def _draw(  # noqa: C901, PLR0912 - calls instead of loops take twice as long
-    law: CellLaw, cells: Hashes, keys: Hashes, weighing: Weighing | None, out: Floats
+    law: CellLaw, cells: Hashes, keys: Hashes, weighing: tuple[AnyArray, ...] | None, out: Floats
 ) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
     drawn, bits = np.empty((keys.size, AT_A_TIME)), np.empty((2, keys.size), np.uint16)
@@ -204,12 +194,12 @@ def _draw(  # noqa: C901, PLR0912 - calls instead of loops take twice as long
                 for b in range(keys.size):
                     count[b] = law.size[c] - count[b]
             if weighing is not None:
-                centre, factor, mass = weighing.centre[c], weighing.factor[c], weighing.mass[c]
+                centre, factor = weighing[1][c], weighing[2][c]
+                mean, most = weighing[3][c], weighing[4][c]
                 for b in range(keys.size):
                     x = count[b]
-                    weight = min(max(centre + factor * (x - weighing.expected[c]), 0.0), mass)
-                    weight = weight if x < law.size[c] else mass
-                    count[b] = weight if x > 0.0 else 0.0
+                    own = min(max(centre + factor * (x - mean), 0.0), most)
+                    count[b] = 0.0 if x <= 0.0 else own if x < law.size[c] else most
             for b in range(keys.size):
                 drawn[b, i] = count[b]
         for b in range(keys.size):
@@ -217,7 +207,7 @@ def _draw(  # noqa: C901, PLR0912 - calls instead of loops take twice as long
                 if weighing is None:
                     out[b, first + i] = drawn[b, i]
                 else:
-                    out[b, weighing.place[first + i]] += drawn[b, i]
+                    out[b, weighing[0][first + i]] += drawn[b, i]
 
 
 @njit()

@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest.numerics.cell_counts import (
-    LARGE,
-    CellLaw,
-    Weighing,
-    binomial_distance,
-    cell_law,
-    draw_weights,
-)
+from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_weights
 from caltest.numerics.labels import row_hashes
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
@@ -133,7 +126,7 @@ class Weights:
     def redrawn(self, keys: Hashes) -> Floats:
         """Redraw the sums of the weights of events, (B, C)."""
         one = self.drawn
-        weighing = Weighing(one.cell, one.centre, one.factor, one.expected, one.mass)
+        weighing = one.cell, one.centre, one.factor, one.expected, one.mass
         return draw_weights(one.law, one.hashes, keys, weighing, self.rows.size)
 
 

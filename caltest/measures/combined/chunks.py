@@ -15,33 +15,24 @@ from caltest.kernels.features import Features
 from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined import component
-from caltest.measures.combined.component import (
-    LEAST,
-    STEADY,
-    Component,
-    Function,
-    Observed,
-    Source,
+from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
+from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
+from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
+from caltest.measures.combined.one_event import EventCells
+from caltest.measures.combined.tails import (
+    SCALE,
+    parameters_of,
+    reference_keys,
+    scales_of,
+    scores_of,
 )
-from caltest.measures.combined.context import (
-    CELLS,
-    LEAST_LOG,
-    RANKS,
-    Context,
-    ranks_of,
-    variance_edges,
-)
-from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables, cells_of
-from caltest.measures.combined.one_event import EventCells, HitRows
-from caltest.measures.combined.tails import TailScale, parameters_of, scales_of, scores_of
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
 from caltest.numerics.labels import label_dtype
-from caltest.predictions import Predictions
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Hashes, Ints, Labels
+from caltest.types import Floats, Ints, Labels
 
 UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label
@@ -105,7 +96,9 @@ class PortfolioTotals:
         v, slopes = probs * (1.0 - probs), np.maximum(logs, LEAST_LOG)
         tables = np.stack([centred * UNIT, roots * ROOT, slopes * UNIT], axis=2)
         spread = np.einsum("ik,ik,ik->i", probs, centred, centred)
-        line, cells = np.searchsorted(self.grid.line, confidence), cells_of(probs, self.grid.curves)
+        line, cells = np.searchsorted(self.grid.line, confidence), np.empty(probs.shape, np.uint8)
+        for k in range(m):
+            cells[:, k] = np.searchsorted(self.grid.curves[k], probs[:, k])
         flat = (cells + CELLS * np.arange(m)).ravel()
         pairs = (chance[:, :, None] * chance[:, None, :]).reshape(len(probs), -1)
         p_log, v_log, length = probs * slopes, v * slopes, self.grid.line.size + 1
@@ -250,23 +243,17 @@ class ChunkSums:
     ----------
     totals : PortfolioTotals
         Of all rows.
-    names : sequence of str
-        Of the classes.
-    n : int
-        Rows.
-    rows : Predictions, optional
-        The same in memory.
+    bound : CombinedChunks
+        What is known beside them.
     """
 
     too_extreme = ("too sure", "not sure enough")
     order = observed = None
     steady = STEADY
 
-    def __init__(
-        self, totals: PortfolioTotals, names: Sequence[str], n: int, rows: Predictions | None = None
-    ) -> None:
-        self.totals, self.names, self.mass, self.n = totals, names, n, n
-        self.rows = None if rows is None else Context(rows)
+    def __init__(self, totals: PortfolioTotals, bound: CombinedChunks) -> None:
+        self.totals, self.names, self.mass, self.n = totals, bound.names, bound.n, bound.n
+        self.rows = bound.rows
         self.of, self.temperatures = totals.expected, totals.by_label.temperatures / UNIT
         self.hits = HitCells(totals)
         self.confusions_of = totals.by_label.confusions
@@ -290,7 +277,7 @@ class ChunkSums:
     def mending_temperature(self) -> tuple[float, str]:
         """Return that of the rows, or the first step of Newton's method, and how to call it."""
         if self.rows is not None:
-            return self.rows.mending_temperature()
+            return self.rows.mending_temperature()  # type: ignore[no-any-return]
         beta = 1.0 + float(self.temperatures[0].sum() / self.of("spread").sum())
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
 
@@ -347,59 +334,38 @@ class CombinedChunks(BoundChunks):
         What is known of the rows.
     names : sequence of str
         Of the classes.
-    references : (R,) array
-        Keys of the resamples that the scales of the components are estimated from.
-    scale : float
-        Size of the terms of the statistic.
-    rows : Predictions, optional
-        Where they are in memory: how far the statistic is from theirs is computed.
+    rows : Context, optional
+        Where they are in memory: how far the statistic is from theirs is told.
     """
 
-    def __init__(
-        self,
-        survey: Survey,
-        names: Sequence[str],
-        references: Hashes,
-        scale: float,
-        rows: Predictions | None = None,
-    ) -> None:
+    scale = SCALE
+
+    def __init__(self, survey: Survey, names: Sequence[str], rows: Source = None) -> None:
         probs = survey.sample.probs
         features, m = Features.of(Exponential(), probs), probs.shape[1]
         top, v = probs.max(axis=1), probs * (1.0 - probs)
         curves = np.stack([variance_edges(probs[:, k], v[:, k]) for k in range(m)])
         line = np.unique(variance_edges(top, np.ones(top.size), LINE))
-        self.n, self.names, self.references, self.scale = survey.n, names, references, scale
-        self.rows, self.distance = rows, 0.0
+        self.n, self.names, self.references, self.rows = survey.n, names, reference_keys(), rows
         self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
         self.notes = (NOTE,)
         self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
-        sums = ChunkSums(totals, self.names, self.n, self.rows)
+        sums = ChunkSums(totals, self)
         portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
         scales = scales_of(portfolio, reference)
-        if self.rows is not None:
-            self.distance = self._distance(portfolio, scales, seen[:, :1])
         scores = scores_of(scales, seen)
-        parts = component.most_extreme_first(portfolio, scores, seen)
-        return component.combine(portfolio, scores), parts
-
-    def _distance(
-        self, portfolio: Sequence[Component], scales: Sequence[TailScale], observed: Floats
-    ) -> float:
-        """Return how far the observed statistic is from that with the confidence of each row."""
-        rows: Any = self.rows
-        top = np.argmax(rows.probs, axis=1)
-        hits = HitRows(top, rows.probs[np.arange(rows.n), top], np.ones(rows.n), rows.labels)
-        exact = observed.copy()
-        for k, kind in enumerate(component.SEVERAL):
-            if kind.lens == "confidence":
-                exact[k] = kind.of(hits.source).values(hits.observed)
-        both = scores_of(scales, np.hstack([observed, exact]))
-        of_cells, of_rows = component.combine(portfolio, both)
-        return float(abs(of_cells - of_rows))
-
-    def error(self) -> dict[str, object]:
-        return {} if self.rows is None else {"error by cells": in_words(self.distance)}
+        values = component.combine(portfolio, scores)
+        if self.rows is not None:
+            hits = self.rows.hits
+            exact = [
+                kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]
+                for kind, own in zip(component.SEVERAL, seen, strict=True)
+            ]
+            of_rows = component.combine(portfolio, scores_of(scales, np.stack(exact)))
+            error = in_words(float(abs(values[0] - of_rows[0])))
+            self.parameters = {**self.parameters, "error by cells": error}
+        return values, component.most_extreme_first(portfolio, scores, seen)

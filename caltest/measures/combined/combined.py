@@ -24,7 +24,7 @@ from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.forecasts import FORECASTS, ForecastContext
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.ordered import KEPT, ORDERED, Events
-from caltest.measures.combined.tails import Combining, parameters_of, reference_keys
+from caltest.measures.combined.tails import SCALE, Combining, parameters_of
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
@@ -141,7 +141,6 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
 HELD = 1 << 24  # sums of chunks that are held, of one kind
-ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
 KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS)}
 
 
@@ -210,7 +209,7 @@ class Combined(Measure):
     ) -> BoundChunks:
         if self.components is not None:
             return super().bind_chunks(survey, names)
-        return CombinedChunks(survey, names, reference_keys(), ROUNDING, rows)
+        return CombinedChunks(survey, names, None if rows is None else Context(rows))
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         return super().bind_groups(many) if self.components else CombinedGroups(self, many)
@@ -243,7 +242,7 @@ def _known_names() -> set[str]:
 class BoundCombined(Combining):
     """The portfolio, bound to predictions, with the scale of each component."""
 
-    scale = ROUNDING
+    scale = SCALE
 
     def __init__(self, context: Any, names: Sequence[Name] | None) -> None:
         super().__init__(context.predictions)

@@ -84,7 +84,7 @@ class Context:
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
         confidence = np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
-        return HitRows(self.ranked[:, 0], confidence, self.weight, self.labels)
+        return HitRows(self.top.astype(self.dtype), confidence, self.weight, self.labels)
 
     @property
     def observed(self) -> Labels:
@@ -114,7 +114,7 @@ class Context:
     @cached_property
     def top(self) -> Codes:
         """The predicted class of each row."""
-        return self.ranked[:, 0].astype(np.int64)
+        return np.asarray(np.argmax(self.probs, axis=1))
 
     @cached_property
     def gaps(self) -> Floats:

@@ -106,19 +106,6 @@ def feature_sums(labels: Labels, features: Floats, m: int) -> Floats:
     return total
 
 
-@njit()
-def cells_of(probs: Floats, edges: Floats) -> Events:
-    """Return how many of the edges (m, K) of its class each probability (c, m) is above."""
-    out = np.empty(probs.shape, np.uint8)
-    for i in range(probs.shape[0]):
-        for k in range(probs.shape[1]):
-            p, count = probs[i, k], 0
-            for edge in edges[k]:
-                count += edge < p
-            out[i, k] = count
-    return out
-
-
 class LabelRows(NamedTuple):
     """What some rows add, by their label.
 
