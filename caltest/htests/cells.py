@@ -18,13 +18,10 @@ from caltest.htests.asked import Asked, Keys, Plan, as_columns, lies
 from caltest.htests.combine import GroupsCall, in_one_pass
 from caltest.htests.runner import Answer, Answering
 from caltest.lenses import Lens, resolve_lens
-from caltest.measures import REGISTRY, Measure
-from caltest.measures.chunks import BoundChunks
+from caltest.measures import REGISTRY
 from caltest.measures.gap import gap_of_cells, gap_of_sums
-from caltest.measures.outcome import Outcome, Part, outcome_of
-from caltest.nulls.base import Draws, Replicates, resampling_pvalue
-from caltest.nulls.exact import bind_cells, exact_tests
-from caltest.numerics.labels import resample_keys
+from caltest.nulls.base import Draws
+from caltest.nulls.exact import bind_cells, chunk_tests, exact_tests
 from caltest.predictions import ModelData, tables
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.htest import Counted
@@ -36,7 +33,6 @@ from caltest.sources.chunks import SHARE, Chunk, Survey
 from caltest.sources.columns import Columns
 from caltest.sources.readings import Readings
 from caltest.sources.sources import ENGINES, ON_ERROR, ROWS, Reader, Source
-from caltest.types import Floats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -270,47 +266,18 @@ class RowsByChunks(Answering):
 
     def answers(self, plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplicable]:
         """Yield the answer to each plan: all see the same redrawn labels."""
-        B, found = asked.most_resamples, list[Outcome]()
         with Readings(self.reader, self.counting, asked.progress) as readings:
             survey = readings.survey()
             names = [str(name) for name in self.counting.columns.classes]
-            bound = [plan.measure.bind_chunks(survey, names) for plan in plans]
-            # The keys that measures take for themselves are the same.
-            references = next(([one.references] for one in bound if one.references.size), [])
-            keys = np.concatenate([resample_keys(asked.seed, B), *references])
-            make = partial(_totals, [one.make for one in bound], 1 + keys.size)
-            totals = readings.redraw(survey, make, keys)
-            for plan, one, some in zip(plans, bound, totals, strict=True):
-                found.append(_outcome(plan.measure, one, *one.values(some, B)))
+            bound = [(plan.measure, plan.measure.bind_chunks(survey, names)) for plan in plans]
+            draws = Draws(asked.most_resamples, asked.seed)
+            found = chunk_tests(bound, draws, partial(readings.redraw, survey))
         confidence, squares, right, both = (survey.confidence / SHARE).tolist()
         n, variance = survey.n, confidence - squares
         shares = confidence / n, right / n
         residuals = squares - 2.0 * both + right - n * (shares[0] - shares[1]) ** 2
         gap = gap_of_sums("confidence", "right", n, *shares, variance, residuals)
         yield from (Answer(plan, one, n, gap) for plan, one in zip(plans, found, strict=True))
-
-
-def _totals(makes: Sequence[Any], size: int) -> list[Any]:
-    """Make the sums of several measures, on a worker."""
-    return [make(size) for make in makes]
-
-
-def _outcome(
-    measure: Measure, bound: BoundChunks, values: Floats, parts: tuple[Part, ...]
-) -> Outcome:
-    observed, resampled = float(values[0]), values[1:]
-    pvalue = resampling_pvalue(observed, resampled, bound.scale, measure.alternative)
-    given = measure.symbol, observed, pvalue, "labels redrawn from the predictions", observed
-    return outcome_of(
-        *given,
-        alternative=measure.alternative,
-        parameters={**bound.parameters, **bound.error()},
-        notes=bound.notes,
-        degenerate=bound.degenerate,
-        distribution=resampled,
-        replicates=Replicates(values, bound.scale, measure.alternative),
-        parts=parts,
-    )
 
 
 # ---- which of them ------------------------------------------------------------------------------

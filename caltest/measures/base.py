@@ -216,6 +216,10 @@ class Measure(ABC):
         """Bind to cells of rows in memory, where these are so many that cells are cheaper."""
         return None
 
+    def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:
+        """Whether rows in memory are so many that chunks of them are cheaper, and what is held."""
+        return False
+
     # Of a survey of very many rows and the names of the classes: all that depends on these alone.
     bind_chunks: ClassVar[Callable[..., BoundChunks]] = declining("bind_chunks")
 

@@ -140,14 +140,13 @@ class BoundCells(BoundMeasure):
         The cells.
     """
 
+    keys_together = 64
     caution: str = ""  # what cells change where no number says it
     statistic: Statistic | None = None  # where the measure is one of sums over units
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.scale = rounding_scale(cells.rows)
-        # Numbers of events are cheaper for many keys at once; those of many weights take memory.
-        self.keys_together = 64 if cells.weights is None else 1
 
     @property
     def observed(self) -> Counts:

@@ -19,6 +19,7 @@ from caltest.numerics.class_sums import (
     label_sums,
     squared_lengths,
 )
+from caltest.numerics.labels import label_dtype
 from caltest.sources.chunks import Totals
 from caltest.types import Floats, Hashes, Ints, Labels, SmallInts
 
@@ -59,13 +60,29 @@ class BoundChunks(ABC):
         """Say how far the statistic is from that of all pairs of rows, for print."""
         return {}
 
+    def described(self) -> dict[str, Any]:
+        """Return what an outcome of redrawn labels says besides its numbers."""
+        return {
+            "null_text": "labels redrawn from the predictions",
+            "parameters": {**self.parameters, **self.error()},
+            "notes": self.notes,
+            "degenerate": self.degenerate,
+        }
+
+    def comparable(self, values: Any) -> Any:
+        """Return the values, in which ties are ties up to rounding."""
+        return values
+
+    estimate = comparable
+
 
 class FeatureTotals:
     r"""Sums over rows of features times labels, and of the pairs of a row with itself.
 
     With the features :math:`\phi_i`, of squared length :math:`q_i`, they are
-    :math:`\sum_i \phi_i e_{y_i}'`, :math:`\sum_i \phi_i p_i'` and the parts of
-    :math:`\sum_i q_i |e_{y_i} - p_i|^2`, in whole numbers.
+    :math:`\sum_i \phi_i (e_{y_i} - e_{t_i})'`, :math:`\sum_i \phi_i (p_i - e_{t_i})'`, where
+    :math:`t_i` is the predicted class, and the parts of :math:`\sum_i q_i |e_{y_i} - p_i|^2`, in
+    whole numbers.
 
     Parameters
     ----------
@@ -85,17 +102,18 @@ class FeatureTotals:
         self.own = np.zeros(size, np.int64)
         self.constant = 0
 
-    def block(self, probs: Floats) -> tuple[SmallInts, Ints]:
+    def block(self, probs: Floats) -> tuple[SmallInts, Labels, Ints]:
         fixed = self.features.fixed(probs)
-        add_expected(fixed, probs, self.expected)
+        top = np.argmax(probs, axis=1).astype(label_dtype(probs.shape[1]))
+        add_expected(fixed, probs, top, self.expected)
         share = SHARE * squared_lengths(fixed, self.features.root)
         squares = 1.0 + np.einsum("ik,ik->i", probs, probs)
         self.constant += int(np.rint(share * squares).astype(np.int64).sum())
-        return fixed, np.rint(2.0 * share[:, None] * probs).astype(np.int64)
+        return fixed, top, np.rint(2.0 * share[:, None] * probs).astype(np.int64)
 
-    def add(self, block: tuple[SmallInts, Ints], labels: Labels, some: slice) -> None:
-        fixed, own = block
-        add_labels(fixed, labels, self.by_label[some])
+    def add(self, block: tuple[SmallInts, Labels, Ints], labels: Labels, some: slice) -> None:
+        fixed, top, own = block
+        add_labels(fixed, top, labels, self.by_label[some])
         self.own[some] += label_sums(own, labels)
 
     def __add__(self, other: FeatureTotals) -> FeatureTotals:

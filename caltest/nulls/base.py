@@ -12,6 +12,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.chunks import BoundChunks
 from caltest.measures.outcome import Outcome, positive
 from caltest.numerics.joint import tail_scores, tie_tolerance
 from caltest.numerics.labels import resample_keys
@@ -236,7 +237,7 @@ class Replicates:
         return tail_scores(self.values, self.scale, two_sided=self.alternative == "two-sided")
 
 
-def described(measure: Measure, bound: BoundMeasure, value: float) -> dict[str, Any]:
+def described(measure: Measure, bound: BoundMeasure | BoundChunks, value: float) -> dict[str, Any]:
     """Return what an outcome says of a measure with that value, besides its distribution."""
     return {
         "statistic_name": measure.symbol,
@@ -248,7 +249,7 @@ def described(measure: Measure, bound: BoundMeasure, value: float) -> dict[str, 
 
 
 def resampled_outcome(
-    measure: Measure, bound: BoundMeasure, values: Floats, **more: Any
+    measure: Measure, bound: BoundMeasure | BoundChunks, values: Floats, **more: Any
 ) -> Outcome:
     """Compare the value of what was observed, the first of (B + 1,), with the resampled ones."""
     replicates = Replicates(bound.comparable(values), bound.scale, measure.alternative)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.bound import BoundCells, BoundMeasure
+from caltest.measures.chunks import BoundChunks
 from caltest.measures.outcome import Outcome, Part
 from caltest.nulls import base
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import label_dtype, resample_keys
 from caltest.predictions import Predictions
 from caltest.sources import Cells
-from caltest.types import Floats, Ints, Labels, Order
+from caltest.sources.chunks import Chunk, Redraw, Survey
+from caltest.types import Floats, Hashes, Ints, Labels, Order
+
+UNIT = (0, 0)  # that all rows are of
 
 
 def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) -> Outcome:
@@ -45,6 +49,8 @@ def exact_test(measure: Measure, predictions: Predictions, draws: base.Draws) ->
     section 6 has the consistency resampling that this conditions on the predictions.
     """
     base.check_applicable(measure, "exact")
+    if draws.may_count and measure.takes_chunks_of(predictions, draws.n_resamples):
+        return _test_by_chunks(measure, predictions, draws)
     counted = measure.bind_counted(predictions) if draws.may_count else None
     if counted is not None:
         return exact_tests([(measure, counted)], draws)[0]
@@ -86,6 +92,48 @@ def exact_tests(bound: Sequence[tuple[Measure, BoundMeasure]], draws: base.Draws
         combined = one.combined_parts(own)
         found.append(base.resampled_outcome(measure, one, values, parts=combined))
     return found
+
+
+def chunk_tests(
+    bound: Sequence[tuple[Measure, BoundChunks]], draws: base.Draws, redraw: Callable[..., Any]
+) -> list[Outcome]:
+    """Test measures that are bound to the same rows by chunks: all see the same redrawn labels.
+
+    Parameters
+    ----------
+    bound : sequence of pairs
+        Measures, and what remains of each.
+    draws : Draws
+        The number of resamples and the seed.
+    redraw : callable
+        ``redraw(make, keys)`` redraws the labels, and adds up what ``make()`` returns.
+    """
+    # The keys that measures take for themselves are the same.
+    references = next(([one.references] for _, one in bound if one.references.size), [])
+    keys = np.concatenate([resample_keys(draws.seed, draws.n_resamples), *references])
+    totals = redraw(partial(_totals, [one.make for _, one in bound], 1 + keys.size), keys)
+    found = []
+    for (measure, one), some in zip(bound, totals, strict=True):
+        values, parts = one.values(some, draws.n_resamples)
+        found.append(base.resampled_outcome(measure, one, values, parts=parts))
+    return found
+
+
+def _totals(makes: Sequence[Callable[[int], Any]], size: int) -> list[Any]:
+    """Make the sums of several measures, on a worker."""
+    return [make(size) for make in makes]
+
+
+def _test_by_chunks(measure: Measure, predictions: Predictions, draws: base.Draws) -> Outcome:
+    """Test rows in memory by chunks, as those that lie elsewhere."""
+    chunks = partial(Chunk.of, predictions.probs, predictions.labels)
+    survey, names = Survey.of(predictions.m, UNIT, chunks()), list(map(str, predictions.classes))
+
+    def redraw(make: Callable[[], Any], keys: Hashes) -> list[Any]:
+        return Redraw(make, keys, survey.numbering())(UNIT, chunks()).totals
+
+    bound = measure.bind_chunks(survey, names, predictions)
+    return chunk_tests([(measure, bound)], draws, redraw)[0]
 
 
 def bind_cells(measure: Measure, cells: Cells) -> BoundCells:

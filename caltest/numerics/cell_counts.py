@@ -157,12 +157,27 @@ def binomial_distance(size: Ints, expected: Floats, variance: Floats) -> Floats:
 def draw_counts(law: CellLaw, cells: Hashes, keys: Hashes) -> Floats:
     """Draw numbers of events (B, C), one row for each key."""
     out = np.empty((keys.size, cells.size))
-    _draw(law, cells, keys, out)
+    _draw(law, cells, keys, None, out)
+    return out
+
+
+def draw_weights(
+    law: CellLaw, cells: Hashes, keys: Hashes, weighing: tuple[AnyArray, ...], size: int
+) -> Floats:
+    """Draw sums of the weights of events (B, size), one row for each key.
+
+    `weighing` are arrays (C,): where the weight of a number x is added, c, f, m and s of
+    c + f (x - m) within [0, s]; it is 0 for no event, and s for all rows.
+    """
+    out = np.zeros((keys.size, size))
+    _draw(law, cells, keys, weighing, out)
     return out
 
 
 @njit()
-def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
+def _draw(  # noqa: C901, PLR0912 - calls instead of loops take twice as long
+    law: CellLaw, cells: Hashes, keys: Hashes, weighing: tuple[AnyArray, ...] | None, out: Floats
+) -> None:
     table, uniform, count = np.empty(WIDEST), np.empty(keys.size), np.empty(keys.size)
     drawn, bits = np.empty((keys.size, AT_A_TIME)), np.empty((2, keys.size), np.uint16)
     for first in range(0, cells.size, AT_A_TIME):
@@ -178,11 +193,21 @@ def _draw(law: CellLaw, cells: Hashes, keys: Hashes, out: Floats) -> None:
             if law.flipped[c]:
                 for b in range(keys.size):
                     count[b] = law.size[c] - count[b]
+            if weighing is not None:
+                centre, factor = weighing[1][c], weighing[2][c]
+                mean, most = weighing[3][c], weighing[4][c]
+                for b in range(keys.size):
+                    x = count[b]
+                    own = min(max(centre + factor * (x - mean), 0.0), most)
+                    count[b] = 0.0 if x <= 0.0 else own if x < law.size[c] else most
             for b in range(keys.size):
                 drawn[b, i] = count[b]
         for b in range(keys.size):
             for i in range(width):
-                out[b, first + i] = drawn[b, i]
+                if weighing is None:
+                    out[b, first + i] = drawn[b, i]
+                else:
+                    out[b, weighing[0][first + i]] += drawn[b, i]
 
 
 @njit()

@@ -22,11 +22,9 @@ FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 CHUNK = 1 << 15  # uniform numbers that NumPy computes at a time
 COMPILED_FROM = 1 << 16  # rows; loading numba takes longer than fewer
+AS_LONG = 16  # limits that NumPy takes as long for as for all else of a row
 AT_A_TIME = 2048  # rows whose limits stay in the cache of the processor
-SEARCHED = 128  # the same, of many classes
-LINEAR_UP_TO = 16  # with more classes a uniform number is looked up by a guide
-GUIDED_UP_TO = 1024  # with more by bisection
-GUIDED = 6  # bits of it that the guide knows
+COUNTED = 128  # the same, of several classes
 
 
 def label_dtype(m: int) -> type[np.unsignedinteger]:
@@ -49,7 +47,7 @@ def cumulative_limits(probs: Floats) -> Ints:
 
     Class k takes the uniform numbers from the limit before it up to its own, so that a class of
     probability zero is never drawn, whatever the rounding of the sum: the limit of the last
-    possible class is ALWAYS.
+    possible class is ALWAYS. The limits of a class lie side by side.
     """
     sums = np.cumsum(probs[:, :-1], axis=1)
     np.ceil(np.minimum(sums, 1.0, out=sums) * float(ALWAYS), out=sums)
@@ -58,7 +56,7 @@ def cumulative_limits(probs: Floats) -> Ints:
     places = np.arange(limits.shape[1])
     last = limits.shape[1] - np.argmax(probs[rows, ::-1] > 0, axis=1)
     limits[rows] = np.where(places >= last[:, None], ALWAYS, limits[rows])
-    return limits
+    return np.asfortranarray(limits)
 
 
 def draw_uniforms(rows: Hashes, keys: Hashes) -> Floats:
@@ -80,11 +78,8 @@ def draw_labels(limits: Ints, rows: Hashes, keys: Hashes) -> Labels:
     """Draw labels (B, n), one row for each key, from the `cumulative_limits` (n, m - 1)."""
     n, m = limits.shape[0], limits.shape[1] + 1
     out = np.zeros((keys.size, n), dtype=label_dtype(m))
-    if m > LINEAR_UP_TO:
-        (_look_up if m <= GUIDED_UP_TO else _search)(limits, rows, keys, out)
-        return out
     columns = np.ascontiguousarray(limits.T)
-    if compiles(n):
+    if compiles(max(n, limits.size // AS_LONG)):
         _count(columns, rows, keys, out)
         return out
     step = max(1, CHUNK // keys.size)
@@ -209,57 +204,18 @@ def _summed(low: Hashes, width: Hashes, rows: Hashes, keys: Hashes, slope: Float
 @njit()
 def _count(columns: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
     n = rows.size
-    uniform = np.empty(AT_A_TIME, np.int64)
-    for start in range(0, n, AT_A_TIME):
-        end = min(start + AT_A_TIME, n)
-        some, limits = rows[start:end], columns[:, start:end]
+    uniform = np.empty(COUNTED, np.int64)
+    for start in range(0, n, COUNTED):
+        end = min(start + COUNTED, n)
+        some = rows[start:end]
         for b in range(keys.size):
             key, label = keys[b], out[b, start:end]
             for i in range(end - start):
                 uniform[i] = np.int64(hashed(key + some[i]))
             for k in range(columns.shape[0]):
-                limit = limits[k]
+                limit = columns[k, start:end]  # which the compiler knows to have no gaps
                 for i in range(end - start):
                     label[i] += np.uint8(limit[i] <= uniform[i])
-
-
-@njit()
-def _search(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
-    n, count = limits.shape
-    for start in range(0, n, SEARCHED):
-        for b in range(keys.size):
-            for i in range(start, min(start + SEARCHED, n)):
-                uniform, limit = np.int64(hashed(keys[b] + rows[i])), limits[i]
-                # Bisection without a branch: the processor cannot guess one.
-                label, size = 0, count
-                while size > 1:
-                    half = size // 2
-                    label += half * (limit[label + half - 1] <= uniform)
-                    size -= half
-                out[b, i] = label + (limit[label] <= uniform)
-
-
-@njit()
-def _look_up(limits: Ints, rows: Hashes, keys: Hashes, out: Labels) -> None:
-    """Look from where a guide says for the first bits of a uniform number (Chen, Asau 1974)."""
-    n, count = limits.shape
-    rest = np.int64(BITS - GUIDED)
-    guide = np.empty((SEARCHED, 1 << GUIDED), np.int32)
-    for start in range(0, n, SEARCHED):
-        end = min(start + SEARCHED, n)
-        for i in range(start, end):
-            label = 0
-            for first in range(1 << GUIDED):
-                while label < count and limits[i, label] <= np.int64(first) << rest:
-                    label += 1
-                guide[i - start, first] = label
-        for b in range(keys.size):
-            for i in range(start, end):
-                uniform = np.int64(hashed(keys[b] + rows[i]))
-                label = int(guide[i - start, uniform >> rest])
-                while label < count and limits[i, label] <= uniform:
-                    label += 1
-                out[b, i] = label
 
 
 # ---- rows that are known by what they hold ------------------------------------------------------

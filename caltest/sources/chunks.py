@@ -28,12 +28,13 @@ from caltest.numerics.labels import (
     occurrences,
     rescale_rows,
 )
-from caltest.numerics.loops import map_threads
+from caltest.numerics.loops import blocks, map_threads
 from caltest.types import Floats, Hashes, Ints, Labels
 
 Unit = tuple[int, int]  # the number of a part, and of a partition of it
 
-ROWS = 1 << 15  # of a chunk
+ROWS = 1 << 15  # of a chunk, at most
+NUMBERS = 1 << 19  # of its probabilities
 MERGED = 64  # chunks that are held before they are added up
 KEYS = 64  # resamples whose labels are held at a time
 SAMPLE = 2000  # different predictions
@@ -62,11 +63,19 @@ class Chunk:
     wrong: Mapping[int, int]
 
     @classmethod
+    def of(cls, probs: Floats, labels: Ints) -> Iterator[Self]:
+        """Yield rows in memory, some at a time."""
+        m = probs.shape[1]
+        for some in blocks(labels.size, min(ROWS, NUMBERS // m)):
+            own = probs[some].copy()
+            rescale_rows(own, ROUNDING * m)
+            yield cls(own, labels[some], {})
+
+    @classmethod
     def split(cls, columns: Mapping[str, Any], m: int) -> Iterator[Self]:
-        """Yield the rows of columns p0, p1, ..., code and status, at most `ROWS` at a time."""
+        """Yield the rows of columns p0, p1, ..., code and status, some at a time."""
         status = np.asarray(columns["status"]).astype(np.int64)
-        for start in range(0, status.size, ROWS):
-            some = slice(start, start + ROWS)
+        for some in blocks(status.size, min(ROWS, NUMBERS // m)):
             fine = status[some] == 0
             probs = np.empty((int(np.count_nonzero(fine)), m))
             for k in range(m):

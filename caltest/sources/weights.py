@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_counts
+from caltest.numerics.cell_counts import LARGE, CellLaw, binomial_distance, cell_law, draw_weights
 from caltest.numerics.labels import row_hashes
 from caltest.types import AnyArray, Flags, Floats, Hashes, Ints
 
@@ -126,11 +126,8 @@ class Weights:
     def redrawn(self, keys: Hashes) -> Floats:
         """Redraw the sums of the weights of events, (B, C)."""
         one = self.drawn
-        counts = draw_counts(one.law, one.hashes, keys)
-        weight = np.clip(one.centre + one.factor * (counts - one.expected), 0.0, one.mass)
-        weight = np.where(counts < one.size, weight, one.mass) * (counts > 0.0)
-        start = np.searchsorted(one.cell, np.arange(self.rows.size))
-        return np.asarray(np.add.reduceat(weight, start, axis=1))
+        weighing = one.cell, one.centre, one.factor, one.expected, one.mass
+        return draw_weights(one.law, one.hashes, keys, weighing, self.rows.size)
 
 
 def weighted_cells(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,19 +12,27 @@ from caltest.checks.options import GIB, check_memory
 from caltest.errors import NotApplicable
 from caltest.kernels import Exponential
 from caltest.kernels.features import Features
+from caltest.measures.bound import in_words
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.combined import component
 from caltest.measures.combined.component import LEAST, STEADY, Function, Observed, Source
 from caltest.measures.combined.context import CELLS, LEAST_LOG, RANKS, ranks_of, variance_edges
 from caltest.measures.combined.loops import LabelRows, LabelSums, add_label_tables
 from caltest.measures.combined.one_event import EventCells
-from caltest.measures.combined.tails import parameters_of, scales_of, scores_of
+from caltest.measures.combined.tails import (
+    SCALE,
+    parameters_of,
+    reference_keys,
+    scales_of,
+    scores_of,
+)
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
 from caltest.numerics.ends import range_words
+from caltest.numerics.labels import label_dtype
 from caltest.sources import Cells
 from caltest.sources.chunks import Survey
-from caltest.types import Floats, Hashes, Ints, Labels
+from caltest.types import Floats, Ints, Labels
 
 UNIT = 1 << 20  # of what a label adds
 WHOLE = 1 << 22  # of what a row adds, whatever its label
@@ -73,7 +81,7 @@ class PortfolioTotals:
         self.grid, self.m, self.ranks = grid, m, min(RANKS, m)
         shapes: list[tuple[int, ...]] = [(m,), (), (m,), (m, m), (grid.line.size + 1,)]
         shapes += [(m, CELLS), (self.ranks,)]
-        self.by_label = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
+        self.moved = LabelSums(*(np.zeros((size, *shape), np.int64) for shape in shapes))
         self.whole: dict[str, Ints] = {}
 
     def block(self, probs: Floats) -> tuple[Any, LabelRows]:
@@ -104,22 +112,32 @@ class PortfolioTotals:
             ("chance", chance),
             ("pairs", pairs),
         ):
-            self._plus(name, np.rint(values * WHOLE).astype(np.int64).sum(axis=0))
-        for name, shape, at, values in (
-            ("spread", m, top, spread),
-            ("line", length, line, confidence),
-            ("line v", length, line, confidence * (1.0 - confidence)),
-            ("curves", m * CELLS, flat, probs.ravel()),
-            ("p top", (m, m), top, probs),
-            ("v top", (m, m), top, v),
+            self._plus(name, _whole(values).sum(axis=0))
+        fixed = np.rint(tables).astype(np.int64)
+        own, first = fixed[at, top], np.zeros_like(top)
+        for name, shape, where, values in (
+            ("spread", m, top, _whole(spread)),
+            ("line", length, line, _whole(confidence)),
+            ("line v", length, line, _whole(confidence * (1.0 - confidence))),
+            ("curves", m * CELLS, flat, _whole(probs.ravel())),
+            ("p top", (m, m), top, _whole(probs)),
+            ("v top", (m, m), top, _whole(v)),
+            ("line n", length, line, 1),
+            ("curves n", m * CELLS, flat, 1),
+            # What is added where each label is the predicted class.
+            ("top temperatures", m, top, own[:, 0]),
+            ("top roots", 1, first, own[:, 1]),
+            ("top logs", m, top, own[:, 2]),
+            ("top confusions", (m, m), (top, top), 1),
+            ("top hits", length, line, 1),
+            ("top curves", (m, CELLS), (top, cells[at, top]), 1),
+            ("top places", self.ranks, first, 1),
         ):
             sums = np.zeros(shape, np.int64)
-            np.add.at(sums, at, np.rint(values * WHOLE).astype(np.int64))
+            np.add.at(sums, where, values)
             self._plus(name, sums)
-        self._plus("line n", np.bincount(line, minlength=length))
-        self._plus("curves n", np.bincount(flat, minlength=m * CELLS))
-        fixed, top = np.rint(tables).astype(np.int64), top.astype(np.int64)
-        return self.kernel.block(probs), LabelRows(fixed, top, line, cells, ranks)
+        rows = LabelRows(fixed, top.astype(label_dtype(m)), line.astype(np.uint64), cells, ranks)
+        return self.kernel.block(probs), rows
 
     def _plus(self, name: str, sums: Any) -> None:
         self.whole[name] = self.whole.get(name, np.int64(0)) + sums
@@ -127,19 +145,30 @@ class PortfolioTotals:
     def add(self, block: tuple[Any, LabelRows], labels: Labels, some: slice) -> None:
         features, rows = block
         self.kernel.add(features, labels, some)
-        add_label_tables(labels, rows, LabelSums(*(sums[some] for sums in self.by_label)))
+        add_label_tables(labels, rows, LabelSums(*(sums[some] for sums in self.moved)))
 
     def __add__(self, other: PortfolioTotals) -> PortfolioTotals:
         self.kernel += other.kernel
-        for sums, others in zip(self.by_label, other.by_label, strict=True):
+        for sums, others in zip(self.moved, other.moved, strict=True):
             np.add(sums, others, out=sums)
         for name, whole in other.whole.items():
             self._plus(name, whole)
         return self
 
+    @cached_property
+    def by_label(self) -> LabelSums:
+        """The sums for the labels, once those of all rows are there."""
+        named = zip(LabelSums._fields, self.moved, strict=True)
+        return LabelSums(*(moved + self.whole[f"top {name}"] for name, moved in named))
+
     def expected(self, name: str) -> Floats:
         """Return a sum that does not depend on the labels."""
         return np.asarray(self.whole[name] / WHOLE)
+
+
+def _whole(values: Floats) -> Ints:
+    """Return values in whole numbers of their unit."""
+    return np.rint(values * WHOLE).astype(np.int64)
 
 
 class Taken:
@@ -214,18 +243,17 @@ class ChunkSums:
     ----------
     totals : PortfolioTotals
         Of all rows.
-    names : sequence of str
-        Of the classes.
-    n : int
-        Rows.
+    bound : CombinedChunks
+        What is known beside them.
     """
 
     too_extreme = ("too sure", "not sure enough")
     order = observed = None
     steady = STEADY
 
-    def __init__(self, totals: PortfolioTotals, names: Sequence[str], n: int) -> None:
-        self.totals, self.names, self.mass, self.n = totals, names, n, n
+    def __init__(self, totals: PortfolioTotals, bound: CombinedChunks) -> None:
+        self.totals, self.names, self.mass, self.n = totals, bound.names, bound.n, bound.n
+        self.rows = bound.rows
         self.of, self.temperatures = totals.expected, totals.by_label.temperatures / UNIT
         self.hits = HitCells(totals)
         self.confusions_of = totals.by_label.confusions
@@ -247,7 +275,9 @@ class ChunkSums:
         return Taken(self.temperatures), self.of("spread"), np.arange(self.totals.m)
 
     def correcting_temperature(self) -> tuple[float, str]:
-        """Return the first step of Newton's method from 1, and how to call it."""
+        """Return that of the rows, or the first step of Newton's method, and how to call it."""
+        if self.rows is not None:
+            return self.rows.correcting_temperature()  # type: ignore[no-any-return]
         beta = 1.0 + float(self.temperatures[0].sum() / self.of("spread").sum())
         return 1.0 / min(max(beta, 0.05), 20.0), "a temperature of about"
 
@@ -285,8 +315,9 @@ class ChunkSums:
         mean = float(self.of("root"))
         return Taken(self.totals.by_label.roots / ROOT, mean), mean
 
-    def below(self, limits: Floats) -> None:
-        """Return None: outcomes less probable than limits are not counted."""
+    def below(self, limits: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """Return that of the rows in memory; others are not counted."""
+        return None if self.rows is None else self.rows.below(limits)
 
     def kernel(self) -> tuple[Taken, float, float]:
         """Return the sums over pairs of rows, their unit, and the number of pairs."""
@@ -303,30 +334,38 @@ class CombinedChunks(BoundChunks):
         What is known of the rows.
     names : sequence of str
         Of the classes.
-    references : (R,) array
-        Keys of the resamples that the scales of the components are estimated from.
-    scale : float
-        Size of the terms of the statistic.
+    rows : Context, optional
+        Where they are in memory: how far the statistic is from theirs is told.
     """
 
-    def __init__(
-        self, survey: Survey, names: Sequence[str], references: Hashes, scale: float
-    ) -> None:
+    scale = SCALE
+
+    def __init__(self, survey: Survey, names: Sequence[str], rows: Source = None) -> None:
         probs = survey.sample.probs
         features, m = Features.of(Exponential(), probs), probs.shape[1]
         top, v = probs.max(axis=1), probs * (1.0 - probs)
         curves = np.stack([variance_edges(probs[:, k], v[:, k]) for k in range(m)])
         line = np.unique(variance_edges(top, np.ones(top.size), LINE))
-        self.n, self.names, self.references, self.scale = survey.n, names, references, scale
+        self.n, self.names, self.references, self.rows = survey.n, names, reference_keys(), rows
         self.make = partial(PortfolioTotals, Grid(features, line, curves), m)
         self.notes = (NOTE,)
         self.parameters = {**parameters_of(component.SEVERAL), "features": len(features.landmarks)}
 
     def values(self, totals: Any, n_resamples: int) -> tuple[Floats, tuple[Part, ...]]:
-        sums = ChunkSums(totals, self.names, self.n)
+        sums = ChunkSums(totals, self)
         portfolio = [kind.of(sums.source) for kind in component.SEVERAL]
         every = np.stack([one.values(one.source.read(None)) for one in portfolio])
         reference, seen = every[:, -self.references.size :], every[:, : 1 + n_resamples]
-        scores = scores_of(scales_of(portfolio, reference), seen)
-        parts = component.most_extreme_first(portfolio, scores, seen)
-        return component.combine(portfolio, scores), parts
+        scales = scales_of(portfolio, reference)
+        scores = scores_of(scales, seen)
+        values = component.combine(portfolio, scores)
+        if self.rows is not None:
+            hits = self.rows.hits
+            exact = [
+                kind.of(hits.source).values(hits.observed) if kind.lens == "confidence" else own[:1]
+                for kind, own in zip(component.SEVERAL, seen, strict=True)
+            ]
+            of_rows = component.combine(portfolio, scores_of(scales, np.stack(exact)))
+            error = in_words(float(abs(values[0] - of_rows[0])))
+            self.parameters = {**self.parameters, "error by cells": error}
+        return values, component.most_extreme_first(portfolio, scores, seen)

@@ -24,7 +24,7 @@ from caltest.measures.combined.context import LANDMARKS, Context
 from caltest.measures.combined.forecasts import FORECASTS, ForecastContext
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.ordered import KEPT, ORDERED, Events
-from caltest.measures.combined.tails import Combining, parameters_of, reference_keys
+from caltest.measures.combined.tails import SCALE, Combining, parameters_of
 from caltest.measures.of_units import BoundGroups
 from caltest.measures.outcome import Part
 from caltest.measures.residual_sums import ResidualStatistic
@@ -139,8 +139,8 @@ __all__ = ["Combined", "combined"]
 
 Name = str | Measure | tuple[str | Measure, str | Lens]
 
-MANY = 100_000  # rows of two classes from which cells are cheaper
-ROUNDING = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
+MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
+HELD = 1 << 24  # sums of chunks that are held, of one kind
 KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS)}
 
 
@@ -198,10 +198,18 @@ class Combined(Measure):
         cells = cells_in_memory(rows.p, happens, (names[1], names[0]))
         return CombinedCells(cells, rows)
 
-    def bind_chunks(self, survey: Survey, names: Sequence[str]) -> BoundChunks:
+    def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:
+        n, m = predictions.n, predictions.m
+        is_simple = self.components is None and predictions.sample_weight is None
+        usual = is_simple and m > 2 and not predictions.ordinal
+        return usual and n >= MANY and n_resamples * m * max(m, LANDMARKS) <= HELD
+
+    def bind_chunks(
+        self, survey: Survey, names: Sequence[str], rows: Predictions | None = None
+    ) -> BoundChunks:
         if self.components is not None:
             return super().bind_chunks(survey, names)
-        return CombinedChunks(survey, names, reference_keys(), ROUNDING)
+        return CombinedChunks(survey, names, None if rows is None else Context(rows))
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
         return super().bind_groups(many) if self.components else CombinedGroups(self, many)
@@ -234,7 +242,7 @@ def _known_names() -> set[str]:
 class BoundCombined(Combining):
     """The portfolio, bound to predictions, with the scale of each component."""
 
-    scale = ROUNDING
+    scale = SCALE
 
     def __init__(self, context: Any, names: Sequence[Name] | None) -> None:
         super().__init__(context.predictions)

@@ -336,7 +336,8 @@ def tenths(units: OneEvent) -> Component:
 def waves(units: OneEvent) -> Component:
     """Squared scores of a level and of cosines of the probability, up to seven half waves."""
     place = (units.p - units.p[0]) / max(float(units.p[-1] - units.p[0]), LEAST)
-    sums, precision = units.scores(np.cos(np.pi * np.arange(WAVES)[:, None] * place))
+    angles = np.pi * np.arange(WAVES)[:, None] * place
+    sums, precision = units.scores(np.cos(angles, out=angles))
 
     def finding() -> Finding:
         is_level = np.argmax(np.abs(observed_sums(units, sums))) == 0

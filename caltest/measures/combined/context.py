@@ -59,9 +59,13 @@ class Context:
             self.order = np.argsort(self.probs[:, 1], kind="stable")
             self.probs, self.labels = self.probs[self.order], self.labels[self.order]
             self.weight = self.weight[self.order]
-        self.ranked = np.argsort(-self.probs, axis=1, kind="stable").astype(self.dtype)
         self.mass = float(self.weight.sum())
         self.steady = STEADY * float(np.mean(np.square(self.weight)))
+
+    @cached_property
+    def ranked(self) -> Labels:
+        """The classes of each row, the most probable first."""
+        return np.argsort(-self.probs, axis=1, kind="stable").astype(self.dtype)
 
     def source(self, lens: str) -> Source:
         """Return the rows of the classes, or of one event."""
@@ -80,7 +84,7 @@ class Context:
     def hits(self) -> OneEvent:
         """The rows in ascending order of the confidence."""
         confidence = np.take_along_axis(self.probs, self.top[:, None], axis=1)[:, 0]
-        return HitRows(self.ranked[:, 0], confidence, self.weight, self.labels)
+        return HitRows(self.top.astype(self.dtype), confidence, self.weight, self.labels)
 
     @property
     def observed(self) -> Labels:
@@ -110,7 +114,7 @@ class Context:
     @cached_property
     def top(self) -> Codes:
         """The predicted class of each row."""
-        return self.ranked[:, 0].astype(np.int64)
+        return np.asarray(np.argmax(self.probs, axis=1))
 
     @cached_property
     def gaps(self) -> Floats:

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caltest.numerics.class_sums import moved_rows
 from caltest.numerics.loops import njit
-from caltest.types import Events, Floats, Ints, Labels
+from caltest.types import Events, Floats, Hashes, Ints, Labels
 
 ROWS = 256  # at a time
 CACHED = 1 << 15  # numbers that stay in the cache of the processor
@@ -121,14 +122,14 @@ class LabelRows(NamedTuple):
     """
 
     tables: Ints
-    top: Ints
-    line: Ints
+    top: Labels
+    line: Hashes
     cells: Events
     ranks: Labels
 
 
 class LabelSums(NamedTuple):
-    """The sums for B vectors of labels; whole numbers.
+    """The sums for B vectors of labels, or what these add beyond the predicted classes.
 
     Attributes
     ----------
@@ -141,7 +142,7 @@ class LabelSums(NamedTuple):
         Labels that are predicted, by the cell of the confidence.
     curves : (B, m, cells) array
         Labels of each class by the cell of its probability.
-    places : (B, ranks) array
+    places : (B, 3) array
         Labels by their rank.
     """
 
@@ -156,28 +157,37 @@ class LabelSums(NamedTuple):
 
 @njit()
 def add_label_tables(labels: Labels, rows: LabelRows, sums: LabelSums) -> None:
-    """Add what the label of each row adds to sums, for the labels (B, c).
+    """Add what the label of each row adds beyond the predicted class to sums, for labels (B, c).
 
     Rows are taken some at a time, so that theirs stay in the cache.
     """
+    moved = np.empty(ROWS, np.uint16)
     for start in range(0, labels.shape[1], ROWS):
-        end = min(start + ROWS, labels.shape[1])
+        some = slice(start, start + ROWS)
+        top, tables, ranks = rows.top[some], rows.tables[some], rows.ranks[some]
+        line, cells = rows.line[some], rows.cells[some]
         for b in range(labels.shape[0]):
-            row, logs, pairs, place = labels[b], sums.logs[b], sums.confusions[b], sums.places[b]
+            row, logs, pairs = labels[b, some], sums.logs[b], sums.confusions[b]
             warm, hit, curve = sums.temperatures[b], sums.hits[b], sums.curves[b]
-            total = 0
-            for i in range(start, end):
-                k, a = row[i], rows.top[i]
-                own = rows.tables[i, k]
-                warm[a] += own[0]
-                total += own[1]
+            total = second = 0
+            count = moved_rows(row, top, moved)
+            for i in moved[:count]:
+                k, a = row[i], top[i]
+                own, less = tables[i, k], tables[i, a]
+                warm[a] += own[0] - less[0]
+                total += own[1] - less[1]
                 logs[k] += own[2]
+                logs[a] -= less[2]
                 pairs[a, k] += 1
-                if k == a:
-                    hit[rows.line[i]] += 1
-                curve[k, rows.cells[i, k]] += 1
-                place[rows.ranks[i, k]] += 1
+                pairs[a, a] -= 1
+                hit[line[i]] -= 1
+                curve[k, cells[i, k]] += 1
+                curve[a, cells[i, a]] -= 1
+                second += ranks[i, k] == 1
             sums.roots[b] += total
+            sums.places[b, 0] -= count
+            sums.places[b, 1] += second
+            sums.places[b, 2] += count - second
 
 
 @njit()

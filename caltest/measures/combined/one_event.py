@@ -325,13 +325,17 @@ def log_odds(p: Floats) -> Floats:
 
 
 def orthonormal(functions: Floats, v: Floats) -> Floats:
-    """Return the functions (J, n), orthonormal under v; 0 where those before determine one."""
-    out = np.zeros(functions.shape)
-    for j, given in enumerate(functions):
-        f = given
+    """Return the functions (J, n), orthonormal under v; 0 where those before determine one.
+
+    They take the place of those that are given, where these lie side by side.
+    """
+    out = np.ascontiguousarray(functions)
+    for j, given in enumerate(out):
+        f, whole = given, float(v @ np.square(given))
         for _ in range(2):  # twice is enough (Kahan)
-            f = f - (out @ (v * f)) @ out
+            along = out @ (v * f)
+            along[j:] = 0.0
+            f = f - along @ out
         size = float(v @ np.square(f))
-        if size > 1e-10 * max(float(v @ np.square(given)), 1e-300):
-            out[j] = f / np.sqrt(size)
+        out[j] = f / np.sqrt(size) if size > 1e-10 * max(whole, 1e-300) else 0.0
     return out

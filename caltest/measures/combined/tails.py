@@ -23,6 +23,7 @@ REFERENCES = 299  # redrawn labels that the scales of the components are estimat
 REFERENCE_SEED = 0x5EED_0F7A_115C_A1E5_C0AB_1EED
 AT_A_TIME = 1 << 20  # labels
 BATCH, FEW = 64, 1 << 15  # resamples, and labels that are not worth several batches
+SCALE = 1e5  # of C, in units of a sum of ones: components far out multiply that of theirs
 OUTSIDE = 10.0  # added to the score of a value that is none of the constant reference values
 
 

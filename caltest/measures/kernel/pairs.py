@@ -327,7 +327,8 @@ class TiledPairs(AllPairs):
                 tile = term.below(i0, i1, j0, j1)
                 gram_probs[i0:i1] += tile @ weighted[j0:j1]
                 gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
-                tile *= weight[i0:i1, None] * weight[j0:j1]
+                if self.predictions.sample_weight is not None:
+                    tile *= weight[i0:i1, None] * weight[j0:j1]
                 add_pairs(tile, i0, i1)
             return pairs, gram_probs
 

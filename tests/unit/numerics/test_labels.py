@@ -64,9 +64,9 @@ def test_draw_labels_never_draws_an_impossible_class(m):
     assert set(np.unique(drawn(probs))) == {1, m - 2}
 
 
-@pytest.mark.parametrize("m", [labels.LINEAR_UP_TO, labels.LINEAR_UP_TO + 1])
+@pytest.mark.parametrize("m", [16, 300])
 def test_draw_labels_inverts_the_cumulative_probabilities(m):
-    """Counting (few classes) and searching (many) both give NumPy's searchsorted."""
+    """Counting the limits that are no larger gives NumPy's searchsorted."""
     probs = np.random.default_rng(0).dirichlet(np.ones(m), 50)
     sums, uniforms = probs.cumsum(axis=1), uniform_numbers(50, resample_keys(0, 7))
     expected = [

@@ -4,6 +4,7 @@ import json
 import tracemalloc
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
@@ -275,3 +276,27 @@ def test_equal_predictions_of_very_many_rows_share_a_cell():
     one = ct.test_calibration(np.full(labels.size, 0.33), labels, n_resamples=19, rng=1)
     assert one.parameters["cells"] == 1
     assert one.parameters["error by cells"] == "none"
+
+
+def test_very_many_rows_of_several_classes_are_taken_by_chunks():
+    """The p-value is that of a frame by chunks, and what is said of improbable ones of the rows."""
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.ones(3), 100_000)
+    labels = (rng.random((100_000, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    data = ct.Predictions(probs, labels)
+    one, rows = (
+        ct.test_calibration(None, data, n_resamples=49, rng=1, engine=e) for e in ("auto", "rows")
+    )
+    frame = pl.DataFrame({"y": labels, **{f"p{k}": probs[:, k] for k in range(3)}})
+    asked = {"label": "y", "probs": ["p0", "p1", "p2"], "engine": "chunks"}
+    chunks = ct.test_calibration(None, frame, n_resamples=49, rng=1, **asked)
+    assert_allclose(one.null_distribution, chunks.null_distribution, rtol=1e-12)
+    assert one.parameters["error by cells"].startswith("at most 0.0")
+    assert "error by cells" not in rows.parameters
+    own, every = ({row.test: row for row in result.components} for result in (one, rows))
+    for key in ("temperature", "surprise"):
+        assert own[key].parameters == every[key].parameters
+    for key, row in own.items():
+        unit = 1e5 - 1 if key == "skce" else 1.0  # over the rows, not over the pairs
+        spread = unit * np.std(every[key].null_distribution)
+        assert row.statistic == pytest.approx(unit * every[key].statistic, 3e-3, 0.3 * spread), key
