@@ -42,45 +42,49 @@ def class_lists(labels: Labels, m: int) -> tuple[NDArray[np.uint16], SmallInts]:
 def add_class_sums(
     tile: Floats,
     labels: Labels,
+    likely: Ints,
     columns: NDArray[np.uint16],
     start: SmallInts,
     matrix: Floats,
     partners: Ints,
     out: Floats,
 ) -> None:
-    """Add sum_ij tile_ij A[y_i, y_j] to `out` (B,) for each resample.
+    """Add sum_ij tile_ij (A[y_i, y_j] - A[k_i, y_j]) to `out` (B,) for each resample.
 
-    `labels` (B, rows of the tile) are those of the rows, `columns` and `start` the `class_lists` of
-    the columns, `matrix` is A, and `partners[k]` lists the classes l with A[k, l] != 0, then -1.
+    `labels` (B, rows of the tile) are those of the rows and `likely` k_i, which most of them are;
+    where it is -1, nothing is subtracted. `columns` and `start` are the `class_lists` of the
+    columns, `matrix` is A, and `partners[k]` lists the classes l with A[k, l] != 0, then -1.
     """
     for first in range(0, out.size, RESAMPLES):
         last = min(first + RESAMPLES, out.size)
         for i in range(tile.shape[0]):
-            row = tile[i]
+            row, usual = tile[i], likely[i]
             for b in range(first, last):
-                k = labels[b, i]
-                for p in range(partners.shape[1]):
-                    l = partners[k, p]
-                    if l < 0:
+                if labels[b, i] == usual:
+                    continue
+                for sign, k in ((1.0, np.int64(labels[b, i])), (-1.0, usual)):
+                    if k < 0:
                         break
-                    total = _gathered(row, columns[b], start[b, l], start[b, l + 1])
-                    out[b] += matrix[k, l] * total
+                    for p in range(partners.shape[1]):
+                        l = partners[k, p]
+                        if l < 0:
+                            break
+                        total = _gathered(row, columns[b, start[b, l] : start[b, l + 1]])
+                        out[b] += sign * matrix[k, l] * total
 
 
 @njit(inline="always")
-def _gathered(row: Floats, columns: NDArray[np.uint16], first: int, last: int) -> float:
-    """Sum row[columns[first:last]], in four chains so that additions do not wait for each other."""
+def _gathered(row: Floats, columns: NDArray[np.uint16]) -> float:
+    """Sum row[columns], in four chains so that additions do not wait for each other."""
     a = b = c = d = 0.0
-    t = first
-    while t + 3 < last:
+    fours = columns.size // 4 * 4
+    for t in range(0, fours, 4):  # from 0: a loop from elsewhere asks whether t is negative
         a += row[columns[t]]
         b += row[columns[t + 1]]
         c += row[columns[t + 2]]
         d += row[columns[t + 3]]
-        t += 4
-    while t < last:
+    for t in range(fours, columns.size):
         a += row[columns[t]]
-        t += 1
     return (a + b) + (c + d)
 
 

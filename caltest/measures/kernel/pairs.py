@@ -239,6 +239,7 @@ class TiledPairs(AllPairs):
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions, kernel, biased=biased)
         self._projected = [term.project(residuals(predictions)) for term in kernel.terms]
+        self._grams: dict[int, Floats] = {}  # of each term, the same for all labels
 
     def value(self) -> float:
         total = 2.0 * self._added(lambda tiles: sum(float(h.sum()) for *_, h in tiles))
@@ -250,8 +251,8 @@ class TiledPairs(AllPairs):
         size = RESAMPLES if self.predictions.m <= FEW_CLASSES else len(labels)
         parts = [labels[b : b + size] for b in range(0, len(labels), size)]
         total = sum(
-            np.concatenate([self._term_sums(term, part) for part in parts])
-            for term in self.kernel.terms
+            np.concatenate([self._term_sums(number, part) for part in parts])
+            for number in range(len(self.kernel.terms))
         )
         return self.finished(np.asarray(total))
 
@@ -314,37 +315,45 @@ class TiledPairs(AllPairs):
                 h = own if h is None else h + own
             yield rows, columns, h
 
-    def _term_sums(self, term: FittedTerm, labels: Labels) -> Floats:
+    def _term_sums(self, number: int, labels: Labels) -> Floats:
         """Return sum_ij h_ij (i != j, or all) of one term for each row of labels."""
+        term, known = self.kernel.terms[number], self._grams.get(number)
         weight = np.broadcast_to(self.weight, self.predictions.n)
-        weighted = weight[:, None] * self.predictions.probs
-        block_sums = _products if self.predictions.m <= FEW_CLASSES else _look_ups
+        own, probs, m = self.weight[:, None], self.predictions.probs, self.predictions.m
+        # A label that is drawn more often than not is summed over the rows, once for all resamples.
+        usual = (probs > 0.5) & (m > FEW_CLASSES)
+        likely = np.where(usual.any(axis=1), usual.argmax(axis=1), -1)
+        weighted = weight[:, None] * np.hstack([probs, usual])
+        block_sums = _products if m <= FEW_CLASSES else partial(_look_ups, likely)
 
         def column_block(j0: int) -> tuple[Floats, Floats]:
-            pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
+            pairs, gram = np.zeros(len(labels)), np.zeros_like(weighted)
             add_pairs = block_sums(term.matrix, labels, j0, pairs)
             for i0, i1, _, j1 in column_tiles(len(weighted), j0):
                 tile = term.below(i0, i1, j0, j1)
-                gram_probs[i0:i1] += tile @ weighted[j0:j1]
-                gram_probs[j0:j1] += tile.T @ weighted[i0:i1]
-                tile *= weight[i0:i1, None] * weight[j0:j1]
+                if known is None:
+                    gram[i0:i1, :m] += tile @ weighted[j0:j1, :m]
+                    gram[j0:j1] += tile.T @ weighted[i0:i1]
+                if self.weight.size > 1:
+                    tile *= weight[i0:i1, None] * weight[j0:j1]
                 add_pairs(tile, i0, i1)
-            return pairs, gram_probs
+            return pairs, gram
 
-        pairs, gram_probs = np.zeros(len(labels)), np.zeros_like(weighted)
+        pairs, gram = np.zeros(len(labels)), np.zeros_like(weighted)
         starts = [(j0,) for j0 in range(0, len(weighted), COLUMNS)]
-        for some_pairs, some_gram_probs in map_threads(column_block, starts):
+        for some_pairs, some_gram in map_threads(column_block, starts):
             pairs += some_pairs
-            gram_probs += some_gram_probs
+            gram += some_gram
+        gram = self._grams.setdefault(number, gram)
         # What depends on one label at a time: cross terms and, if biased, the diagonal.
-        own, probs = self.weight[:, None], self.predictions.probs
-        table = -2.0 * own * (gram_probs @ term.matrix)
+        table = -2.0 * own * (gram[:, :m] @ term.matrix)
         constant = -0.5 * float(np.sum(table * probs))
+        table += 2.0 * own * (gram[:, m:] @ term.matrix)
         if self.biased:
             image = probs @ term.matrix
             table += np.square(own) * (np.diag(term.matrix) - 2.0 * image)
             constant += float(np.sum(np.square(own) * image * probs))
-        if self.predictions.m > FEW_CLASSES:
+        if m > FEW_CLASSES:
             singles = class_sums.label_sums(table, labels) + constant
         else:
             rows = np.arange(self.predictions.n)
@@ -367,8 +376,11 @@ def _products(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
     return add
 
 
-def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
-    """Return a function that adds the same by look-ups of the pairs with A[y_i, y_j] != 0."""
+def _look_ups(likely: Order, matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPairs:
+    """Return a function that adds it by look-ups of pairs with A[y_i, y_j] != 0, where y_i is rare.
+
+    Less the same with the likely class of row i in the place of y_i.
+    """
     # For each class k the classes l with A[k, l] != 0, padded with -1.
     found = [np.flatnonzero(row) for row in matrix]
     partners = np.full((len(matrix), max(map(len, found)) + 1), -1)
@@ -384,7 +396,8 @@ def _look_ups(matrix: Floats, labels: Labels, j0: int, pairs: Floats) -> AddPair
             block = np.ascontiguousarray(labels[:, j0 : j0 + width])
             lists[:] = [class_sums.class_lists(block, len(matrix))]
         rows = np.ascontiguousarray(labels[:, i0:i1])
-        class_sums.add_class_sums(tile, rows, *lists[0], matrix, partners, pairs)
+        usual = likely[i0:i1]
+        class_sums.add_class_sums(tile, rows, usual, *lists[0], matrix, partners, pairs)
 
     return add
 

@@ -30,15 +30,17 @@ def test_class_lists_sort_the_columns_by_label(labels):
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_add_class_sums_adds_the_sum_over_the_tile(labels, dense):
-    """Row labels are those of the tile's rows, column labels those of its columns."""
+    """Row labels are those of the tile's rows, less the likely ones; column labels its columns'."""
     rng = np.random.default_rng(1)
     tile, out = rng.random((6, 9)), np.full(len(labels), 10.0)
     matrix = rng.random((4, 4)) if dense else np.diag([1.0, 0.0, 2.0, 3.0])
     listed = [np.flatnonzero(row) for row in matrix]
     partners = np.array([np.append(found, [-1] * (5 - found.size)) for found in listed])
     rows = np.ascontiguousarray(labels[:, :6])
-    add_class_sums(tile, rows, *class_lists(labels, 4), matrix, partners, out)
-    expected = [10 + np.sum(tile * matrix[np.ix_(row[:6], row)]) for row in labels]
+    likely = np.array([2, -1, 0, -1, 3, 1])
+    add_class_sums(tile, rows, likely, *class_lists(labels, 4), matrix, partners, out)
+    less = np.where(likely[:, None] >= 0, matrix[likely], 0.0)
+    expected = [10 + np.sum(tile * (matrix[row[:6]] - less)[:, row]) for row in labels]
     np.testing.assert_allclose(out, expected, rtol=1e-13)
 
 
