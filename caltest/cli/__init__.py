@@ -9,8 +9,6 @@ from typing import Any
 
 __all__ = ["main"]
 
-MANY = 1_000_000  # objects more than were freed, after which Python looks for cycles
-
 
 class _Later(ModuleType):
     """A module that is imported when something of it is asked for."""
@@ -35,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always.
     """
     if arguments is None:  # a process of its own, where all but a little of what is made stays
-        gc.set_threshold(MANY)
+        gc.set_threshold(1_000_000)
         # scikit-learn imports it for one function; it takes longer than all of caltest.
         sys.modules.setdefault("scipy.stats", _Later("scipy.stats"))
     try:

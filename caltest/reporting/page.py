@@ -333,7 +333,6 @@ def report(
     read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
-    jobs = checks.check_jobs(n_jobs)
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
@@ -355,21 +354,17 @@ def report(
         if not isinstance(one, Measure):
             checks.check_choice(one, TESTS, "test")
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
-    maps = _calibrators(recalibrate)
+    jobs, maps = checks.check_jobs(n_jobs), _calibrators(recalibrate)
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
     wanted = {"grades": grades, "segments": segments, "cluster": cluster}
     wanted |= {"recalibrate": maps or None, "tolerance": tolerance}
     needs_rows = {name: one is not None for name, one in wanted.items()}
-    needs_rows |= {
-        name: bool(getattr(given, name))
-        for name in ("features", "from_logits", "renormalize", "ordinal")
-    }
-    needs_rows |= {
-        "sample_weight": given.sample_weight is not None,
-        "by": by is not None and not as_columns(by),
-    }
+    for name in ("features", "from_logits", "renormalize", "ordinal"):
+        needs_rows[name] = bool(getattr(given, name))
+    needs_rows["sample_weight"] = given.sample_weight is not None
+    needs_rows["by"] = by is not None and not as_columns(by)
     table, counts = sources.table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}
     event, columns, scale = dict(stated).get("event"), None, None
