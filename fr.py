@@ -1,0 +1,2 @@
+from caltest.cli import main
+main()
