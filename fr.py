@@ -1,2 +1,0 @@
-from caltest.cli import main
-main()
