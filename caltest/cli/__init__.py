@@ -3,8 +3,20 @@
 import gc
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 __all__ = ["main"]
+
+
+class _Later(ModuleType):
+    """A module that is imported when something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -21,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always.
     """
     if arguments is None:  # a process of its own, where all but a little of what is made stays
-        gc.set_threshold(50_000)
+        gc.set_threshold(1_000_000)
+        # scikit-learn imports it for one function; it takes longer than all of caltest.
+        sys.modules.setdefault("scipy.stats", _Later("scipy.stats"))
     try:
         from caltest.cli import app
     except Exception as error:  # noqa: BLE001 - Python would leave with 1, which --fail has

@@ -65,6 +65,7 @@ def _test(
     seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
     with progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
+            check_unused("on segments, except in caltest report", by=by)
             check_unused("on segments", **rows)
         if file.lies(engine, on_error, weighted=segments is None):
             given: dict[str, Any] = {"data": file.unread, "engine": engine, "on_error": on_error}

@@ -16,7 +16,7 @@ from caltest.comparison import maps, outcomes
 from caltest.comparison.scores import COLUMNS, ProperScore, check_score, lens_of_measures
 from caltest.errors import DegenerateDataWarning, invalid, shown
 from caltest.predictions import ModelData, Predictions
-from caltest.predictions.options import ColumnOptions, parted
+from caltest.predictions.options import WeightedOptions, parted
 from caltest.results import CalibratorComparison
 from caltest.results.comparison import SELECTED
 
@@ -127,9 +127,9 @@ def compare_calibrators(
         Called with (steps done, steps in all), two steps a calibrator.
     **data_and_test_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `renormalize`, `ordinal` and `from_logits`, by which an array, columns or what `model`
-        returns are logits: the calibrators are given these, and `best` takes them. Options of the
-        tests, such as `kernel=`.
+        `sample_weight`, `renormalize`, `ordinal` and `from_logits`, by which an array, columns or
+        what `model` returns are logits: the calibrators are given these, and `best` takes them.
+        Options of the tests, such as `kernel=`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def compare_calibrators(
     >>> result.best.predict_proba(data).shape
     (300, 3)
     """
-    columns, options = parted(data_and_test_options, ColumnOptions)
+    columns, options = parted(data_and_test_options, WeightedOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, y, **columns)

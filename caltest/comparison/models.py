@@ -23,7 +23,7 @@ from caltest.measures import ScoreDecomposition
 from caltest.predictions import ModelData, tables
 from caltest.predictions.model_data import FORECASTS
 from caltest.predictions.models import is_forecaster, is_model
-from caltest.predictions.options import ColumnOptions, parted
+from caltest.predictions.options import WeightedOptions, parted
 from caltest.predictions.rows import Rows
 from caltest.results import ComparedModel, HTestTable, ModelComparison, ScoreDifference
 
@@ -102,8 +102,8 @@ def compare_models(
     progress : callable, optional
         Called with (models done, models in all).
     **data_and_test_options
-        Data options, as for `test_calibration`: `label`, `features`, `classes`, `from_logits` and
-        `renormalize`. Options of the tests of calibration, such as `kernel=`.
+        Data options, as for `test_calibration`: `label`, `features`, `classes`, `sample_weight`,
+        `from_logits` and `renormalize`. Options of the tests of calibration, such as `kernel=`.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def compare_models(
     >>> result.best, result["cautious"].difference.pvalue
     ('as it is', 0.034)
     """
-    columns, options = parted(data_and_test_options, ColumnOptions)
+    columns, options = parted(data_and_test_options, WeightedOptions)
     tests_of = outcomes.make_calibration_tests(**options)
     seed = checks.check_seed(rng)
     checks.check_unused("where each model has its own", probs=columns.get("probs"))

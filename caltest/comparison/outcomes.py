@@ -22,7 +22,7 @@ from caltest.lenses import Lens, resolve_lens
 from caltest.measures import Measure
 from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
-from caltest.predictions.options import ColumnOptions
+from caltest.predictions.options import WeightedOptions
 from caltest.predictions.rows import Rows
 from caltest.results import ComparedCalibrator, HTest, HTestTable, TestedPart
 from caltest.results.comparison import REFERENCE, SELECTED
@@ -32,7 +32,7 @@ NOT_KEPT = FittedMap(None)
 ByFolds = Mapping[tuple[int, ...], tuple[HTest, ...]]
 
 
-class ComparedOptions(ColumnOptions, MeasureOptions, total=False):
+class ComparedOptions(WeightedOptions, MeasureOptions, total=False):
     """Data options of a comparison, and options of its tests of calibration."""
 
     test: str | Measure | Sequence[str | Measure] | None

@@ -112,7 +112,7 @@ class ModelData:
         probs = (*tables.PREFIXES, "probs") if self.probs is None else self.probs
         if isinstance(probs, str | tuple) and name.startswith(probs):
             return True
-        if self.probs is None and name.lower() in tables.USUAL:
+        if self.probs is None and (name.lower() in tables.USUAL or tables.NUMBERED.fullmatch(name)):
             return True
         named = [self.label, self.sample_weight, *self.dependence.columns]
         for one in (self.probs, self.by):

@@ -92,10 +92,15 @@ class ColumnOptions(ClassOptions, total=False):
     ]
 
 
-class RowOptions(ColumnOptions, total=False):
-    """The same with weights of rows, and with rows that depend on each other."""
+class WeightedOptions(ColumnOptions, total=False):
+    """The same with weights of rows."""
 
     sample_weight: Annotated[object, "COLUMN: Column of the weights of the rows."]
+
+
+class RowOptions(WeightedOptions, total=False):
+    """The same with rows that depend on each other."""
+
     cluster: Annotated[
         object,
         "COLUMN: Rows with the same value here, such as a patient, may depend on each other.",

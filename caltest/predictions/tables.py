@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from caltest.errors import invalid
 from caltest.types import AnyArray
 
 PREFIXES = ("p_", "prob_")
+NUMBERED = re.compile(r"((?:y_)?p(?:rob(?:a|ability)?)?[._]?|class[._]?)(\d+)", re.IGNORECASE)
 USUAL = ("p", "prob", "proba", "probability", "risk", "y_prob", "y_proba", "y_score", "pd")
 
 
@@ -157,8 +159,9 @@ def choose_columns(
         Column of the labels.
     probs : str or list of str, optional
         A column, P(class 1) of two; a prefix; or the columns in the order of the classes. By
-        default the columns that begin with "p_", else with "prob_", else the column "probs", else
-        the only one of a usual name, such as "p", "prob" or "risk".
+        default the columns that begin with "p_", else with "prob_", else those that count the
+        classes, as "p0", "p1" or "prob.1", "prob.2", else the column "probs", else the only one of
+        a usual name, such as "p", "prob" or "risk".
     classes : sequence, optional
         The names of the classes, in the order of the columns. By default the columns name them:
         "p_cat" is the probability of the label "cat", "p_1" that of 1.
@@ -286,6 +289,8 @@ def prob_columns(
         for prefix in PREFIXES:
             if found := [name for name in free if name.startswith(prefix)]:
                 return found
+        if found := _numbered(free):
+            return found
         usual = [name for name in free if name.lower() in USUAL]
         if len(usual) == 1 and "probs" not in names:
             return usual
@@ -309,7 +314,18 @@ def stems(columns: Sequence[str], probs: str | Sequence[str] | None) -> list[str
     for prefix in prefixes:
         if all(name.startswith(prefix) and name != prefix for name in columns):
             return [name.removeprefix(prefix).lstrip("_.") for name in columns]
+    if _numbered(columns) == list(columns):
+        return [name[len(name.rstrip("0123456789")) :] for name in columns]
     return list(columns)
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return the columns that count the classes from 0 or 1, where it is clear which they are."""
+    found = [one for one in map(NUMBERED.fullmatch, names) if one]
+    numbers = sorted(int(one[2]) for one in found)
+    whole = numbers in (list(range(len(found))), list(range(1, len(found) + 1)))
+    one_prefix = len({one[1] for one in found}) == 1
+    return [one[0] for one in found] if whole and one_prefix and len(found) > 1 else []
 
 
 def _classes_of_columns(stems: Sequence[str], labels: AnyArray) -> list[object] | None:

@@ -67,13 +67,15 @@ def methods_of(
     rows: Sequence[HTest], correction: str | None, *, recalibrated: bool, segmented: bool
 ) -> Iterator[MethodText]:
     """Describe each test, null and lens once, in the order in which they first occur."""
+    told: dict[object, str] = {}
     for row in _first(rows, lambda row: row.test):
         kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
         if kept is not None:  # the docstring of the measure's function, or else of its class
             title = kept.measure.description
-            name = kept.measure.key.replace("-", "_")
-            subject = getattr(measures, name, None) or type(kept.measure)
+            subject = getattr(measures, kept.measure.function_name(), None) or type(kept.measure)
             blocks, references = read_docstring(inspect.getdoc(subject) or "")
+            if (first := told.setdefault(blocks, row.test)) != row.test:
+                blocks, references = _text(f"As test {first}, with this hypothesis."), ""
         yield MethodText("test", row.test, title, blocks, references)
     for row in _first(rows, lambda row: row.null):
         null = nulls.REGISTRY.get(row.null)

@@ -23,7 +23,7 @@ from caltest.measures.own import measure_of
 from caltest.numerics.loops import threads
 from caltest.outputs import SUFFIXES, check_target, write_whole
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
+from caltest.predictions.options import EngineOptions, WeightedOptions, check_names, parted
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
 from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
@@ -185,7 +185,7 @@ class Report:
         return f'<iframe title="Report" style="{style}" srcdoc="{escape(self.to_html())}"></iframe>'
 
 
-class Reported(ColumnOptions, EngineOptions, total=False):
+class Reported(WeightedOptions, EngineOptions, total=False):
     """The options of data of a report; see `test_calibration`."""
 
 
@@ -293,7 +293,7 @@ def report(
         Called with what is done next.
     **data_options
         Data options, as for `test_calibration`: `label`, `features`, `probs`, `classes`,
-        `from_logits`, `renormalize`, `engine` and `on_error`.
+        `sample_weight`, `from_logits`, `renormalize`, `engine` and `on_error`.
 
     Returns
     -------
@@ -305,8 +305,8 @@ def report(
     engine : {"auto", "rows", "cells"}, default "auto"
         As for `test_calibration`: "cells" counts the rows of a frame, of files or of chunks in 2^16
         cells of predictions where they lie; "auto" does so with more than 2 million, unless
-        `segments`, `recalibrate`, `tolerance` or logits need the rows. The page then has what cells
-        are enough for, and says what is absent.
+        `segments`, `recalibrate`, `tolerance`, weights or logits need the rows. The page then has
+        what cells are enough for, and says what is absent.
     on_error : {"raise", "skip"}, default "raise"
         Whether rows and files that are wrong are left out of cells; the page says how many. With
         "skip" "auto" counts any number of rows.
@@ -330,10 +330,9 @@ def report(
     asked_as = {**locals(), **data_options, "data_options": None}
     asked_as["correction"] = None if correction == "joint" else correction
     check_names(data_options, Reported, report)
-    read, how, _ = parted(data_options, ColumnOptions, EngineOptions)
+    read, how, _ = parted(data_options, WeightedOptions, EngineOptions)
     engine, on_error = how.get("engine", "auto"), how.get("on_error", "raise")
     checks.check_choice("none" if correction is None else correction, CORRECTIONS, "correction")
-    jobs = checks.check_jobs(n_jobs)
     settings = Settings(
         seed=checks.check_seed(rng),
         n_resamples=checks.check_fixed_resamples(n_resamples, "a report"),
@@ -355,7 +354,7 @@ def report(
         if not isinstance(one, Measure):
             checks.check_choice(one, TESTS, "test")
     lenses = None if lens is None else [resolve_lens(one) for one in _as_list(lens, "lens")]
-    maps = _calibrators(recalibrate)
+    jobs, maps = checks.check_jobs(n_jobs), _calibrators(recalibrate)
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
@@ -364,6 +363,7 @@ def report(
     needs_rows = {name: one is not None for name, one in wanted.items()}
     for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))
+    needs_rows["sample_weight"] = given.sample_weight is not None
     needs_rows["by"] = by is not None and not as_columns(by)
     table, counts = sources.table_to_count(engine, given, needs_rows, skips=on_error == "skip")
     asked: dict[str, Any] = {"tests": tests, "lenses": lenses, "further": lambda m: field(m).binary}

@@ -27,7 +27,7 @@ THEORY = {
     "caltest.nulls": "Theory of the :doc:`nulls </tests/nulls>`.",
     "caltest.plots": "A picture of each, with its code, is in the :doc:`gallery </gallery>`.",
 }
-SMALL_MODULE, SMALL_GROUP = 12, 2  # objects
+SMALL_MODULE, SMALL_GROUP = 20, 4  # objects
 SMALL_CLASS = 8  # members of its own
 PLURALS = {"method": "Methods", "property": "Properties", "attribute": "Attributes"}
 logger = getLogger(__name__)

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import caltest as package
-from caltest.cli import app, main
+from caltest.cli import _Later, app, main
 from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 
 
@@ -240,3 +240,13 @@ def test_start_loads_nothing_heavy():
     command = [sys.executable, "-c", code]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_module_is_imported_when_something_of_it_is_asked_for(monkeypatch):
+    """The module takes the place of what stood for it, which goes on to answer."""
+    later = _Later("colorsys")
+    monkeypatch.setitem(sys.modules, "colorsys", later)
+    assert later.rgb_to_hsv is sys.modules["colorsys"].rgb_to_hsv
+    assert later is not sys.modules["colorsys"]
+    with pytest.raises(AttributeError, match="'colorsys' has no attribute 'hue'"):
+        later.hue  # noqa: B018 - asked for

@@ -175,6 +175,8 @@ def test_all_models_may_be_predictions():
     expected = np.average(squares(MODELS["sharp"]) - squares(MODELS["as it is"]), weights=weight)
     pair = _difference("sharp", "as it is", result.pairs)
     assert pair.difference == pytest.approx(expected)
+    arrays = {name: one.probs for name, one in seen.items()}
+    assert ct.compare_models(arrays, Y, sample_weight=weight, score="brier", **QUICK) == result
 
 
 def test_infinite_score_has_no_pvalue():

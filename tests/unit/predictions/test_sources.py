@@ -199,6 +199,9 @@ def test_from_frame_crosses_several_columns_of_groups():
         (["p_a", "p_b", "p_c"], ["c", "a", "b"], ["a", "b", "c"]),
         (["p_a", "p_b", "p_c"], [2, 0, 1], ["a", "b", "c"]),
         (["prob_a", "prob_b", "prob_c"], ["c", "a", "b"], ["a", "b", "c"]),
+        (["p0", "p1", "p2"], [2, 0, 1], [0, 1, 2]),
+        (["Prob.3", "Prob.1", "Prob.2"], [2, 3, 1], [3, 1, 2]),
+        (["class_0", "class_1", "class_2"], ["2", "0", "1"], ["0", "1", "2"]),
     ],
     ids=str,
 )
@@ -208,6 +211,14 @@ def test_from_frame_names_the_classes_after_the_columns(columns, labels, classes
     made = Predictions.from_frame(table, label="y")
     assert made.labels.tolist() == CODES
     assert made.classes.tolist() == classes
+
+
+@pytest.mark.parametrize("names", [["p0", "p1", "prob2"], ["p0", "p2", "p4"], ["x0", "x1", "x2"]])
+def test_from_frame_takes_no_columns_that_do_not_count_classes(names):
+    """Numbers of one prefix alone, from 0 or 1 without a gap, stand for classes."""
+    table = pl.DataFrame(dict(zip(names, ROWS.T, strict=True)) | {"y": CODES})
+    with pytest.raises(InvalidInput, match="probs must be a column or the prefix of columns"):
+        Predictions.from_frame(table, label="y")
 
 
 @pytest.mark.parametrize("columns", [["p_False", "p_True"], ["p_0", "p_1"], ["p_no", "p_yes"]])

@@ -398,6 +398,15 @@ def _sign_off(page):
     return dict(page.sections[-1].blocks[0].sheet.facts)
 
 
+def test_report_takes_weights_beside_arrays_and_columns(make, risks):
+    """They give the answer of a Predictions that has them."""
+    (probs, labels), weight = risks, np.linspace(1.0, 3.0, 400)
+    expected = make(ct.Predictions(probs, labels, sample_weight=weight)).verdict().pvalue
+    table = pl.DataFrame({"p": probs, "y": labels, "w": weight})
+    assert make(probs, labels, sample_weight=weight).verdict().pvalue == expected
+    assert make(table, label="y", sample_weight="w").verdict().pvalue == expected
+
+
 def test_page_ends_with_what_was_run_on_what(make, three_classes, tmp_path, monkeypatch):
     """The hash is that of the file, the call can be repeated, the date is that of the build."""
     path = tmp_path / "rows.csv"
