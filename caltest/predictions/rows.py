@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self, TypedDict
@@ -21,6 +21,8 @@ from caltest.types import AnyArray, Codes, Flags, Floats
 
 LEAST_SHARE = 1e-38  # of the largest weight
 OF_ROWS = ("sample_weight", "groups", "clusters")
+# Variance, third central moment and deviation from the mean of what each row adds to a sum, (n,).
+Deviations = tuple[Floats, Floats, Floats]
 ABOUT = ("unit", "source", "library")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
@@ -170,6 +172,16 @@ class Rows(ABC):
     def label_probs(self) -> Floats | None:
         """The probabilities (n, m) of what may be observed; None where that is no class."""
         return None
+
+    @property
+    @abstractmethod
+    def residuals(self) -> Floats:
+        """What was observed less what is expected, (n, k), times the weights."""
+
+    @property
+    @abstractmethod
+    def deviations(self) -> Sequence[Deviations]:
+        """Of the sum of residuals, and of the squared error: what its rows add."""
 
     @property
     @abstractmethod

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import ndtri
 
-from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.measures.combined.component import (
     Component,
@@ -21,8 +20,8 @@ from caltest.measures.combined.component import (
     plain,
     ratio,
 )
-from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.harmonics import harmonics
+from caltest.measures.residual_sums import ResidualStatistic, of_shares, of_terms
+from caltest.numerics import harmonics
 from caltest.numerics.loops import njit
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
@@ -52,12 +51,7 @@ class Uniformed:
     @cached_property
     def polynomials(self) -> Sequence[Floats]:
         """The orthonormal polynomials of the uniform numbers, of degrees from 1."""
-        place = 2.0 * self.v - 1.0
-        before, last, found = np.ones_like(place), place, [math.sqrt(3.0) * place]
-        for k in range(1, DEGREES):  # Legendre's recursion
-            before, last = last, ((2 * k + 1) * place * last - k * before) / (k + 1)
-            found.append(math.sqrt(2.0 * k + 3.0) * last)
-        return found
+        return harmonics.polynomials(self.v, DEGREES)
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         """Return the sums of functions of the numbers times columns (n, Q), (B, D Q)."""
@@ -144,7 +138,7 @@ def polynomials(seen: Uniformed) -> Sequence[Floats]:
 
 def waves(seen: Uniformed) -> Sequence[Floats]:
     """Return cosines of the uniform numbers."""
-    return list(math.sqrt(2.0) * harmonics(math.pi * seen.v, WAVES, sines=False))
+    return list(math.sqrt(2.0) * harmonics.harmonics(math.pi * seen.v, WAVES, sines=False))
 
 
 class ForecastContext:
@@ -243,7 +237,12 @@ class ForecastContext:
 
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
-        return Summing(lambda seen: seen.sums(basis, columns), _unsigned)
+
+        def signed(function: Function) -> ResidualStatistic:
+            found = basis(Uniformed(self.predictions.pit[None]))
+            return of_terms(np.hstack([part.T * columns for part in found]), function)
+
+        return Summing(lambda seen: seen.sums(basis, columns), signed)
 
     @cached_property
     def steps(self) -> Summing:
@@ -254,7 +253,10 @@ class ForecastContext:
             found = np.cumsum(seen.shares(weight), axis=1)
             return np.asarray(found[:, :-1] - weight.sum() * ends)
 
-        return Summing(of, _unsigned)
+        def signed(function: Function) -> ResidualStatistic:
+            return of_shares(self.predictions.pit, weight, STEPS, function)
+
+        return Summing(of, signed)
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
         """Say which share of the outcomes is below a quantile that was forecast."""
@@ -311,10 +313,6 @@ class ForecastContext:
         place, counts = _shares(getattr(self.predictions, column)), self.weight > 0
         low, high = place <= max(place.min(), -1 / 3), place >= min(place.max(), 1 / 3)
         return low & ~high & counts, ~low & ~high & counts, high & ~low & counts
-
-
-def _unsigned(_: Function) -> ResidualStatistic:
-    raise NotApplicable("numbers of forecasts have no signs of clusters", "use null='exact'")
 
 
 def _shares(values: Floats) -> Floats:

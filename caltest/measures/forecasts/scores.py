@@ -11,8 +11,11 @@ import numpy as np
 from caltest.forecasts import Forecasts
 from caltest.measures.base import ForecastMeasure
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.residual_sums import Flippable, robust_z
+from caltest.numerics.labels import resample_keys
 from caltest.types import Floats
 
+POINTS = 64  # of the PIT, at which scores are expected
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
 
 
@@ -33,6 +36,23 @@ class ForecastScore(ForecastMeasure):
 
     def bind(self, predictions: Forecasts) -> BoundScores:  # type: ignore[override]
         return BoundScores(predictions, self)
+
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+        """Return the sum of the scores, each less its mean, over its cluster-robust error.
+
+        Means and moments are those of quantiles at equal steps of the PIT, begun at random.
+        """
+        weight = (
+            np.ones(predictions.n)
+            if predictions.sample_weight is None
+            else predictions.sample_weight
+        )
+        begin = predictions.uniforms.labels(resample_keys(0, 1)).T
+        scores = self.scores_at(predictions, (begin + np.arange(POINTS)) / POINTS)
+        mean = scores.mean(axis=1)
+        apart, own = scores - mean[:, None], weight * (self.scores(predictions) - mean)
+        second, third = (weight**k * (apart**k).mean(axis=1) for k in (2, 3))
+        return [robust_z(own, (second, third, own))]
 
 
 class BoundScores(BoundMeasure):

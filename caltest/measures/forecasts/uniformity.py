@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,8 +13,10 @@ from scipy.special import ndtri
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
-from caltest.measures.base import ForecastMeasure
+from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.residual_sums import Flippable, of_shares, of_terms
+from caltest.numerics.harmonics import polynomials
 from caltest.numerics.loops import njit
 from caltest.types import Floats
 
@@ -21,6 +24,7 @@ __all__ = ["PitUniformity", "pit_uniformity"]
 
 LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 GRID = 1 << 17  # steps that the numbers of as many rows or more are rounded up to
+COARSE = 256  # steps where signs of clusters are flipped
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
 
 
@@ -144,6 +148,33 @@ class PitUniformity(ForecastMeasure):
 
         return BoundForecasts(predictions, values, factor)
 
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+        """Return the distance at steps, or that of sums of functions of the numbers."""
+        given, v = predictions.sample_weight, predictions.pit
+        weight = np.ones(predictions.n) if given is None else given
+        total, noise = float(weight.sum()), float(np.square(weight).sum())
+        if self.distance in SUMS and not self.serial:
+            terms = weight[:, None] * np.column_stack(polynomials(v, self.degree))
+            if self.distance == "berkowitz":  # the scores of mean and variance
+                (_, _, z), (_, _, square) = predictions.deviations
+                terms = np.column_stack([z, square / math.sqrt(2.0)])
+            found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
+            found.deviations = None if self.distance == "neyman" else predictions.deviations[1]
+            return [found]
+        if self.serial:
+            raise declines(self, "residual_statistics")
+        _, _, distance, is_integral = DISTANCES[self.distance]
+        factor = float(predictions.n) if is_integral else 1.0
+        ends = np.clip(np.arange(COARSE + 1) / COARSE, LEAST, 1.0 - LEAST)[None]
+
+        def values(sums: Floats) -> Floats:
+            share = np.pad(sums / total, ((0, 0), (1, 0))) + np.arange(COARSE) / COARSE
+            return factor * distance(ends, share)
+
+        found = of_shares(v, weight, COARSE, values)
+        found.symbol = f"{self.symbol} at {COARSE} steps"
+        return [found]
+
 
 def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
     """Return the numbers in ascending order between 0 and 1, and the share of rows up to each.
@@ -182,17 +213,15 @@ def _count_steps(uniform: Floats, share: Floats, counts: Floats) -> None:
 
 
 def _neyman(uniform: Floats, weight: Floats, degree: int) -> Floats:
-    place, noise = 2.0 * uniform - 1.0, float(np.square(weight).sum())
     if weight.size >= GRID:  # all that are in a step are at its middle
         counts = np.zeros((len(uniform), GRID))
         _count_steps(np.ascontiguousarray(uniform), weight, counts)
-        place = (np.arange(1, 2 * GRID, 2) / GRID - 1.0)[None]
-    total, before, last = np.zeros(len(uniform)), np.ones_like(place), place
-    for k in range(1, degree + 1):  # Legendre's recursion
-        sums = counts @ last[0] if weight.size >= GRID else last @ weight
-        total += (2 * k + 1) / noise * np.square(sums)
-        before, last = last, ((2 * k + 1) * place * last - k * before) / (k + 1)
-    return total
+        sums = [
+            counts @ last for last in polynomials(np.arange(1, 2 * GRID, 2) / (2 * GRID), degree)
+        ]
+    else:
+        sums = [last @ weight for last in polynomials(uniform, degree)]
+    return np.asarray(np.square(sums).sum(axis=0) / np.square(weight).sum())
 
 
 def _berkowitz(uniform: Floats, weight: Floats, *, serial: bool) -> Floats:

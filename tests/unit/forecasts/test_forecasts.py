@@ -14,7 +14,9 @@ from scipy import stats
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.forecasts.laws import Members
+from caltest.htests import REGISTRY
 from caltest.measures.forecasts.uniformity import DISTANCES
+from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.labels import resample_keys
 
 LEVELS = (0.1, 0.3, 0.5, 0.9)
@@ -322,12 +324,53 @@ class TestDefault:
         assert len(table) == 10
         assert np.all(table.adjusted >= table.pvalues)
 
-    def test_rows_that_depend_are_refused_but_for_events(self, rng):
+    def test_rows_that_depend(self, rng):
+        """The cluster null for every test that has sums; those that have none say so."""
         forecasts = gaussian(rng, clusters=np.arange(200) // 4)
-        with pytest.raises(NotApplicable, match="no test for rows that depend"):
-            ct.test_calibration(forecasts, rng=1)
-        seen = ct.test_calibration(forecasts, lens="interval[0.9]", test="ks", rng=1)
-        assert seen.null == "cluster"
+        keys = "combined", "pit-kuiper", "pit-anderson-darling", "log-score"
+        assert {ct.test_calibration(forecasts, test=key, rng=1).null for key in keys} == {"cluster"}
+        for asked in ({"test": "forecast-skce"}, {"test": "pit-berkowitz", "serial": True}):
+            with pytest.raises(NotApplicable, match="no test for rows that depend"):
+                ct.test_calibration(forecasts, **asked)
+
+    @pytest.mark.parametrize("key", ["pit-ks", "pit-neyman", "pit-berkowitz", "crps"])
+    def test_flipped_signs(self, key, rng):
+        """Flips of the statistics are those of what each row adds, summed in NumPy."""
+        forecasts = gaussian(rng, sample_weight=rng.uniform(0.5, 1.5, 200))
+        v, w, code = forecasts.pit, forecasts.sample_weight, np.arange(200) % 40
+        (statistic,) = REGISTRY[key].with_options({}).residual_statistics(forecasts)
+        signs = np.where(rng.random((5, 40)) < 0.5, -1.0, 1.0)
+        s, z, x = signs[:, code] * w, stats.norm.ppf(v), 2 * v - 1
+        steps = np.arange(1, 256) / 256
+        if key == "pit-ks":
+            gap = s @ ((v[:, None] < steps) - steps) / w.sum()
+            value = np.maximum(gap.max(axis=1), np.max(1 / 256 - np.pad(gap, ((0, 0), (1, 0))), 1))
+        elif key == "crps":
+            terms = z * (2 * v - 1) + 2 * stats.norm.pdf(z) - 2 / np.sqrt(np.pi)
+            sums = np.bincount(code, w * terms * forecasts.scale)
+            value = signs @ sums / np.sqrt(np.square(sums).sum())
+        else:
+            legendre = [
+                np.polynomial.Legendre.basis(k)(x) * np.sqrt(2 * k + 1) for k in range(1, 5)
+            ]
+            parts = legendre if key == "pit-neyman" else [z, (z * z - 1) / np.sqrt(2)]
+            value = sum(np.square(s @ part) for part in parts) / np.square(w).sum()
+        found = statistic.flipped(code, 40)(signs)
+        np.testing.assert_allclose(found, value, atol=0.02 if key == "crps" else 1e-9)
+
+    @pytest.mark.parametrize("key", ["combined", "pit-ks", "pit-berkowitz", "crps"])
+    @pytest.mark.parametrize("count", [8, 50])
+    def test_size_where_clusters_share_most(self, key, count):
+        """Normal scores correlate by .9 in clusters of five: at most the 99.9 % point of 5 %."""
+        measure, test, rejected = REGISTRY[key].with_options({}), NULLS["cluster"].test, 0
+        for seed in range(100):
+            rng, code = np.random.default_rng(seed), np.repeat(np.arange(count), 5)
+            z = np.sqrt(0.9) * rng.normal(size=count)[code] + np.sqrt(0.1) * rng.normal(
+                size=code.size
+            )
+            rows = ct.Forecasts(z, mean=0.0, scale=1.0, clusters=code)
+            rejected += test(measure, rows, n_resamples=99, seed=seed).pvalue <= 0.05
+        assert rejected <= stats.binom.ppf(0.999, 100, 0.05)
 
     def test_components_that_are_named(self, rng):
         forecasts = gaussian(rng, bias=0.5)
