@@ -220,8 +220,8 @@ class PredictionFile(FileForm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsFile(PredictionFile):
-    """The same, or a file of forecasts of numbers, whose columns an option names."""
+class ForecastColumns:
+    """The columns of forecasts of numbers."""
 
     mean: str | None = None
     scale: str | None = None
@@ -233,6 +233,27 @@ class RowsFile(PredictionFile):
         """The columns of forecasts that are named, if any."""
         given = {name: getattr(self, name) for name in names_of(ForecastOptions)}
         return {name: value for name, value in given.items() if value is not None}
+
+    def chosen_forecasts(
+        self, opened: tuple[Table, str], label: str | None, start: str = "", **rows: Any
+    ) -> Any:
+        """Return the forecasts in columns of a table, whose names begin with `start`."""
+        from caltest.forecasts import Forecasts
+
+        found, source = opened
+        columns = {k: start + text.replace(",", f",{start}") for k, text in self.forecasts.items()}
+        with suppress(ValueError):
+            columns["scale"] = float(self.scale or "")
+        if "," in columns.get("members", ""):
+            columns["members"] = options.split(columns["members"])
+        with rows_named(found.place):
+            raw = tables.choose_forecasts(found, label=label, **columns, **rows)
+            return Forecasts(raw.pop("outcomes"), **raw, source=source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsFile(ForecastColumns, PredictionFile):
+    """The same, or a file of forecasts of numbers, whose columns an option names."""
 
     def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         if not self.forecasts:
@@ -252,24 +273,14 @@ class RowsFile(PredictionFile):
         known: Sequence[object] | None = None,
     ) -> Any:
         """Return the predictions, or forecasts, with groups, weights and clusters."""
-        columns = self.forecasts
-        if not columns:
+        if not self.forecasts:
             return super().predictions(probs, by=by, dependence=dependence, known=known)
-        from caltest.forecasts import Forecasts
-
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
         opened = self._opened[0]
-        start = probs or ""  # of the columns of one model of several
-        columns = {k: start + text.replace(",", f",{start}") for k, text in columns.items()}
-        with suppress(ValueError):
-            columns["scale"] = float(self.scale or "")
-        if "," in columns.get("members", ""):
-            columns["members"] = options.split(columns["members"])
+        rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
         with self.rows_named():
-            rows: dict[str, Any] = {"groups": _groups(by, opened.names)}
-            rows["sample_weight"] = self.sample_weight
-            raw = tables.choose_forecasts(opened, label=self.observed, **columns, **rows)
-            found = Forecasts(raw.pop("outcomes"), **raw, source=self._opened[1])
+            # The names may begin with that of one model of several.
+            found = self.chosen_forecasts(self._opened, self.observed, probs or "", **rows)
             return dependence.of_table(opened, self.observed).given_to(found)
 
 
