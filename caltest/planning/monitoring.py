@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Unpack
 
 import numpy as np
@@ -13,7 +12,7 @@ from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning import truths
 from caltest.planning.numbers import ForecastDistribution, forecasts_of
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, check_names
+from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 
 DAYS = 365.25
 STEP = 500  # rows between looks; the alarm knows its row
@@ -29,14 +28,9 @@ def plan_monitoring(
     false_alarms_per_year: float = 1.0,
     models: int = 1,
     checks_per_day: float = 0.0,
-    temperature: Sequence[float] | float | None = None,
-    slope: Sequence[float] | float | None = None,
-    intercept: Sequence[float] | float | None = None,
-    spread: Sequence[float] | float | None = None,
-    shift: Sequence[float] | float | None = None,
     n_streams: int = 50,
     rng: object = None,
-    **columns: Unpack[ColumnOptions],
+    **study: Unpack[PlannedData],
 ) -> MonitoringPlan:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
@@ -56,16 +50,15 @@ def plan_monitoring(
         Number of models.
     checks_per_day : float
         Tests of a fixed number of rows that each model has a day, by pytest or a job.
-    temperature, slope, intercept, spread, shift : float or sequence of float, optional
-        Drifts, as the truth of `caltest.power`, the last two of forecasts of numbers; by default
-        temperatures, or spreads, of 1.1, 1.2, 1.5 and 2.
     n_streams : int
         Streams for each drift.
     rng : optional
         Seed of the simulation.
-    **columns
-        Data options, `label`, `features`, `probs`, `classes`, `ordinal`, `from_logits` and
-        `renormalize`, as for `caltest.power`.
+    **study
+        Drifts, a number or several: `temperature`, `slope`, `intercept`, `ratio`, `noise`, and of
+        forecasts of numbers `spread` and `shift`, as the truth of `caltest.power`; by default
+        temperatures, or spreads, of 1.1, 1.2, 1.5 and 2. Data options, `label`, `features`,
+        `probs`, `classes`, `ordinal`, `from_logits` and `renormalize`, as for `caltest.power`.
 
     Returns
     -------
@@ -92,7 +85,8 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
-    check_names(columns, ColumnOptions, plan_monitoring)
+    check_names(study, PlannedData, plan_monitoring)
+    columns, stated, _ = parted(study, ColumnOptions, Truth)
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)
@@ -106,8 +100,6 @@ def plan_monitoring(
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []
-    stated = {"temperature": temperature, "slope": slope, "intercept": intercept}
-    stated |= {"spread": spread, "shift": shift}
     named = {name: values for name, values in stated.items() if values is not None}
     drifts = [
         distribution.truth_of(truths.StatedTruth(**{name: value}))
