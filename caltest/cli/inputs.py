@@ -235,25 +235,25 @@ class ForecastColumns:
         return {name: value for name, value in given.items() if value is not None}
 
     def chosen_forecasts(
-        self, opened: tuple[Table, str], label: str | None, start: str = "", **rows: Any
-    ) -> Any:
-        """Return the forecasts in columns of a table, whose names begin with `start`."""
-        from caltest.forecasts import Forecasts
-
-        found, source = opened
+        self, found: Table, label: str | None, start: str = "", **rows: Any
+    ) -> dict[str, Any]:
+        """Return the columns of forecasts, whose names begin with `start`, not checked."""
         columns = {k: start + text.replace(",", f",{start}") for k, text in self.forecasts.items()}
         with suppress(ValueError):
             columns["scale"] = float(self.scale or "")
         if "," in columns.get("members", ""):
             columns["members"] = options.split(columns["members"])
-        with rows_named(found.place):
-            raw = tables.choose_forecasts(found, label=label, **columns, **rows)
-            return Forecasts(raw.pop("outcomes"), **raw, source=source)
+        return tables.choose_forecasts(found, label=label, **columns, **rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsFile(ForecastColumns, PredictionFile):
     """The same, or a file of forecasts of numbers, whose columns an option names."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns of the probabilities, or those of forecasts by what they are."""
+        return self.forecasts or super().columns
 
     def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         if not self.forecasts:
@@ -275,12 +275,15 @@ class RowsFile(ForecastColumns, PredictionFile):
         """Return the predictions, or forecasts, with groups, weights and clusters."""
         if not self.forecasts:
             return super().predictions(probs, by=by, dependence=dependence, known=known)
+        from caltest.forecasts import Forecasts
+
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
         opened = self._opened[0]
         rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
         with self.rows_named():
             # The names may begin with that of one model of several.
-            found = self.chosen_forecasts(self._opened, self.observed, probs or "", **rows)
+            raw = self.chosen_forecasts(opened, self.observed, probs or "", **rows)
+            found = Forecasts(raw.pop("outcomes"), **raw, source=self._opened[1])
             return dependence.of_table(opened, self.observed).given_to(found)
 
 

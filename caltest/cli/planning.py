@@ -81,10 +81,12 @@ class StudyFile(inputs.ForecastColumns, inputs.FileForm):
         table, name = inputs.table(self.file, self.how)
         if self.forecasts:
             check_unused("with forecasts", probs=self.probs, classes=classes)
+            from caltest.forecasts import Forecasts
+
             label = self.label or self.mean  # outcomes play no part
-            weight = self.sample_weight
-            rows: Forecasts = self.chosen_forecasts((table, name), label, sample_weight=weight)
-            return rows
+            with rows_named(table.place):
+                raw = self.chosen_forecasts(table, label, sample_weight=self.sample_weight)
+                return Forecasts(raw.pop("outcomes"), **raw, source=name)
         read = ModelData(
             None,
             label=self.label,

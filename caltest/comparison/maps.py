@@ -18,6 +18,7 @@ from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps
+from caltest.checks.options import check_instance
 from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
@@ -213,8 +214,9 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
 def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) -> ForecastCalibrator:
     if isinstance(value, str):
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
-    kind = ForecastCalibrator
-    made: ForecastCalibrator = clone(checks.check_calibrator(value, kind, "calibrators"))
+    kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
+    asked = "calibrators", remedy, "calibrator of forecasts"
+    made: ForecastCalibrator = clone(check_instance(value, kind, *asked))
     return made
 
 

@@ -17,7 +17,7 @@ from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, ForecastOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
 from caltest.predictions.rows import OF_ROWS, Deviations, RowColumns, Rows
-from caltest.types import Flags, Floats
+from caltest.types import AnyArray, Flags, Floats
 
 if TYPE_CHECKING:
     from caltest.forecasts.laws import Law
@@ -319,6 +319,12 @@ class Forecasts(Rows):
     def happened(self) -> Floats:
         """The outcomes."""
         return self.outcomes
+
+    @property
+    def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
+        """Size and kind, outcomes, the limits of their PIT, means and scales."""
+        columns = self.outcomes, *self.limits, self.mean, self.scale
+        return (self.n, self.kind), [(values, "<f8") for values in columns]
 
     @property
     def residuals(self) -> Floats:

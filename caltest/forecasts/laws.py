@@ -132,6 +132,13 @@ class Law(ABC):
     def __getitem__(self, rows: AnyArray) -> Law:
         return self.taken(rows)
 
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """How a table holds the laws, (n,) each by name; here by quantiles."""
+        levels = np.arange(1, 20) / 20.0
+        values = self.quantile(np.broadcast_to(levels, (self.n, levels.size)))
+        return {f"q_{level:.10g}": column for level, column in zip(levels, values.T, strict=True)}
+
     @cached_property
     def mean(self) -> Floats:
         """The means, (n,)."""
@@ -314,6 +321,10 @@ class Gaussian(Law):
         self.sd = read(scale, "scale", self.n)
         remedy = "pass standard deviations; drop rows that are predicted without error"
         check(self.sd > 0, self.sd, "scale must be positive", remedy)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        return {"mean": self.mean, "scale": self.sd}
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""
@@ -654,6 +665,10 @@ class Quantiles(Knots):
         low, high = self.support()
         return np.clip(y, by_row(low, y), by_row(high, y))
 
+    @property
+    def columns(self) -> dict[str, Floats]:
+        return {f"q_{a:.10g}": q for a, q in zip(self.given, self.values.T, strict=True)}
+
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         """Return the levels of the quantiles around an outcome.
 
@@ -761,6 +776,10 @@ class Members(Knots):
         self.title = f"ensemble of {self.size} members"
         levels = np.repeat(np.arange(self.size + 1) / self.size, 2)[1:-1]
         super().__init__(np.repeat(self.values, 2, axis=1), levels)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        return {f"m_{k}": values for k, values in enumerate(self.values.T, 1)}
 
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         M = self.size

@@ -482,6 +482,12 @@ class Predictions(Rows):
         return self.probs
 
     @property
+    def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
+        """Sizes and classes, probabilities and labels."""
+        named = (self.n, self.m, self.classes.tolist())
+        return named, ((self.probs, "<f8"), (self.labels, "<i8"))
+
+    @property
     def residuals(self) -> Floats:
         """The label as a unit vector less the probabilities, (n, m), times the sample weights."""
         out = -self.probs

@@ -175,6 +175,11 @@ class Rows(ABC):
 
     @property
     @abstractmethod
+    def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
+        """What tells them apart but weights and groups: in words, and arrays with their types."""
+
+    @property
+    @abstractmethod
     def residuals(self) -> Floats:
         """What was observed less what is expected, (n, k), times the weights."""
 
