@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts import Forecasts
 from caltest.measures.combined.component import (
     Component,
@@ -148,18 +150,24 @@ class ForecastContext:
     ----------
     forecasts : Forecasts
         The rows.
+    design : (n, k) array, optional
+        Their features.
     """
 
     order: Order | None = None
 
-    def __init__(self, forecasts: Forecasts) -> None:
+    def __init__(self, forecasts: Forecasts, design: Any = None) -> None:
         self.predictions, self.n = forecasts, forecasts.n
         weight = forecasts.sample_weight
         self.weight: Floats = np.ones(self.n) if weight is None else weight
         self.noise = float(np.square(self.weight).sum())
         law = forecasts.law.drawn_from(forecasts.outcomes)
         self.mean, self.scale = law.mean, law.sd
-        self.kinds = FORECASTS
+        self.kinds: tuple[Kind, ...] = FORECASTS
+        self.design = np.empty((self.n, 0))
+        if design is not None:
+            check_rows_of_design(design, self.n)
+            self.kinds, self.design = (*FORECASTS, *BY_FEATURE), design
 
     def source(self, lens: str) -> Source:
         return self
@@ -209,7 +217,12 @@ class ForecastContext:
     @cached_property
     def span(self) -> Floats:
         """Orthonormal columns, (n, Q), of which all others are combinations."""
-        return self.covariates(*self._sizes, self.precision)
+        return self.covariates(*self._sizes, self.precision, *self.feature_ranks)
+
+    @cached_property
+    def feature_ranks(self) -> list[Floats]:
+        """The ranks of the features, from -1 to 1, (n,) each."""
+        return [_shares(column) for column in self.design.T]
 
     @property
     def precision(self) -> Floats:
@@ -228,7 +241,9 @@ class ForecastContext:
         mean, scale, square, *_ = self._sizes
         by_mean = self.covariates(mean)
         squares = self.covariates(mean, square)[:, by_mean.shape[1] :]
-        return {"mean": by_mean[:, 1:], "mean^2": squares, "scale": self.covariates(scale)[:, 1:]}
+        by_features = self.covariates(*self.feature_ranks)[:, 1:]
+        found = {"mean": by_mean[:, 1:], "mean^2": squares, "features": by_features}
+        return found | {"scale": self.covariates(scale)[:, 1:]}
 
     @cached_property
     def constant(self) -> Floats:
@@ -308,9 +323,9 @@ class ForecastContext:
         size, power = (float(np.average(z**k, weights=self.weight)) for k in (2, degree))
         return float(power / max(size, LEAST) ** (degree / 2))
 
-    def thirds(self, column: str) -> tuple[Flags, Flags, Flags]:
-        """Return the rows with weight whose mean or scale is low, is neither, and is high."""
-        place, counts = _shares(getattr(self.predictions, column)), self.weight > 0
+    def thirds(self, values: Floats) -> tuple[Flags, Flags, Flags]:
+        """Return the rows with weight whose values are low, are neither, and are high."""
+        place, counts = _shares(values), self.weight > 0
         low, high = place <= max(place.min(), -1 / 3), place >= min(place.max(), 1 / 3)
         return low & ~high & counts, ~low & ~high & counts, high & ~low & counts
 
@@ -388,21 +403,32 @@ def _along(
     return Component(rows, sums, value, finding, two_sided=True)
 
 
-def _levels(rows: ForecastContext, first: Flags, second: Flags, names: tuple[str, str]) -> Finding:
+def _levels(
+    rows: ForecastContext,
+    first: Flags,
+    second: Flags,
+    names: tuple[str, str] = ("lowest", "highest"),
+    of: str = "forecasts",
+) -> Finding:
     if not (first.any() and second.any()):
         return NO_GAP
     (one, low), (other, high) = rows.level(first), rows.level(second)
-    text = f"{one} for the {first.sum():,} {names[0]} forecasts, {other} for the"
+    text = f"{one} for the {first.sum():,} {names[0]} {of}, {other} for the"
     return Finding(f"{text} {second.sum():,} {names[1]}", high - low, "difference of these gaps")
 
 
-def _scatter(rows: ForecastContext, column: str, names: tuple[str, str]) -> Finding:
-    first, _, second = rows.thirds(column)
+def _scatter(
+    rows: ForecastContext,
+    values: Floats,
+    names: tuple[str, str] = ("lowest", "highest"),
+    of: str = "forecasts",
+) -> Finding:
+    first, _, second = rows.thirds(values)
     if not (first.any() and second.any()):
         return NO_GAP
     low, high = rows.scatter(first), rows.scatter(second)
     text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
-    text += f" {first.sum():,} {names[0]} forecasts, {high:.3g} times for the"
+    text += f" {first.sum():,} {names[0]} {of}, {high:.3g} times for the"
     text += f" {second.sum():,} {names[1]}"
     return Finding(text, high / max(low, LEAST), "ratio of these")
 
@@ -411,8 +437,8 @@ def slope(rows: ForecastContext) -> Component:
     """Score of a slope: outcomes that rise less or more steeply than the means of forecasts."""
 
     def finding() -> Finding:
-        low, _, high = rows.thirds("mean")
-        return _levels(rows, low, high, ("lowest", "highest"))
+        low, _, high = rows.thirds(rows.predictions.mean)
+        return _levels(rows, low, high)
 
     return _along(rows, 1, "mean", finding)
 
@@ -421,7 +447,7 @@ def curve(rows: ForecastContext) -> Component:
     """Score of a curve: outcomes that are off in the middle of the forecasts and at their ends."""
 
     def finding() -> Finding:
-        low, middle, high = rows.thirds("mean")
+        low, middle, high = rows.thirds(rows.predictions.mean)
         return _levels(rows, middle, low | high, ("middle", "outer ones"))
 
     return _along(rows, 1, "mean^2", finding)
@@ -429,12 +455,29 @@ def curve(rows: ForecastContext) -> Component:
 
 def spread_by_mean(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are high or low."""
-    return _along(rows, 2, "mean", lambda: _scatter(rows, "mean", ("lowest", "highest")))
+    return _along(rows, 2, "mean", lambda: _scatter(rows, rows.predictions.mean))
 
 
 def spread_by_scale(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are wide or narrow."""
-    return _along(rows, 2, "scale", lambda: _scatter(rows, "scale", ("narrowest", "widest")))
+    names, scale = ("narrowest", "widest"), rows.predictions.scale
+    return _along(rows, 2, "scale", lambda: _scatter(rows, scale, names))
+
+
+def _by_feature(rows: ForecastContext, degree: int) -> Component:
+    """Squared scores of level or spread along the ranks of the features, added up."""
+    sums = rows.sums(hermite(degree), rows.along["features"])
+
+    def finding() -> Finding:
+        alone = np.hstack([rows.covariates(one)[:, 1:2] for one in rows.feature_ranks])
+        k = int(np.argmax(np.abs(rows.sums(hermite(degree), alone).of(rows.observed)[0])))
+        values, of = rows.design[:, k], f"values of feature {k}"
+        if degree == 2:
+            return _scatter(rows, values, of=of)
+        low, _, high = rows.thirds(values)
+        return _levels(rows, low, high, of=of)
+
+    return Component(rows, sums, _square, finding)
 
 
 def anderson_darling(rows: ForecastContext) -> Component:
@@ -515,4 +558,8 @@ FORECASTS = (
     Kind("anderson-darling", "Anderson-Darling", anderson_darling),
     Kind("kuiper", "Kuiper", kuiper),
     Kind("extremes", "outcomes far outside", extremes),
+)
+BY_FEATURE = (
+    Kind("level-by-feature", "score of level along features", partial(_by_feature, degree=1)),
+    Kind("spread-by-feature", "score of spread along features", partial(_by_feature, degree=2)),
 )
