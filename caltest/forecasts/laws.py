@@ -48,6 +48,8 @@ class Law(ABC):
         Rows by which a verdict compares maps in seconds; 0 where the CRPS is an integral.
     has_tails : bool
         Whether it says how far outcomes are beyond its outer points.
+    unit_law : Law or None
+        The law of one row of which those of all rows differ by mean and standard deviation alone.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Law(ABC):
     scaled_by: tuple[str, ...] = ("crps", "moments")
     most_compared: int = 0
     has_tails: bool = True
+    unit_law: Law | None = None
 
     @abstractmethod
     def cdf(self, y: Floats) -> Floats:
@@ -325,6 +328,10 @@ class Gaussian(Law):
     @property
     def columns(self) -> dict[str, Floats]:
         return {"mean": self.mean, "scale": self.sd}
+
+    @property
+    def unit_law(self) -> Gaussian:  # type: ignore[override]
+        return Gaussian([0.0], [1.0])
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""

@@ -24,7 +24,7 @@ from caltest.measures.combined.component import (
 )
 from caltest.measures.residual_sums import ResidualStatistic, of_shares, of_terms
 from caltest.numerics import harmonics
-from caltest.numerics.loops import njit
+from caltest.numerics.pit_cells import CELLS, PitCells
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
 
@@ -66,9 +66,7 @@ class Uniformed:
 
 
 class Stepped(Uniformed):
-    """Very many uniform numbers (B, n), of which sums are taken by the cell that they are in.
-
-    Cells have the width 1/1024, and near 0 and 1 at most 1/32 of the distance from there.
+    """Very many uniform numbers (B, n), of which sums are taken by the cells that they are in.
 
     Parameters
     ----------
@@ -82,8 +80,7 @@ class Stepped(Uniformed):
     def __init__(self, uniform: Floats, span: Floats) -> None:
         super().__init__(uniform)
         self.span = span
-        self.totals = np.zeros((len(uniform), CELLS.size, span.shape[1]))
-        _add_to_cells(np.ascontiguousarray(self.v), np.ascontiguousarray(span), self.totals)
+        self.totals = PitCells(span).of(self.v)
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         table = np.concatenate([np.atleast_2d(part) for part in basis(Uniformed(CELLS[None]))])
@@ -96,29 +93,6 @@ class Stepped(Uniformed):
         return np.asarray(found * float(self.span[:, 0] @ weight))
 
 
-@njit()
-def _add_to_cells(uniform: Floats, columns: Floats, totals: Floats) -> None:
-    size, (n, width) = len(uniform), columns.shape
-    for b in range(size):
-        for i in range(n):
-            v = uniform[b, i]
-            near = min(v, 1.0 - v)
-            if near >= 1.0 / 32:
-                k = TAIL - 32 + int(v * 1024)
-            else:
-                part, exponent = math.frexp(near)
-                k = (OCTAVES + 4 + exponent) * 32 + int((part - 0.5) * 64)
-                if v > 0.5:
-                    k = 2 * TAIL + 959 - k
-            for q in range(width):
-                totals[b, k, q] += columns[i, q]
-
-
-OCTAVES = 48  # of a tail below 1/32
-TAIL = 32 * OCTAVES  # cells
-_NEAR = 2.0 ** -np.arange(OCTAVES + 4, 4, -1)[:, None] * (0.5 + (np.arange(32) + 0.5) / 64)
-_MIDDLE = (np.arange(32, 992) + 0.5) / 1024
-CELLS = np.concatenate([_NEAR.ravel(), _MIDDLE, 1.0 - _NEAR.ravel()[::-1]])  # their middles
 STEPPED_FROM = 20_000  # rows
 
 

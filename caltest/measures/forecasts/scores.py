@@ -9,10 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.forecasts import Forecasts
+from caltest.forecasts.laws import Law
 from caltest.measures.base import ForecastMeasure
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.forecasts.uniformity import BoundForecasts
 from caltest.measures.residual_sums import Flippable, robust_z
 from caltest.numerics.labels import resample_keys
+from caltest.numerics.pit_cells import CELLS, VERY_MANY, PitCells
 from caltest.types import Floats
 
 POINTS = 64  # of the PIT, at which scores are expected
@@ -34,19 +37,28 @@ class ForecastScore(ForecastMeasure):
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
 
-    def bind(self, predictions: Forecasts) -> BoundScores:  # type: ignore[override]
-        return BoundScores(predictions, self)
+    @abstractmethod
+    def factor(self, law: Law) -> Floats | float:
+        """Return what the score of a law with the deviation 1 is to be multiplied by, (n,)."""
+
+    def bind(self, predictions: Forecasts) -> BoundMeasure:  # type: ignore[override]
+        bound, standard = BoundScores(predictions, self), predictions.law.unit_law
+        if standard is None or predictions.n < VERY_MANY:
+            return bound
+        one = Forecasts([0.0], distribution=standard)
+        table = self.scores_at(one, CELLS[None])[0]
+        cells = PitCells((bound.share * self.factor(predictions.law))[:, None])
+        # What all scores have besides, and by how much the observed one is another by cells.
+        rest = bound.value() - float(cells.of(predictions.pit[None])[0, :, 0] @ table)
+        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, cells)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the sum of the scores, each less its mean, over its cluster-robust error.
 
         Means and moments are those of quantiles at equal steps of the PIT, begun at random.
         """
-        weight = (
-            np.ones(predictions.n)
-            if predictions.sample_weight is None
-            else predictions.sample_weight
-        )
+        given = predictions.sample_weight
+        weight = np.ones(predictions.n) if given is None else given
         begin = predictions.uniforms.labels(resample_keys(0, 1)).T
         scores = self.scores_at(predictions, (begin + np.arange(POINTS)) / POINTS)
         mean = scores.mean(axis=1)
@@ -93,6 +105,9 @@ class CRPS(ForecastScore):
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.crps_at(forecasts.outcomes, uniform)
 
+    def factor(self, law: Law) -> Floats | float:
+        return law.sd
+
 
 @dataclass(frozen=True)
 class LogScore(ForecastScore):
@@ -107,6 +122,9 @@ class LogScore(ForecastScore):
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.log_score(forecasts.law.quantile(uniform))
+
+    def factor(self, law: Law) -> Floats | float:
+        return 1.0
 
 
 def crps(forecasts: object, *, n_jobs: int | None = None) -> float:

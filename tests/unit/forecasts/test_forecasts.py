@@ -51,6 +51,9 @@ def every_kind(rng, n=40):
     yield ct.Forecasts(mean + rng.normal(size=n), cdf=lambda y: stats.norm.cdf(y - mean))
 
 
+SCORES = "crps", "log-score"
+
+
 class TestForecasts:
     """How they are read and redrawn."""
 
@@ -308,6 +311,24 @@ class TestDefault:
         monkeypatch.setattr("caltest.measures.forecasts.uniformity.GRID", 4096)
         rounded = ct.measures.pit_uniformity(forecasts, distance=distance)
         assert rounded == pytest.approx(exact, rel=0.03)
+
+    @pytest.mark.parametrize("key", ["pit-kuiper", "pit-neyman", "pit-berkowitz", *SCORES])
+    def test_redrawn_numbers_of_very_many_rows_need_not_be_kept(self, key, rng, monkeypatch):
+        """Sums over cells are those of the numbers that the keys give; values are near."""
+        rows = gaussian(rng, n=5000, spread=1.1, sample_weight=rng.uniform(0.5, 1.5, 5000))
+        measure, keys = REGISTRY[key].with_options({}), resample_keys(3, 9)
+        exact = measure.bind(rows)
+        for module in ("uniformity.GRID", "scores.VERY_MANY"):
+            monkeypatch.setattr(f"caltest.measures.forecasts.{module}", 4096)
+        bound = measure.bind(rows)
+        found = bound.of_keys()(keys)
+        np.testing.assert_allclose(found, bound.values(bound.redraw(keys)), rtol=1e-9)
+        slack = 0.1 if key == "pit-kuiper" else 0.05
+        near = exact.values(exact.redraw(keys))
+        apart = np.ptp(found - near) if key in SCORES else np.abs(found - near).max()
+        assert apart < slack * near.std()
+        if key in SCORES:
+            assert bound.value() == pytest.approx(exact.value(), rel=1e-12)
 
     def test_order_of_rows_changes_nothing_but_the_draws(self, rng):
         forecasts = gaussian(rng, n=60)
