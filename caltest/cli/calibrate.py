@@ -253,19 +253,14 @@ def _added(
         checks.check_unused("with a map of forecasts", **{"--probs": probs})
         law = law_of(**ForecastColumns(**fitted.columns).chosen_forecasts(table, None))
         mapped = fitted.calibrator.calibrate(law).columns
-        return _new({prefix + name: values for name, values in mapped.items()}, table)
-    columns = _columns(fitted, fitted.columns, table, probs)
-    values = _values(fitted, table, columns, renormalize=renormalize)
-    if len(columns) == 1 and table.column(columns[0]).ndim == 2:
-        added = {prefix.rstrip("_"): values}
+        added = {prefix + name: values for name, values in mapped.items()}
     else:
+        columns = _columns(fitted, fitted.columns, table, probs)
+        values = _values(fitted, table, columns, renormalize=renormalize)
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
-    return _new(added, table)
-
-
-def _new(added: dict[str, Floats], table: Table) -> dict[str, Floats]:
-    """Check that the table has no such columns."""
+        if len(columns) == 1 and table.column(columns[0]).ndim == 2:
+            added = {prefix.rstrip("_"): values}
     if twice := [name for name in added if name in table.names]:
         rule = "columns that are added must have new names"
         raise invalid(rule, checks.listing(twice[:3]), "choose another --prefix")
@@ -326,9 +321,9 @@ def read_map(path: Path) -> Map:
         raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data
     check = checks.check_schema if is_whole else checks.check_version
-    kinds: tuple[Any, ...] = Calibrator, ForecastCalibrator
-    named = [str(values.get("schema")).startswith(f"caltest/{one.schema}/") for one in kinds]
-    kind = kinds[named[1]]
+    kind: Any = ForecastCalibrator
+    if not str(values.get("schema")).startswith(f"caltest/{kind.schema}/"):
+        kind = Calibrator
     values = check(values, f"caltest/{kind.schema}/1", f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"

@@ -336,7 +336,7 @@ class Forecasts(Rows):
         """Those of the normal numbers, and of their squares."""
         from scipy.special import ndtri  # loads SciPy
 
-        weight = np.ones(self.n) if self.sample_weight is None else self.sample_weight
+        weight = self.weights
         z = ndtri(np.clip(self.pit, LEAST, 1.0 - LEAST))
         square, none = np.square(weight), np.zeros(self.n)
         squares = 2.0 * square, 8.0 * square * weight, weight * (z * z - 1.0)

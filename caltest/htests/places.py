@@ -219,8 +219,7 @@ class RowSearch(Search):
 
     def __init__(self, predictions: Predictions, cut: Cut = even, pairs: int = PAIRS) -> None:
         self.predictions, self.cut, self.pairs = predictions, cut, pairs
-        weight = predictions.sample_weight
-        self.weight: Floats = np.ones(predictions.n) if weight is None else weight
+        self.weight: Floats = predictions.weights
         self.names = [str(name) for name in predictions.classes]
         self.aspects = []
         self.tables = list(self._tables())

@@ -216,21 +216,10 @@ def of_terms(terms: Floats, function: Callable[[Floats], Floats]) -> ResidualSta
     return of_cells(np.arange(width)[np.newaxis], terms, width, function)
 
 
-def of_shares(
-    places: Floats, weight: Floats, steps: int, function: Callable[[Floats], Floats]
-) -> ResidualStatistic:
-    """Return a function (B,) of sums of residuals up to the inner ends of steps, (B, steps - 1).
-
-    Residuals are those of uniform numbers, `places` (n,), in steps of equal width.
-    """
-    cells = np.minimum((places * steps).astype(np.int64), steps - 1)
-    every = np.column_stack([cells, np.full_like(cells, steps)])  # and the sum of all
+def residuals_up_to(places: Floats, weight: Floats, steps: int) -> Floats:
+    """Return what rows with uniform numbers add up to the inner ends of steps, (n, steps - 1)."""
     ends = np.arange(1, steps) / steps
-
-    def of_sums(sums: Floats) -> Floats:
-        return function(np.cumsum(sums[:, : steps - 1], axis=1) - sums[:, steps:] * ends)
-
-    return of_cells(every, np.column_stack([weight, weight]), steps + 1, of_sums)
+    return weight[:, None] * ((places[:, None] < ends) - ends)
 
 
 def range_of_sums(event: Floats, gaps: Floats) -> ResidualStatistic:

@@ -506,8 +506,7 @@ class Predictions(Rows):
     @property
     def deviations(self) -> Sequence[Deviations]:
         """Those of the residuals in the direction of their sum, and of the squared error."""
-        weight = np.ones(self.n) if self.sample_weight is None else self.sample_weight
-        total = self.residuals.sum(axis=0)
+        weight, total = self.weights, self.residuals.sum(axis=0)
         sums = np.outer(weight, total / max(float(np.abs(total).max()), 1e-300))
         # The terms of the squared error, up to a constant of the row.
         return self.deviations_of(sums), self.deviations_of(weight[:, None] * self.probs)

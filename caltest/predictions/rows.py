@@ -164,6 +164,11 @@ class Rows(ABC):
         """What was observed, (n,), as it is redrawn."""
 
     @property
+    def weights(self) -> Floats:
+        """The sample weights, (n,), or ones."""
+        return np.ones(self.n) if self.sample_weight is None else self.sample_weight
+
+    @property
     def happened(self) -> AnyArray:
         """What happened, (n,): labels, or outcomes in their unit."""
         return self.observed

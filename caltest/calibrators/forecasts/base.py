@@ -120,8 +120,7 @@ class ForecastCalibrator(Saved, ABC):
 
     def fit_set(self, data: ForecastSet, _classes: object = None) -> Self:
         """Fit to what was checked before."""
-        rows = data.forecasts
-        weight = np.ones(rows.n) if rows.sample_weight is None else rows.sample_weight
+        rows, weight = data.forecasts, data.forecasts.weights
         kept = weight > 0
         self.n_fit_ = int(kept.sum())
         if self.n_fit_ < self.fewest:

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
 
 from caltest.checks.arrays import check_rows_of_design
@@ -22,7 +23,7 @@ from caltest.measures.combined.component import (
     plain,
     ratio,
 )
-from caltest.measures.residual_sums import ResidualStatistic, of_shares, of_terms
+from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
 from caltest.numerics import harmonics
 from caltest.numerics.pit_cells import CELLS, PitCells
 from caltest.predictions.redrawing import Uniforms
@@ -36,6 +37,8 @@ VARIES = 1e-6  # least relative spread of a covariate that is one
 SCORES = "(in normal scores)"
 NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 
+Names = tuple[str, str]  # of two sets of rows
+ENDS = "lowest forecasts", "highest"
 Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
 
 
@@ -97,14 +100,9 @@ STEPPED_FROM = 20_000  # rows
 
 
 def hermite(degree: int) -> Basis:
-    """Return the orthonormal polynomial of a degree, up to 4, of the normal numbers."""
-    functions: list[Callable[[Floats], Floats]] = [
-        lambda z: z,
-        lambda z: (z * z - 1.0) / math.sqrt(2.0),
-        lambda z: z * (z * z - 3.0) / math.sqrt(6.0),
-        lambda z: ((z * z - 6.0) * z * z + 3.0) / math.sqrt(24.0),
-    ]
-    return lambda seen: [functions[degree - 1](seen.z)]
+    """Return the orthonormal polynomial of a degree of the normal numbers."""
+    series = [0.0] * degree + [1.0 / math.sqrt(math.factorial(degree))]
+    return lambda seen: [np.asarray(hermeval(seen.z, series))]
 
 
 def polynomials(seen: Uniformed) -> Sequence[Floats]:
@@ -132,8 +130,7 @@ class ForecastContext:
 
     def __init__(self, forecasts: Forecasts, design: Any = None) -> None:
         self.predictions, self.n = forecasts, forecasts.n
-        weight = forecasts.sample_weight
-        self.weight: Floats = np.ones(self.n) if weight is None else weight
+        self.weight: Floats = forecasts.weights
         self.noise = float(np.square(self.weight).sum())
         law = forecasts.law.drawn_from(forecasts.outcomes)
         self.mean, self.scale = law.mean, law.sd
@@ -237,15 +234,13 @@ class ForecastContext:
     def steps(self) -> Summing:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
         ends, weight = np.arange(1, STEPS) / STEPS, self.constant[:, 0]
+        residuals = partial(residuals_up_to, self.predictions.pit, weight, STEPS)
 
         def of(seen: Uniformed) -> Floats:
             found = np.cumsum(seen.shares(weight), axis=1)
             return np.asarray(found[:, :-1] - weight.sum() * ends)
 
-        def signed(function: Function) -> ResidualStatistic:
-            return of_shares(self.predictions.pit, weight, STEPS, function)
-
-        return Summing(of, signed)
+        return Summing(of, lambda function: of_terms(residuals(), function))
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
         """Say which share of the outcomes is below a quantile that was forecast."""
@@ -377,32 +372,21 @@ def _along(
     return Component(rows, sums, value, finding, two_sided=True)
 
 
-def _levels(
-    rows: ForecastContext,
-    first: Flags,
-    second: Flags,
-    names: tuple[str, str] = ("lowest", "highest"),
-    of: str = "forecasts",
-) -> Finding:
+def _levels(rows: ForecastContext, first: Flags, second: Flags, names: Names = ENDS) -> Finding:
     if not (first.any() and second.any()):
         return NO_GAP
     (one, low), (other, high) = rows.level(first), rows.level(second)
-    text = f"{one} for the {first.sum():,} {names[0]} {of}, {other} for the"
+    text = f"{one} for the {first.sum():,} {names[0]}, {other} for the"
     return Finding(f"{text} {second.sum():,} {names[1]}", high - low, "difference of these gaps")
 
 
-def _scatter(
-    rows: ForecastContext,
-    values: Floats,
-    names: tuple[str, str] = ("lowest", "highest"),
-    of: str = "forecasts",
-) -> Finding:
+def _scatter(rows: ForecastContext, values: Floats, names: Names = ENDS) -> Finding:
     first, _, second = rows.thirds(values)
     if not (first.any() and second.any()):
         return NO_GAP
     low, high = rows.scatter(first), rows.scatter(second)
     text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
-    text += f" {first.sum():,} {names[0]} {of}, {high:.3g} times for the"
+    text += f" {first.sum():,} {names[0]}, {high:.3g} times for the"
     text += f" {second.sum():,} {names[1]}"
     return Finding(text, high / max(low, LEAST), "ratio of these")
 
@@ -411,8 +395,7 @@ def slope(rows: ForecastContext) -> Component:
     """Score of a slope: outcomes that rise less or more steeply than the means of forecasts."""
 
     def finding() -> Finding:
-        low, _, high = rows.thirds(rows.predictions.mean)
-        return _levels(rows, low, high)
+        return _levels(rows, *rows.thirds(rows.predictions.mean)[::2])
 
     return _along(rows, 1, "mean", finding)
 
@@ -422,7 +405,7 @@ def curve(rows: ForecastContext) -> Component:
 
     def finding() -> Finding:
         low, middle, high = rows.thirds(rows.predictions.mean)
-        return _levels(rows, middle, low | high, ("middle", "outer ones"))
+        return _levels(rows, middle, low | high, ("middle forecasts", "outer ones"))
 
     return _along(rows, 1, "mean^2", finding)
 
@@ -434,7 +417,7 @@ def spread_by_mean(rows: ForecastContext) -> Component:
 
 def spread_by_scale(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are wide or narrow."""
-    names, scale = ("narrowest", "widest"), rows.predictions.scale
+    names, scale = ("narrowest forecasts", "widest"), rows.predictions.scale
     return _along(rows, 2, "scale", lambda: _scatter(rows, scale, names))
 
 
@@ -445,11 +428,10 @@ def _by_feature(rows: ForecastContext, degree: int) -> Component:
     def finding() -> Finding:
         alone = np.hstack([rows.covariates(one)[:, 1:2] for one in rows.feature_ranks])
         k = int(np.argmax(np.abs(rows.sums(hermite(degree), alone).of(rows.observed)[0])))
-        values, of = rows.design[:, k], f"values of feature {k}"
+        values, names = rows.design[:, k], (f"lowest values of feature {k}", "highest")
         if degree == 2:
-            return _scatter(rows, values, of=of)
-        low, _, high = rows.thirds(values)
-        return _levels(rows, low, high, of=of)
+            return _scatter(rows, values, names)
+        return _levels(rows, *rows.thirds(values)[::2], names)
 
     return Component(rows, sums, _square, finding)
 

@@ -57,9 +57,7 @@ class ForecastScore(ForecastMeasure):
 
         Means and moments are those of quantiles at equal steps of the PIT, begun at random.
         """
-        given = predictions.sample_weight
-        weight = np.ones(predictions.n) if given is None else given
-        begin = predictions.uniforms.labels(resample_keys(0, 1)).T
+        weight, begin = predictions.weights, predictions.uniforms.labels(resample_keys(0, 1)).T
         scores = self.scores_at(predictions, (begin + np.arange(POINTS)) / POINTS)
         mean = scores.mean(axis=1)
         apart, own = scores - mean[:, None], weight * (self.scores(predictions) - mean)
@@ -73,9 +71,7 @@ class BoundScores(BoundMeasure):
     def __init__(self, forecasts: Forecasts, score: ForecastScore) -> None:
         super().__init__(forecasts)
         self.forecasts, self.score = forecasts, score
-        weight = forecasts.sample_weight
-        self.share = np.full(forecasts.n, 1.0) if weight is None else weight
-        self.share = self.share / self.share.sum()
+        self.share = forecasts.weights / forecasts.weights.sum()
         self.seen = score.scores(forecasts)
         self.scale = float(np.abs(self.seen).mean())
 

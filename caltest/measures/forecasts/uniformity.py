@@ -16,7 +16,7 @@ from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
 from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.residual_sums import Flippable, of_shares, of_terms
+from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to
 from caltest.numerics.harmonics import polynomials
 from caltest.numerics.pit_cells import CELLS, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
@@ -25,7 +25,7 @@ __all__ = ["PitUniformity", "pit_uniformity"]
 
 LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 GRID = VERY_MANY  # steps that the numbers of as many rows or more are rounded up to
-COARSE = 256  # steps where signs of clusters are flipped
+COARSE = 128  # steps where signs of clusters are flipped
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
 
 
@@ -171,12 +171,11 @@ class PitUniformity(ForecastMeasure):
         return distance(ends, below) * (n if is_integral else 1.0)
 
     def bind(self, predictions: Forecasts) -> BoundForecasts:  # type: ignore[override]
-        n, given = predictions.n, predictions.sample_weight
-        weight = np.ones(n) if given is None else given
+        n, weight = predictions.n, predictions.weights
         if self.distance == "berkowitz" and n < 3:
             raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
         if self.distance == "berkowitz" and self.serial:
-            if given is not None:
+            if predictions.sample_weight is not None:
                 raise NotApplicable("serial=True takes no sample weights", "leave one of them out")
             return BoundForecasts(predictions, _serial)
         if self.distance in SUMS:
@@ -194,7 +193,9 @@ class PitUniformity(ForecastMeasure):
         factor = float(n) if is_integral else 1.0
         if n < GRID:
             return BoundForecasts(
-                predictions, lambda v: factor * distance(*_ordered(v, given)), factor
+                predictions,
+                lambda v: factor * distance(*_ordered(v, predictions.sample_weight)),
+                factor,
             )
 
         def at_steps(shares: Floats) -> Floats:
@@ -208,8 +209,7 @@ class PitUniformity(ForecastMeasure):
 
         Of "berkowitz" the squared scores of mean and variance.
         """
-        n, v, given = predictions.n, predictions.pit, predictions.sample_weight
-        weight = np.ones(n) if given is None else given
+        v, weight = predictions.pit, predictions.weights
         if self.serial:
             raise declines(self, "residual_statistics")
         if self.distance in SUMS:
@@ -217,9 +217,11 @@ class PitUniformity(ForecastMeasure):
             found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
             found.deviations = None if self.distance == "neyman" else predictions.deviations[1]
             return [found]
-        total, expected = weight.sum(), np.arange(1, COARSE) / COARSE
-        of = lambda sums: self._of_shares(n, sums / total + expected)  # noqa: E731
-        found = of_shares(v, weight, COARSE, of)
+        terms, expected = (
+            residuals_up_to(v, weight / weight.sum(), COARSE),
+            np.arange(1, COARSE) / COARSE,
+        )
+        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + expected))
         found.symbol = f"{self.symbol} at {COARSE} steps"
         return [found]
 

@@ -35,8 +35,7 @@ class Embedding:
     def __init__(self, predictions: Predictions, kernel: MatrixKernel) -> None:
         self.predictions = predictions
         self.kernel = FittedKernel.of(kernel, predictions)
-        weight = predictions.sample_weight
-        self.weight = np.ones(predictions.n) if weight is None else weight
+        self.weight = predictions.weights
         self.weighted = predictions.residuals
         self._on_line = all(term.is_line for term in self.kernel.terms)
 

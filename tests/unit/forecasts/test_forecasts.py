@@ -362,10 +362,10 @@ class TestDefault:
         (statistic,) = REGISTRY[key].with_options({}).residual_statistics(forecasts)
         signs = np.where(rng.random((5, 40)) < 0.5, -1.0, 1.0)
         s, z, x = signs[:, code] * w, stats.norm.ppf(v), 2 * v - 1
-        steps = np.arange(1, 256) / 256
+        steps = np.arange(1, 128) / 128
         if key == "pit-ks":
             gap = s @ ((v[:, None] < steps) - steps) / w.sum()
-            value = np.maximum(gap.max(axis=1), np.max(1 / 256 - np.pad(gap, ((0, 0), (1, 0))), 1))
+            value = np.maximum(gap.max(axis=1), np.max(1 / 128 - np.pad(gap, ((0, 0), (1, 0))), 1))
         elif key == "crps":
             terms = z * (2 * v - 1) + 2 * stats.norm.pdf(z) - 2 / np.sqrt(np.pi)
             sums = np.bincount(code, w * terms * forecasts.scale)
