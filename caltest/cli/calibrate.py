@@ -251,7 +251,8 @@ def _added(
         from caltest.forecasts.laws import law_of
 
         checks.check_unused("with a map of forecasts", **{"--probs": probs})
-        law = law_of(**ForecastColumns(**fitted.columns).chosen_forecasts(table, None))
+        named = ForecastColumns(**fitted.columns).forecasts_from()
+        law = law_of(**tables.choose_forecasts(table, label=None, **named))
         mapped = fitted.calibrator.calibrate(law).columns
         added = {prefix + name: values for name, values in mapped.items()}
     else:

@@ -234,16 +234,14 @@ class ForecastColumns:
         given = {name: getattr(self, name) for name in names_of(ForecastOptions)}
         return {name: value for name, value in given.items() if value is not None}
 
-    def chosen_forecasts(
-        self, found: Table, label: str | None, start: str = "", **rows: Any
-    ) -> dict[str, Any]:
-        """Return the columns of forecasts, whose names begin with `start`, not checked."""
+    def forecasts_from(self, start: str = "") -> dict[str, Any]:
+        """Return the columns as `choose_forecasts` takes them; their names begin with `start`."""
         columns = {k: start + text.replace(",", f",{start}") for k, text in self.forecasts.items()}
         with suppress(ValueError):
             columns["scale"] = float(self.scale or "")
         if "," in columns.get("members", ""):
             columns["members"] = options.split(columns["members"])
-        return tables.choose_forecasts(found, label=label, **columns, **rows)
+        return columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,10 +278,9 @@ class RowsFile(ForecastColumns, PredictionFile):
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
         opened = self._opened[0]
         rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
+        columns = self.forecasts_from(probs or "") | rows  # `probs` begins those of one model
         with self.rows_named():
-            # The names may begin with that of one model of several.
-            raw = self.chosen_forecasts(opened, self.observed, probs or "", **rows)
-            found = Forecasts(raw.pop("outcomes"), **raw, source=self._opened[1])
+            found = Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
             return dependence.of_table(opened, self.observed).given_to(found)
 
 

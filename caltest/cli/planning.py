@@ -84,9 +84,9 @@ class StudyFile(inputs.ForecastColumns, inputs.FileForm):
             from caltest.forecasts import Forecasts
 
             label = self.label or self.mean  # outcomes play no part
+            columns = self.forecasts_from() | {"sample_weight": self.sample_weight}
             with rows_named(table.place):
-                raw = self.chosen_forecasts(table, label, sample_weight=self.sample_weight)
-                return Forecasts(raw.pop("outcomes"), **raw, source=name)
+                return Forecasts._of_table(table, name, label, columns)  # noqa: SLF001
         read = ModelData(
             None,
             label=self.label,

@@ -75,6 +75,8 @@ class Law(ABC):
     def taken(self, rows: AnyArray) -> Self:
         """Return the law of some rows, given by their numbers or a mask, in that order."""
         some = {name: vars(self)[name][rows] for name in self.by_row}
+        for values in (one for one in some.values() if isinstance(one, np.ndarray)):
+            read_only(values)
         return self._with(n=np.arange(self.n)[rows].size, **some)
 
     @abstractmethod
@@ -142,7 +144,7 @@ class Law(ABC):
     @property
     def columns(self) -> dict[str, Floats]:
         """How a table holds the laws, (n,) each by name; here by quantiles."""
-        levels = np.arange(1, 20) / 20.0
+        levels = np.arange(1, 20) / 20.0 if self.given is None else self.given
         values = self.quantile(np.broadcast_to(levels, (self.n, levels.size)))
         return {f"q_{level:.10g}": column for level, column in zip(levels, values.T, strict=True)}
 
@@ -671,10 +673,6 @@ class Quantiles(Knots):
     def held(self, y: Floats) -> Floats:
         low, high = self.support()
         return np.clip(y, by_row(low, y), by_row(high, y))
-
-    @property
-    def columns(self) -> dict[str, Floats]:
-        return {f"q_{a:.10g}": q for a, q in zip(self.given, self.values.T, strict=True)}
 
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         """Return the levels of the quantiles around an outcome.

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from caltest.forecasts import Forecasts
-from caltest.forecasts.laws import Law
 from caltest.measures.base import ForecastMeasure
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.forecasts.uniformity import BoundForecasts
@@ -28,6 +27,7 @@ class ForecastScore(ForecastMeasure):
     alternative: ClassVar[str] = "two-sided"
     no_interval: ClassVar[str] = "is a score, whose size is that of the outcomes"
     is_proper_score: ClassVar[bool] = True
+    power: ClassVar[int] = 0  # of the standard deviation, with which it grows
 
     @abstractmethod
     def scores(self, forecasts: Forecasts) -> Floats:
@@ -37,17 +37,13 @@ class ForecastScore(ForecastMeasure):
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
 
-    @abstractmethod
-    def factor(self, law: Law) -> Floats | float:
-        """Return what the score of a law with the deviation 1 is to be multiplied by, (n,)."""
-
     def bind(self, predictions: Forecasts) -> BoundMeasure:  # type: ignore[override]
         bound, standard = BoundScores(predictions, self), predictions.law.unit_law
         if standard is None or predictions.n < VERY_MANY:
             return bound
         one = Forecasts([0.0], distribution=standard)
         table = self.scores_at(one, CELLS[None])[0]
-        cells = PitCells((bound.share * self.factor(predictions.law))[:, None])
+        cells = PitCells((bound.share * predictions.law.sd**self.power)[:, None])
         # What all scores have besides, and by how much the observed one is another by cells.
         rest = bound.value() - float(cells.of(predictions.pit[None])[0, :, 0] @ table)
         return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, cells)
@@ -94,15 +90,13 @@ class CRPS(ForecastScore):
     key: ClassVar[str] = "crps"
     title: ClassVar[str] = "continuous ranked probability score"
     symbol: ClassVar[str] = "CRPS"
+    power: ClassVar[int] = 1
 
     def scores(self, forecasts: Forecasts) -> Floats:
         return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.crps_at(forecasts.outcomes, uniform)
-
-    def factor(self, law: Law) -> Floats | float:
-        return law.sd
 
 
 @dataclass(frozen=True)
@@ -118,9 +112,6 @@ class LogScore(ForecastScore):
 
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         return forecasts.law.log_score(forecasts.law.quantile(uniform))
-
-    def factor(self, law: Law) -> Floats | float:
-        return 1.0
 
 
 def crps(forecasts: object, *, n_jobs: int | None = None) -> float:
