@@ -218,6 +218,7 @@ def of_terms(terms: Floats, function: Callable[[Floats], Floats]) -> ResidualSta
 
 def residuals_up_to(places: Floats, weight: Floats, steps: int) -> Floats:
     """Return what rows with uniform numbers add up to the inner ends of steps, (n, steps - 1)."""
+    check_size(places.size * steps)
     ends = np.arange(1, steps) / steps
     return weight[:, None] * ((places[:, None] < ends) - ends)
 
