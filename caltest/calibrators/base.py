@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from caltest import checks
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.output import Output
+from caltest.calibrators.output import FittedOutput
 from caltest.checks.arrays import label_values, missing
 from caltest.checks.suspicions import suspect_index, suspect_logits
 from caltest.errors import DegenerateDataWarning, invalid
@@ -149,7 +149,7 @@ class Coefficient:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Calibrator(ClassifierMixin, TransformerMixin, Output, ABC):
+class Calibrator(ClassifierMixin, TransformerMixin, FittedOutput, ABC):
     """A calibration map: probabilities in, calibrated probabilities out.
 
     Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in

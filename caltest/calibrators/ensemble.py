@@ -38,7 +38,7 @@ def check_folds(cv: object) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenSetting:
     """The setting that predicts held-out labels best.
 
     Attributes
@@ -129,7 +129,7 @@ def choose(
     cv: object = 5,
     random_state: int | None = None,
     n_jobs: int | None = None,
-) -> Choice:
+) -> ChosenSetting:
     """Fit every setting to the training rows of every fold, and compare held-out log losses.
 
     Parameters
@@ -171,7 +171,7 @@ def choose(
     results = list(map_threads(fit_fold, pairs, n_jobs))
     losses = np.array([losses for losses, _ in results])
     best = int(losses.mean(axis=0).argmin())
-    return Choice(best, losses, [models[best] for _, models in results])
+    return ChosenSetting(best, losses, [models[best] for _, models in results])
 
 
 def observed(model: Calibrator, data: CalibrationSet) -> Floats:

@@ -148,7 +148,7 @@ class Saved(BaseEstimator):
         return cls.from_dict(parse_json(text, "text must be JSON", "pass what to_json gave"))
 
 
-class Output(Saved):
+class FittedOutput(Saved):
     """The summary and the picture of a calibrator."""
 
     def broken(self) -> str:

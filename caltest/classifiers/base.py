@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from caltest import checks
-from caltest.classifiers.rbf import Kernel, KernelGradient
+from caltest.classifiers.rbf import KernelGradient, RBFParameters
 from caltest.errors import invalid, shown
 from caltest.numerics.logistic import fit_logistic
 from caltest.numerics.loops import map_threads, njit, one_blas_thread
@@ -211,9 +211,9 @@ class Maximum:
     converged: bool
 
 
-def kernel_of(theta: Floats) -> Kernel:
+def kernel_of(theta: Floats) -> RBFParameters:
     """Return the kernel of the logarithms of variance and length scales."""
-    return Kernel(float(np.exp(theta[0])), np.exp(theta[1:]))
+    return RBFParameters(float(np.exp(theta[0])), np.exp(theta[1:]))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from caltest.classifiers.base import in_parts
-from caltest.classifiers.rbf import Kernel, KernelGradient, no_gradient, rbf
+from caltest.classifiers.rbf import KernelGradient, RBFParameters, no_gradient, rbf
 from caltest.numerics.loops import map_threads
 from caltest.types import Codes, Floats
 
@@ -95,7 +95,7 @@ LEAST_REST = 1e-12  # of 1 - a' B^-1 a / d; rounding may leave less
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LogEvidence:
     """A log marginal likelihood, or its bound, summed over classes, with its gradient.
 
     Attributes
@@ -129,7 +129,7 @@ class Latent:
     sign = -1  # of what the roots say of the variance
 
     Z: Floats
-    kernel: Kernel
+    kernel: RBFParameters
     roots: Floats
     weights: Floats
 
@@ -223,7 +223,7 @@ class _Solved:
     blocks: list[_Block]
 
 
-def root_of_kernel(Z: Floats, kernel: Kernel) -> Floats:
+def root_of_kernel(Z: Floats, kernel: RBFParameters) -> Floats:
     """Return the lower root of k(Z, Z) with a jitter, more of it where rounding asks for it."""
     inner, jitter = rbf(Z, Z, *kernel), JITTER
     while True:
@@ -253,11 +253,11 @@ class SparseRegressions:
     Z: Floats
     n_jobs: int | None = None
 
-    def posterior(self, targets: Targets, kernel: Kernel) -> Latent:
+    def posterior(self, targets: Targets, kernel: RBFParameters) -> Latent:
         """Return the posteriors given the inducing variables."""
         return self._solved(targets, kernel).latent
 
-    def evidence(self, targets: Targets, kernel: Kernel) -> Evidence:
+    def evidence(self, targets: Targets, kernel: RBFParameters) -> LogEvidence:
         """Return the bound and its gradient by the kernel's parameters, by Z and by the noise."""
         keep = len(self.X) * len(self.Z) <= KEPT
         found = self._solved(targets, kernel, keep=keep)
@@ -306,7 +306,7 @@ class SparseRegressions:
         traces = low * float(np.vdot(by_all, total))
         for part, gram in zip(by_gram, found.grams, strict=True):
             traces += (high - low) * float(np.vdot(part, gram))
-        return Evidence(found.value, gradient, -traces - found.scaled - 0.5 * K * len(self.X))
+        return LogEvidence(found.value, gradient, -traces - found.scaled - 0.5 * K * len(self.X))
 
     def _chunks(self, K: int) -> Iterator[tuple[int, Floats]]:
         """Yield a class and some of its rows, all rows once."""
@@ -315,11 +315,11 @@ class SparseRegressions:
             for start in range(int(first), int(last), size):
                 yield c, self.X[start : min(start + size, int(last))]
 
-    def _block(self, c: int, X: Floats, L: Floats, kernel: Kernel) -> _Block:
+    def _block(self, c: int, X: Floats, L: Floats, kernel: RBFParameters) -> _Block:
         values = rbf(X, self.Z, *kernel)
         return _Block(c, X, values, solve_triangular(L, values.T, lower=True, check_finite=False).T)
 
-    def _solved(self, targets: Targets, kernel: Kernel, *, keep: bool = False) -> _Solved:
+    def _solved(self, targets: Targets, kernel: RBFParameters, *, keep: bool = False) -> _Solved:
         K, M = len(targets.on), len(self.Z)
         groups = 1 if targets.same_noise else K
         linear, grams = np.zeros((K, M)), np.zeros((groups, M, M))  # A 1 of each class, and A A'

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from caltest.types import Floats, Order
 
 
-class Kernel(NamedTuple):
+class RBFParameters(NamedTuple):
     """Variance, and length scales, (d,) or (1,), as `rbf` takes them."""
 
     variance: float

@@ -9,13 +9,13 @@ from scipy.linalg import cholesky, solve_triangular
 
 from caltest.classifiers.base import GPClassifier
 from caltest.classifiers.collapsed_bound import (
-    Evidence,
     Latent,
+    LogEvidence,
     SparseRegressions,
     Targets,
     inverse_of,
 )
-from caltest.classifiers.rbf import Kernel, inducing_points, no_gradient, rbf
+from caltest.classifiers.rbf import RBFParameters, inducing_points, no_gradient, rbf
 from caltest.numerics.loops import map_threads
 from caltest.types import Codes, Floats
 
@@ -69,7 +69,7 @@ class ExactRegressions:
     codes: Codes
     n_jobs: int | None = None
 
-    def evidence(self, targets: Targets, kernel: Kernel) -> Evidence:
+    def evidence(self, targets: Targets, kernel: RBFParameters) -> LogEvidence:
         """Return the log marginal likelihood, summed over classes, and its gradient.
 
         That by Z is the one by X as the second argument alone, and of no use.
@@ -90,13 +90,13 @@ class ExactRegressions:
             log_noise += by_noise
         gradient = no_gradient(*X.shape)
         gradient.add(by_kernel * rbf(X, X, *kernel), X, X, kernel.scales)
-        return Evidence(value, gradient, log_noise)
+        return LogEvidence(value, gradient, log_noise)
 
-    def posterior(self, targets: Targets, kernel: Kernel) -> Latent:
+    def posterior(self, targets: Targets, kernel: RBFParameters) -> Latent:
         """Return the posteriors."""
         return self._solved(targets, kernel)[1]
 
-    def _solved(self, targets: Targets, kernel: Kernel) -> tuple[float, Latent]:
+    def _solved(self, targets: Targets, kernel: RBFParameters) -> tuple[float, Latent]:
         inner = rbf(self.X, self.X, *kernel)
         np.fill_diagonal(inner, kernel.variance)
         values, noise = targets.of(self.codes)

@@ -14,7 +14,7 @@ from scipy.linalg.blas import dtrmm
 from caltest.checks import check_integer
 from caltest.classifiers.base import PRECISION, GPClassifier, in_parts, kernel_of, normal_samples
 from caltest.classifiers.collapsed_bound import root_of_kernel
-from caltest.classifiers.rbf import Kernel, KernelGradient, inducing_points, no_gradient, rbf
+from caltest.classifiers.rbf import KernelGradient, RBFParameters, inducing_points, no_gradient, rbf
 from caltest.numerics.loops import map_threads, njit
 from caltest.numerics.variational import cholesky_back, inverse_root, whiten, whiten_back
 from caltest.types import Codes, Floats
@@ -55,7 +55,7 @@ class Prior:
     """The kernel on the inducing inputs and, where they are kept, the whitened k(Z, X)."""
 
     data: Labelled
-    kernel: Kernel
+    kernel: RBFParameters
     L: Floats
     projections: list[Floats] | None = None
 
@@ -89,7 +89,7 @@ def start(latents: int, M: int) -> Inducing:
     return Inducing(np.zeros((latents, M)), np.tile(np.eye(M), (latents, 1, 1)))
 
 
-def prior(data: Labelled, kernel: Kernel) -> Prior:
+def prior(data: Labelled, kernel: RBFParameters) -> Prior:
     """Return what depends on the kernel alone."""
     known = Prior(data, kernel, root_of_kernel(data.Z, kernel))
     if len(data.X) * len(data.Z) > KEPT:
@@ -464,7 +464,7 @@ class _Ridge:
     known: Prior
     q: Inducing
 
-    def climb(self, kernel: Kernel) -> float:
+    def climb(self, kernel: RBFParameters) -> float:
         """Move to another kernel and return the bound there."""
         self.known = replace(self.known, projections=None)  # before those of the new kernel
         new = prior(self.known.data, kernel)

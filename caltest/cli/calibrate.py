@@ -26,7 +26,7 @@ from caltest.errors import InvalidInput, invalid, rows_named
 from caltest.outputs import check_target
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.options import FILE_FORMATS
-from caltest.predictions.tables import Table
+from caltest.predictions.tables import ColumnTable
 from caltest.results.base import plain
 from caltest.types import Floats
 
@@ -201,7 +201,9 @@ def apply(
             echo(content.getvalue())
 
 
-def _columns(fitted: Map, known: list[str] | None, table: Table, probs: str | None) -> list[str]:
+def _columns(
+    fitted: Map, known: list[str] | None, table: ColumnTable, probs: str | None
+) -> list[str]:
     """Find the columns in the order of the classes."""
     if probs is None and known is not None:
         if missing := [name for name in known if name not in table.names]:
@@ -222,7 +224,7 @@ def _columns(fitted: Map, known: list[str] | None, table: Table, probs: str | No
     return [named[name] for name in fitted.classes]
 
 
-def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool) -> Floats:
+def _values(fitted: Map, table: ColumnTable, columns: list[str], *, renormalize: bool) -> Floats:
     """Return the calibrated probabilities, (n, m)."""
     from caltest.calibrators.inputs import Inputs
 
@@ -244,7 +246,7 @@ def _values(fitted: Map, table: Table, columns: list[str], *, renormalize: bool)
 
 
 def _added(
-    fitted: Map, table: Table, probs: str | None, prefix: str, *, renormalize: bool
+    fitted: Map, table: ColumnTable, probs: str | None, prefix: str, *, renormalize: bool
 ) -> dict[str, Floats]:
     """Return the new columns: one where the file has one, of the second of two classes."""
     if isinstance(fitted.columns, dict):

@@ -27,7 +27,7 @@ from caltest.predictions.options import (
     NumberOptions,
     names_of,
 )
-from caltest.predictions.tables import Table
+from caltest.predictions.tables import ColumnTable
 
 if TYPE_CHECKING:
     from caltest.sources.sources import Source
@@ -68,7 +68,7 @@ class PredictionFile(FileForm):
     ordinal: bool = False
 
     @cached_property
-    def _opened(self) -> tuple[Table, str]:
+    def _opened(self) -> tuple[ColumnTable, str]:
         return table(self.file, self.how)
 
     @cached_property
@@ -294,7 +294,7 @@ def opened(file: Path) -> Path | io.BytesIO:
     return io.BytesIO(content)
 
 
-def table(file: Path, how: FileOptions) -> tuple[Table, str]:
+def table(file: Path, how: FileOptions) -> tuple[ColumnTable, str]:
     """Return the columns of a file, or of standard input, and its name for print."""
     path = opened(file)
     return files.table_of_file(path, **how), files.name_of(path)

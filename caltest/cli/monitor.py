@@ -30,7 +30,7 @@ State = Annotated[
 ]
 
 
-class Rows(NamedTuple):
+class MonitorInput(NamedTuple):
     """What `Monitor.update` takes, and the classes that its columns are named after."""
 
     probs: object
@@ -54,11 +54,11 @@ class WatchedFile(RowsFile):
         check_choice(self.label, self._opened[0].names, "--label")
         return None
 
-    def rows(self, by: str | None, known: Sequence[object] | None) -> Rows:
+    def rows(self, by: str | None, known: Sequence[object] | None) -> MonitorInput:
         """Return the rows, with their labels where there are some."""
         if self.label is not None or self.ids is None:
             found = self.predictions(by=by, known=known)
-            return Rows(found, found.groups)
+            return MonitorInput(found, found.groups)
         check_unused("on a monitor", **{"--weight": self.sample_weight})
         raw = self.chosen(self.ids, self.probs, by)
         probs, groups = as_array(raw["probs"], "probs"), raw["groups"]
@@ -69,7 +69,9 @@ class WatchedFile(RowsFile):
             from caltest.monitoring.waiting import other_classes
 
             raise other_classes(str(classes), known)
-        return Rows(probs, None if groups is None else check_groups(groups, len(probs)), classes)
+        return MonitorInput(
+            probs, None if groups is None else check_groups(groups, len(probs)), classes
+        )
 
     def values(self, name: str | None, option: str) -> AnyArray:
         """Return the names or the labels that an option names, of a file that may have no more."""
@@ -163,7 +165,7 @@ def _read(state: Path, by: str | None, level: float | None, **others: object) ->
 
 
 def _begun(
-    rows: Rows, *, restart: bool, memory: int | None, plan: Path | None, level: float | None
+    rows: MonitorInput, *, restart: bool, memory: int | None, plan: Path | None, level: float | None
 ) -> Monitor:
     """Begin a monitor of the classes and groups of the first rows."""
     from caltest.monitoring import Monitor, MonitoringPlan

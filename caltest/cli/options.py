@@ -106,7 +106,7 @@ def flag_of(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws:
+class DrawOptions:
     """How much is redrawn, from which seed, by how many threads: arguments of Python."""
 
     n_resamples: int = 999

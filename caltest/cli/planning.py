@@ -101,7 +101,7 @@ class StudyFile(inputs.ForecastColumns, inputs.FileForm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedTruth:
+class TruthOptions:
     """How far the predictions of the study are off."""
 
     temperature: float | None = None
@@ -168,7 +168,7 @@ def power(
     n: str,
     beta: str | None = None,
     dirichlet: str | None = None,
-    truth: StatedTruth,
+    truth: TruthOptions,
     file: StudyFile,
     classes: str | None = None,
     tests: StudyTests,
@@ -212,7 +212,7 @@ def sample_size(
     n_max: int = 10_000,
     beta: str | None = None,
     dirichlet: str | None = None,
-    truth: StatedTruth,
+    truth: TruthOptions,
     file: StudyFile,
     classes: str | None = None,
     tests: StudyTests,
@@ -257,7 +257,7 @@ def precision(
     *,
     widths: Widths,
     beta: str | None = None,
-    truth: StatedTruth,
+    truth: TruthOptions,
     file: StudyFile,
     rng: int | None = None,
     out: Output,

@@ -18,7 +18,7 @@ from caltest.checks import check_choice, check_seed, check_unused
 from caltest.cli import options
 from caltest.cli import output as writing
 from caltest.cli.inputs import STREAM, RowsFile
-from caltest.cli.options import REPORTS, SCORES, Draws, Keys, grouped, split_keys
+from caltest.cli.options import REPORTS, SCORES, DrawOptions, Keys, grouped, split_keys
 from caltest.cli.output import Output, VerdictOutput, progress_bar
 from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid
@@ -157,7 +157,7 @@ def report(
     title: str | None = None,
     author: str | None = None,
     level: float | None = None,
-    draws: Draws,
+    draws: DrawOptions,
     correction: str = "joint",
     engine: str = "auto",
     on_error: str = "raise",
@@ -274,7 +274,7 @@ def compare(
     lens: Keys = None,
     tests: ChosenTests,
     level: float | None = None,
-    draws: Draws,
+    draws: DrawOptions,
     correction: str = "holm",
     out: Output,
 ) -> None:

@@ -265,7 +265,7 @@ class Forecasts(Rows):
 
     @classmethod
     def _of_table(
-        cls, table: tables.Table, source: str, label: str | None, columns: Any
+        cls, table: tables.ColumnTable, source: str, label: str | None, columns: Any
     ) -> Forecasts:
         raw = tables.choose_forecasts(table, label=label, **columns)
         return cls(raw.pop("outcomes"), **raw, source=source)

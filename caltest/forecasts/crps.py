@@ -30,7 +30,7 @@ EPS = float(np.finfo(np.float64).eps)
 STEPS = 200  # of the search for a quantile: bisection alone needs half of them
 
 
-class Parts(NamedTuple):
+class StandardParts(NamedTuple):
     """The parts of a standard law, with location 0 and scale 1, as functions of its shapes.
 
     Attributes
@@ -109,27 +109,27 @@ def _of_poisson(z: Floats, mu: Floats) -> Any:
 
 
 CLOSED = {  # by the name that scipy.stats has for the family
-    "norm": Parts(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
-    "t": Parts(_of_t, _difference_of_t),
-    "logistic": Parts(
+    "norm": StandardParts(lambda z: -normal_density(z), lambda: 1 / math.sqrt(math.pi)),
+    "t": StandardParts(_of_t, _difference_of_t),
+    "logistic": StandardParts(
         lambda z: -special.entr(special.expit(z)) - special.entr(special.expit(-z)), lambda: 1.0
     ),
-    "laplace": Parts(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
-    "uniform": Parts(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
-    "expon": Parts(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
-    "gamma": Parts(
+    "laplace": StandardParts(lambda z: -0.5 * (1 + np.abs(z)) * np.exp(-np.abs(z)), lambda: 0.75),
+    "uniform": StandardParts(lambda z: np.clip(z, 0, 1) ** 2 / 2, lambda: 1 / 6),
+    "expon": StandardParts(lambda z: special.gammainc(2.0, np.maximum(z, 0)), lambda: 0.5),
+    "gamma": StandardParts(
         lambda z, a: a * special.gammainc(a + 1, np.maximum(z, 0)),
         lambda a: np.exp(-special.betaln(0.5, a)),
     ),
-    "lognorm": Parts(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
-    "weibull_min": Parts(
+    "lognorm": StandardParts(_of_lognormal, lambda s: np.exp(s * s / 2) * special.erf(s / 2)),
+    "weibull_min": StandardParts(
         _of_weibull, lambda c: -special.gamma(1 + 1 / c) * np.expm1(-math.log(2) / c)
     ),
-    "beta": Parts(_of_beta, _difference_of_beta),
-    "poisson": Parts(
+    "beta": StandardParts(_of_beta, _difference_of_beta),
+    "poisson": StandardParts(
         _of_poisson, lambda mu: mu * (special.ive(0, 2 * mu) + special.ive(1, 2 * mu))
     ),
-    "nbinom": Parts(_of_counts, _difference_of_counts),
+    "nbinom": StandardParts(_of_counts, _difference_of_counts),
 }
 
 

@@ -261,9 +261,9 @@ class Law(ABC):
 
     def recalibrated(self, levels: Any) -> Law:
         """Return the laws with the distribution functions G(F), G that of `levels` in (0, 1)."""
-        from caltest.forecasts.recalibrated import Recalibrated
+        from caltest.forecasts.recalibrated import RecalibratedLaw
 
-        return Recalibrated(self, levels)
+        return RecalibratedLaw(self, levels)
 
     def _with(self, **fields: object) -> Self:
         """Return a copy with other values of these fields, of which none is computed yet."""
@@ -313,7 +313,7 @@ def check(good: AnyArray, values: Floats, rule: str, remedy: str) -> None:
         raise invalid(rule, f"{values[place]:.8g} at row {place[0]}", remedy)
 
 
-class Gaussian(Law):
+class NormalLaw(Law):
     """Normal distributions.
 
     Parameters
@@ -337,8 +337,8 @@ class Gaussian(Law):
         return {"mean": self.mean, "scale": self.sd}
 
     @property
-    def unit_law(self) -> Gaussian:  # type: ignore[override]
-        return Gaussian([0.0], [1.0])
+    def unit_law(self) -> NormalLaw:  # type: ignore[override]
+        return NormalLaw([0.0], [1.0])
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""
@@ -372,8 +372,8 @@ class Gaussian(Law):
     def support(self) -> tuple[Floats, Floats]:
         return np.full(self.n, -np.inf), np.full(self.n, np.inf)
 
-    def stretched(self, factor: float, offset: float) -> Gaussian:
-        return Gaussian(self.mean + offset, factor * self.sd)
+    def stretched(self, factor: float, offset: float) -> NormalLaw:
+        return NormalLaw(self.mean + offset, factor * self.sd)
 
 
 class Frozen(Law):
@@ -896,7 +896,7 @@ class Mixture(Law):
 
     @cached_property
     def half_difference(self) -> Floats:
-        laws = [law for law in self.components if isinstance(law, Gaussian)]
+        laws = [law for law in self.components if isinstance(law, NormalLaw)]
         if len(laws) < len(self.components):
             return super().half_difference
         total = np.zeros(self.n)
@@ -1031,7 +1031,7 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
         If none or several families are given, a part is missing, or a value is invalid.
     """
     families: dict[tuple[str, ...], Callable[..., Law]] = {
-        ("mean", "scale"): Gaussian,
+        ("mean", "scale"): NormalLaw,
         ("distribution",): lambda distribution: _of_distribution(distribution, n),
         ("members",): Members,
         ("levels", "quantiles"): Quantiles,
@@ -1058,4 +1058,4 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
 def _of_distribution(given: object, n: int | None) -> Law:
     law = given if isinstance(given, Law) else Frozen(given, n)
     is_normal = isinstance(law, Frozen) and law.title in ("norm", "Normal")
-    return Gaussian(law.mean, law.sd) if is_normal else law
+    return NormalLaw(law.mean, law.sd) if is_normal else law

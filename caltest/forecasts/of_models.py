@@ -11,7 +11,7 @@ import numpy as np
 
 from caltest.checks import as_numbers
 from caltest.errors import DegenerateDataWarning, InvalidInput, invalid, shown
-from caltest.forecasts.laws import Frozen, Gaussian, Law, Quantiles, law_of
+from caltest.forecasts.laws import Frozen, Law, NormalLaw, Quantiles, law_of
 from caltest.predictions.models import describe
 
 # The penalty of QuantileRegressor has the name alpha too.
@@ -60,7 +60,7 @@ def law_of_model(model: Any, X: object) -> tuple[Law, str]:
         if type(getattr(model, "model", None)).__module__.startswith("statsmodels."):
             return _of_statsmodels(model, X), f"statsmodels {type(model.model).__name__}"
         if "return_std" in _options(getattr(last, "predict", None)):
-            return Gaussian(*model.predict(X, return_std=True)), source
+            return NormalLaw(*model.predict(X, return_std=True)), source
         if callable(model) and not hasattr(model, "predict"):
             return _of_answer(model(X)), source
     except ValueError as error:
@@ -90,9 +90,9 @@ def _of_answer(answer: Any) -> Law:
         return law_of(distribution=inner)
     given = getattr(answer, "params", answer)
     if isinstance(given, Mapping) and {"loc", "scale"} <= set(given):
-        return Gaussian(given["loc"], given["scale"])
+        return NormalLaw(given["loc"], given["scale"])
     if isinstance(given, tuple) and len(given) == 2:
-        return Gaussian(*given)
+        return NormalLaw(*given)
     rule = "model must return distributions, or means and standard deviations"
     raise invalid(rule, shown(answer), "return scipy.stats.norm(mean, scale), for example")
 
@@ -139,7 +139,7 @@ def _of_statsmodels(results: Any, X: object) -> Law:
             mean, scale = np.asarray(found.predicted_mean), np.asarray(found.se_obs)
             if results.use_t:
                 return Frozen(stats.t(found.df, loc=mean, scale=scale))
-            return Gaussian(mean, scale)
+            return NormalLaw(mean, scale)
     raise _gives_no_distribution(results)
 
 

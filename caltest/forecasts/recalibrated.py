@@ -70,7 +70,7 @@ class Stretched(Law):
         return self._moved(low), self._moved(high)
 
 
-class Recalibrated(Law):
+class RecalibratedLaw(Law):
     """Laws with the distribution functions G(F).
 
     Parameters

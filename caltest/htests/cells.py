@@ -29,7 +29,7 @@ from caltest.predictions import ModelData, tables
 from caltest.results import GroupsTest, HTest, HTestTable
 from caltest.results.htest import Counted
 from caltest.segments import SegmentsTest
-from caltest.segments.null import Settings
+from caltest.segments.null import SegmentSettings
 from caltest.segments.run import run_given
 from caltest.sources import Cells, Counting, ManyCells, count_rows
 from caltest.sources.chunks import SHARE, Chunk, Survey
@@ -447,7 +447,7 @@ def run_segments(
         with suppress(*[NotApplicable] if may_need_rows else []):
             return of_margins(prepared, asked, **options)
     own.pop("on_error")
-    every = Settings(seed=seed, lens=lens, n_resamples=n_resamples, **own, **options)
+    every = SegmentSettings(seed=seed, lens=lens, n_resamples=n_resamples, **own, **options)
     rows = given if source is None else replace(given, model=None, data=source.table())
     with rows_named(None if source is None else source.place):
         return run_given(replace(rows, by=None), given.by, every)

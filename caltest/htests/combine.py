@@ -16,7 +16,7 @@ from caltest.measures.gap import gap_of_cells, limits_of_groups
 from caltest.measures.of_units import BoundGroups
 from caltest.nulls.base import Draws, Replicates
 from caltest.nulls.cluster import shared_signs
-from caltest.numerics.crossings import Totals, dispersions
+from caltest.numerics.crossings import GroupTotals, dispersions
 from caltest.numerics.joint import TIES, step_down
 from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.results import GroupsTest, HTest
@@ -338,7 +338,7 @@ class GroupsCall:
         excess = np.square(many.events - many.expected)[varied] / many.variance[varied]
         observed, groups = float(excess.sum()), row_hashes(np.arange(len(many)))
         cells, mean = many.cells, many.cells.mean
-        totals = Totals(
+        totals = GroupTotals(
             start=many.start,
             n=cells.n,
             expected=cells.expected,

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from caltest.htests.combine import test_of_all
-from caltest.measures.gap import Gap, Where, event_rows
-from caltest.measures.gap import Rows as EventRows
+from caltest.measures.gap import EventRows, Gap, Where, event_rows
 from caltest.nulls.base import Replicates
 from caltest.numerics.joint import log_mean_exp, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys

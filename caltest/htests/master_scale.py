@@ -77,7 +77,7 @@ def _column(values: object, name: str) -> AnyArray:
     return array
 
 
-class Scale(NamedTuple):
+class GradeTable(NamedTuple):
     """A checked table of grades."""
 
     grades: list[object]
@@ -207,7 +207,7 @@ def test_master_scale(
 test_master_scale.__test__ = False  # type: ignore[attr-defined]
 
 
-def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> Scale:
+def _scale(pd: object, defaults: object, n: object, grades: object, data: object) -> GradeTable:
     given = {"pd": pd, "defaults": defaults, "n": n, "grades": grades}
     if data is None:
         for key, values in given.items():
@@ -227,10 +227,10 @@ def _scale(pd: object, defaults: object, n: object, grades: object, data: object
         got = f"{events[row]} of {counts[row]} at grade {row}"
         remedy = "swap the two if defaults and n were exchanged"
         raise invalid("defaults must not exceed n", got, remedy)
-    return Scale(check_grades(grades, rates.size), rates, events, counts)
+    return GradeTable(check_grades(grades, rates.size), rates, events, counts)
 
 
-def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> Iterator[HTest]:
+def _rows(scale: GradeTable, measures: dict[str, Measure], level: float | None) -> Iterator[HTest]:
     columns = (column.tolist() for column in scale[1:])
     for grade, pd, d, n in zip(scale.grades, *columns, strict=True):
         for name, measure in measures.items():
@@ -256,7 +256,7 @@ def _rows(scale: Scale, measures: dict[str, Measure], level: float | None) -> It
 
 
 def _portfolio(
-    scale: Scale, names: list[str], level: float | None
+    scale: GradeTable, names: list[str], level: float | None
 ) -> tuple[tuple[HTest, ...], tuple[str, ...]]:
     """Return the tests of all grades together, and notes on them."""
     tests: list[HTest] = []

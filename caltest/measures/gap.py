@@ -86,7 +86,7 @@ class Where:
             rows &= seen.predicted == self._code(self.predicted, seen)
         return rows
 
-    def rows(self, seen: Predictions) -> Rows:
+    def rows(self, seen: Predictions) -> EventRows:
         """Return the probability of the event in all rows, and whether it happened."""
         if self.event is None:
             p, happened = seen.probs.max(axis=1), seen.labels == seen.predicted
@@ -94,7 +94,7 @@ class Where:
             k = self._code(self.event, seen)
             p, happened = seen.probs[:, k], seen.labels == k
         clusters = seen.clusters if seen.has_dependence else None
-        return Rows(p, happened, seen.sample_weight, clusters, seen.censoring)
+        return EventRows(p, happened, seen.sample_weight, clusters, seen.censoring)
 
     @staticmethod
     def _code(name: str, seen: Predictions) -> int:
@@ -248,7 +248,7 @@ class Gap:
         return self.low > 0 or self.high < 0
 
 
-class Rows(NamedTuple):
+class EventRows(NamedTuple):
     """Predictions of an event (n,), whether it happened, weights and clusters of the rows.
 
     All rows together may have a censoring, of which their weights were estimated.
@@ -260,12 +260,12 @@ class Rows(NamedTuple):
     clusters: Ints | None = None
     censoring: Any = None
 
-    def of(self, some: Flags) -> Rows:
+    def of(self, some: Flags) -> EventRows:
         """Return some of the rows."""
-        return Rows(*(None if column is None else column[some] for column in self[:-1]))  # type: ignore[arg-type]
+        return EventRows(*(None if column is None else column[some] for column in self[:-1]))  # type: ignore[arg-type]
 
 
-def gap_of(rows: Rows, kind: str, name: str) -> Gap:
+def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     r"""Measure the gap of some rows.
 
     The interval is that of Korn and Graubard for the share of events: the limits of Clopper and
@@ -412,7 +412,7 @@ def shares_limits(
     return rate_limits(shares * sizes, sizes, (1.0 - confidence) / 2.0)
 
 
-def event_rows(predictions: Predictions) -> Rows:
+def event_rows(predictions: Predictions) -> EventRows:
     """Return the second of two classes, of more whether the predicted class is right."""
     event = str(predictions.classes[1]) if predictions.m == 2 else None
     return Where(event=event).rows(predictions)

@@ -237,7 +237,7 @@ FEWEST = 25  # rows of as many bits
 BLOCK = 1 << 16  # rows that are hashed at a time
 
 
-class Counted:
+class CountedBatches:
     """The last batches: [name or None, digest or "", rows before it, rows], in their order."""
 
     def __init__(self) -> None:

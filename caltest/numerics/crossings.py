@@ -190,7 +190,7 @@ def binomial_law(n: int, p: float, least: float, law: Floats) -> tuple[int, int,
     return low, width, cut / whole
 
 
-class Totals(NamedTuple):
+class GroupTotals(NamedTuple):
     """What the numbers of events of G groups of cells are made of.
 
     Attributes
@@ -212,7 +212,7 @@ class Totals(NamedTuple):
     fourth: Floats
 
 
-def dispersions(totals: Totals, keys: Hashes, groups: Hashes) -> Floats:
+def dispersions(totals: GroupTotals, keys: Hashes, groups: Hashes) -> Floats:
     r"""Return :math:`\sum_g (N_g - \mu_g)^2 / \sigma_g^2` for redrawn numbers of events.
 
     Up to a variance of 100 they are drawn from their exact law by inversion, above as normal
@@ -264,7 +264,7 @@ def _law(n: Ints, expected: Floats) -> tuple[int, int, Floats]:
 
 @njit()
 def _add_dispersions(
-    totals: Totals, begin: int, stop: int, keys: Hashes, groups: Hashes, out: Floats
+    totals: GroupTotals, begin: int, stop: int, keys: Hashes, groups: Hashes, out: Floats
 ) -> None:
     for g in range(begin, stop):
         mean, variance = totals.mean[g], totals.variance[g]

@@ -396,7 +396,7 @@ def sample_size(
     n_max = checks.check_integer(n_max, "n_max", minimum=2)
     if n_min >= n_max:
         raise invalid("n_max must be above n_min", f"{n_max} and {n_min}", "widen the range")
-    search = Search(planned, target, n_min, n_max, n_datasets, progress)
+    search = SizeSearch(planned, target, n_min, n_max, n_datasets, progress)
     n, low, high = search.run()
     rows = simulate(planned, n, range(n_datasets))
     setting = with_pool_note(setting, planned, n)
@@ -410,7 +410,7 @@ def sample_size(
     return SampleSize(**found, target=target, power=at_n, search=tried, library=library)
 
 
-class Crossing(NamedTuple):
+class RowsNeeded(NamedTuple):
     """A number of rows with the ends of its interval, None outside of the sizes searched."""
 
     n: int
@@ -419,7 +419,7 @@ class Crossing(NamedTuple):
 
 
 @dataclass
-class Search:
+class SizeSearch:
     """The search for the least n in [n_min, n_max] whose power is the target.
 
     Attributes
@@ -439,7 +439,7 @@ class Search:
     seen: dict[int, PowerRow] = field(default_factory=dict)
     done: int = 0
 
-    def run(self) -> Crossing:
+    def run(self) -> RowsNeeded:
         """Return the crossing.
 
         Raises
@@ -449,7 +449,7 @@ class Search:
         """
         centre = self._bracket()
         if self.seen[self.n_min].interval()[0] > self.target:
-            return Crossing(self.n_min, None, self.n_min)
+            return RowsNeeded(self.n_min, None, self.n_min)
         for left in range(ROUNDS, 0, -1):
             centre = self._next(centre)
             side = centre * SPREAD if left % 2 else centre / SPREAD
@@ -459,7 +459,7 @@ class Search:
             raise self._not_reached(max(self.seen), root)
         least = math.floor(low) if low >= self.n_min else None
         most = math.ceil(high) if high <= self.n_max else None
-        return Crossing(max(math.ceil(root), self.n_min), least, most)
+        return RowsNeeded(max(math.ceil(root), self.n_min), least, most)
 
     def rows(self) -> list[PowerRow]:
         """Return the rows of all sizes, in ascending order."""

@@ -72,7 +72,7 @@ class Study:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(key,)))
 
 
-class Tally(NamedTuple):
+class Rejections(NamedTuple):
     """What a test found in some data sets."""
 
     rejections: int
@@ -125,8 +125,8 @@ def simulate(
         else:
             raise NotApplicable(f"{test.key} is not defined for any data set of n = {n}: {reason}")
 
-    def run(numbers: range) -> list[Tally]:
-        tallies = [Tally(0, 0.0, 0, 0, "")] * len(study.tests)
+    def run(numbers: range) -> list[Rejections]:
+        tallies = [Rejections(0, 0.0, 0, 0, "")] * len(study.tests)
         for number in numbers:
             data, seed = study.data_set(n, (stage, number))
             tested = starmap(_tested, ((study, test, data, seed) for test in study.tests))
@@ -134,7 +134,7 @@ def simulate(
         return tallies
 
     blocks = [(sets[i : i + BLOCK],) for i in range(0, len(sets), BLOCK)]
-    done: list[list[Tally]] = []
+    done: list[list[Rejections]] = []
     for tallies in map_threads(run, blocks, study.n_jobs):
         done.append(tallies)
         if progress is not None:
@@ -143,24 +143,24 @@ def simulate(
     return [_row(test, n, len(sets), tallies) for test, tallies in per_test]
 
 
-def _tested(study: Study, test: StudyTest, data: Any, seed: int) -> Tally:
+def _tested(study: Study, test: StudyTest, data: Any, seed: int) -> Rejections:
     plan = Plan(*test, study.lens, data, seed, 0, tolerance=study.tolerance)
     try:
         decision = decide(plan, level=study.level, n_resamples=study.n_resamples)
     except NotApplicable as error:
-        return Tally(0, 0.0, 0, 1, str(error))
+        return Rejections(0, 0.0, 0, 1, str(error))
     finite = math.isfinite(decision.estimate)
     total = decision.estimate if finite else 0.0
-    return Tally(int(decision.rejected), total, int(not finite), 0, "")
+    return Rejections(int(decision.rejected), total, int(not finite), 0, "")
 
 
-def _sum(tallies: Sequence[Tally]) -> Tally:
+def _sum(tallies: Sequence[Rejections]) -> Rejections:
     reason = next((tally.reason for tally in tallies if tally.reason), "")
     rejections, estimates, infinite, not_applicable = map(sum, list(zip(*tallies, strict=True))[:4])
-    return Tally(rejections, estimates, infinite, not_applicable, reason)
+    return Rejections(rejections, estimates, infinite, not_applicable, reason)
 
 
-def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Tally]) -> PowerRow:
+def _row(test: StudyTest, n: int, n_datasets: int, tallies: Sequence[Rejections]) -> PowerRow:
     total = _sum(tallies)
     finite = n_datasets - total.not_applicable - total.infinite
     return PowerRow(

@@ -339,7 +339,7 @@ def _distribution_of(given: ModelData) -> PredictionDistribution:
 
 
 def distribution_of_table(
-    table: tables.Table, given: ModelData, *, name: str
+    table: tables.ColumnTable, given: ModelData, *, name: str
 ) -> PredictionDistribution:
     """Resample the rows of named columns; a column of labels is not needed and not read."""
     weight = given.sample_weight

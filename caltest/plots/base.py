@@ -46,7 +46,7 @@ BELOW = 32  # points from the axes to a legend under their names
 
 def figure(size: tuple[float, float] = SIZE) -> Figure:
     """Make a figure of `size` inches whose parts keep clear of each other; notebooks show it."""
-    from caltest.plots.shown import Figure as ShownFigure
+    from caltest.plots.shown import ShownFigure
 
     return ShownFigure(figsize=size, layout="constrained")
 

@@ -231,7 +231,7 @@ def _curves(pvalues: Any) -> Curves:
     return found
 
 
-def _of_table(table: tables.Table) -> dict[str, Any]:
+def _of_table(table: tables.ColumnTable) -> dict[str, Any]:
     if not {"pvalue", "test"} <= set(table.names):
         rule = "pvalues as a data frame must have the columns 'pvalue' and 'test'"
         raise invalid(rule, listing(table.names), "rename its columns")

@@ -31,7 +31,7 @@ class Axes(matplotlib.axes.Axes):
         return png_of(self.figure)
 
 
-class Figure(matplotlib.figure.Figure):
+class ShownFigure(matplotlib.figure.Figure):
     """A figure that is shown where it is the value of a cell."""
 
     def _repr_png_(self) -> bytes:

@@ -440,7 +440,7 @@ class Predictions(Rows):
 
     @classmethod
     def _of_table(
-        cls, table: tables.Table, source: str, label: str | None, columns: TableColumns
+        cls, table: tables.ColumnTable, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
         read_as, named = parted(columns, ClassOptions)
         raw = tables.choose_columns(table, label=label, **named)

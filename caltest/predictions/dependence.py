@@ -15,7 +15,7 @@ from caltest.types import Codes
 
 if TYPE_CHECKING:
     from caltest.predictions.rows import Rows
-    from caltest.predictions.tables import Table
+    from caltest.predictions.tables import ColumnTable
 
 CLUSTER = "cluster"
 LONG, SHORT = 5, 2  # lengths of a block, in reaches of the dependence: wanted, and at least
@@ -80,7 +80,7 @@ class Dependence:
         """The columns of a data frame that are named."""
         return [value for value in (self.cluster, self.time) if isinstance(value, str)]
 
-    def of_table(self, table: Table, label: str | None) -> Dependence:
+    def of_table(self, table: ColumnTable, label: str | None) -> Dependence:
         """Return the same with the values of the columns."""
         found: dict[str, object] = {"cluster": self.cluster, "time": self.time}
         for name, value in found.items():

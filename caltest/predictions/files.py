@@ -34,7 +34,7 @@ from caltest.outputs import replacing
 from caltest.predictions import unpacking
 from caltest.predictions.options import FILE_FORMATS, FileOptions
 from caltest.predictions.parts import place_among, stacked_parts
-from caltest.predictions.tables import Table, table_of_frame
+from caltest.predictions.tables import ColumnTable, table_of_frame
 from caltest.types import AnyArray
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Opened:
     sheet: str | None = None
 
 
-def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Table:
+def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> ColumnTable:
     """Read a file, or all files of a folder or a pattern.
 
     Parameters
@@ -174,7 +174,9 @@ def table_of_file(path: str | Path | BinaryIO, **how: Unpack[FileOptions]) -> Ta
         return replace(table_of_frame(stacked_parts(frames)), place=partial(place_among, places))
     opened = _open(path, how)
     read = _read(opened, _read_csv)
-    table = Table(list(read), read.__getitem__) if opened.kind == "npz" else table_of_frame(read)
+    table = (
+        ColumnTable(list(read), read.__getitem__) if opened.kind == "npz" else table_of_frame(read)
+    )
     return replace(table, place=partial(_place, opened))
 
 

@@ -212,7 +212,7 @@ class ModelData:
             return found
         return data._with(probs=found.probs, source=source)  # noqa: SLF001, the rows are the same
 
-    def _of_table(self, model: object, df: object, table: tables.Table) -> Rows:
+    def _of_table(self, model: object, df: object, table: tables.ColumnTable) -> Rows:
         crossed = tables.columns_named(table, self.by)
         for one in (self.by, *crossed):
             check_not_label(one, self.label, "by")

@@ -65,7 +65,7 @@ class Uniforms(Redrawing):
         """Return that of the event that the number of each row is from low on, below high."""
         ends = (np.ceil(np.clip(end, 0.0, 1.0) * float(loops.ALWAYS)) for end in (low, high))
         first, last = (end.astype(np.int64) for end in ends)
-        return Interval(first, last - first, self.rows)
+        return UniformInterval(first, last - first, self.rows)
 
     def classes(self, probs: Floats) -> Redrawing:
         """Return that of the classes of which one begins where the one before it ends."""
@@ -97,9 +97,9 @@ class Inversion(Redrawing):
         return loops.row_hashes(np.arange(len(self.probs)))
 
     @cached_property
-    def _second_of_two(self) -> Interval:
+    def _second_of_two(self) -> UniformInterval:
         first = np.ascontiguousarray(self.limits[:, 0])
-        return Interval(first, loops.ALWAYS - first, self.rows)
+        return UniformInterval(first, loops.ALWAYS - first, self.rows)
 
     def labels(self, keys: Hashes) -> Labels:
         if self.probs.shape[1] == 2:
@@ -118,15 +118,15 @@ class Inversion(Redrawing):
         at, last = np.arange(len(self.probs)), self.limits.shape[1] - 1
         low = np.where(codes > 0, self.limits[at, np.maximum(codes - 1, 0)], 0)
         high = np.where(codes <= last, self.limits[at, np.minimum(codes, last)], loops.ALWAYS)
-        return Interval(low, high - low, self.rows)
+        return UniformInterval(low, high - low, self.rows)
 
     def upto(self, code: int, shape: tuple[int, int]) -> Redrawing:
         high = np.ascontiguousarray(self.limits[:, code])
-        return Interval(np.zeros_like(high), high, self.rows)
+        return UniformInterval(np.zeros_like(high), high, self.rows)
 
 
 @dataclass(frozen=True)
-class Interval(Redrawing):
+class UniformInterval(Redrawing):
     """Events that happen where the uniform number lies in an interval."""
 
     low: Ints
@@ -148,7 +148,7 @@ class Interval(Redrawing):
         return lambda keys: loops.event_sums(*given, keys, slope) + total
 
     def taken(self, rows: Codes) -> Redrawing:
-        return Interval(self.low[rows], self.width[rows], self.rows[rows])
+        return UniformInterval(self.low[rows], self.width[rows], self.rows[rows])
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,9 @@ class Rows(ABC):
 
     @classmethod
     @abstractmethod
-    def _of_table(cls, table: tables.Table, source: str, label: str | None, columns: Any) -> Self:
+    def _of_table(
+        cls, table: tables.ColumnTable, source: str, label: str | None, columns: Any
+    ) -> Self:
         """Make them of the columns of a table."""
 
     @classmethod
@@ -130,7 +132,7 @@ class Rows(ABC):
         return cls._made(files.table_of_file(path, **how), files.name_of(path), label, columns)
 
     @classmethod
-    def _made(cls, table: tables.Table, source: str, label: str | None, columns: Any) -> Self:
+    def _made(cls, table: tables.ColumnTable, source: str, label: str | None, columns: Any) -> Self:
         with rows_named(table.place):
             found = cls._of_table(table, source, label, columns)
         object.__setattr__(found, "library", table.library)

@@ -25,7 +25,7 @@ UNNAMED = ("{}", "column_{}")  # what pandas and polars call the columns of an a
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ColumnTable:
     """Named columns, read one at a time as arrays."""
 
     names: Sequence[str]
@@ -105,7 +105,7 @@ def frame_of_records(
     return nw.from_dict(frame.to_dict(as_series=False), backend=backend).to_native()
 
 
-def table_of_frame(df: object) -> Table:
+def table_of_frame(df: object) -> ColumnTable:
     """View a data frame as named arrays."""
     import narwhals as nw
 
@@ -119,7 +119,7 @@ def table_of_frame(df: object) -> Table:
         decimal = values.dtype == nw.Decimal  # of a database; as an array Python's own numbers
         return np.asarray((values.cast(nw.Float64) if decimal else values).to_numpy())
 
-    return Table(list(names), column, place_of(df), library_of(df))
+    return ColumnTable(list(names), column, place_of(df), library_of(df))
 
 
 def features_of_frame(
@@ -138,7 +138,7 @@ def features_of_frame(
 
 
 def choose_columns(
-    table: Table,
+    table: ColumnTable,
     *,
     label: str | None,
     probs: str | Sequence[str] | None = None,
@@ -200,7 +200,7 @@ def choose_columns(
 
 
 def choose_forecasts(
-    table: Table,
+    table: ColumnTable,
     *,
     label: str | None,
     mean: str | None = None,
@@ -274,7 +274,7 @@ def _level(column: str, prefix: str) -> float:
     return level
 
 
-def numbers_of_columns(table: Table, columns: Sequence[str]) -> AnyArray:
+def numbers_of_columns(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
     """Stack columns of numbers side by side; a single one stays as it is."""
     values = [as_numbers(table.column(name), f"column {name!r}") for name in columns]
     return values[0] if len(values) == 1 else np.column_stack(values)
@@ -362,20 +362,20 @@ _READ_AS: dict[str, Callable[[str], object]] = dict.fromkeys("iuf", int)
 _READ_AS |= {"U": str, "b": lambda stem: TRUTH[stem.lower()]}
 
 
-def columns_named(table: Table, values: object) -> list[str]:
+def columns_named(table: ColumnTable, values: object) -> list[str]:
     """Return the columns that a list names, or nothing where it holds values."""
     names = list(values) if isinstance(values, (list, tuple)) else []
     are_columns = all(isinstance(name, str) and name in table.names for name in names)
     return names if are_columns and len(set(names)) == len(names) else []
 
 
-def crossed(table: Table, columns: Sequence[str]) -> AnyArray:
+def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
     """Name each row by its values in several columns, "north, 2020"."""
     values = [checks.group_values(table.column(name), name).tolist() for name in columns]
     return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
 
 
-def column_or_values(table: Table, values: object, name: str) -> object:
+def column_or_values(table: ColumnTable, values: object, name: str) -> object:
     """Take a column by its name; values that are given stay."""
     if isinstance(values, str):
         return table.column(checks.check_choice(values, table.names, name))

@@ -61,7 +61,7 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Conclusion:
     """The verdict, the tests, and what was not tested and why.
 
     Attributes
@@ -93,7 +93,7 @@ class Place(Gap):
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Differences:
     """Where predictions and labels differ: groups, and classes and ranges of probability.
 
     Attributes
@@ -118,7 +118,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimated:
     """A number that describes calibration, with its interval and the p-value of its test.
 
     Attributes
@@ -215,7 +215,7 @@ class Parts:
 class Scores:
     """How well outcomes are told apart, scores, and their decomposition."""
 
-    discrimination: tuple[Estimate, ...]
+    discrimination: tuple[Estimated, ...]
     scores: tuple[Score, ...]
     parts: tuple[Parts, ...]
     notes: tuple[str, ...] = ()
@@ -338,11 +338,11 @@ class Content:
     meta: tuple[tuple[str, str], ...]
     adequacy: str
     data: Data
-    answer: Answer
+    answer: Conclusion
     within: Within | None
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[Estimated, ...]
     grades: HTestTable | None
-    where: Where
+    where: Differences
     segments: SegmentsTest | None
     scores: Scores
     comparison: RecalibrationContent | None

@@ -18,7 +18,7 @@ from caltest.numerics.softmax import softmax
 from caltest.plots.seen import RowsEvent
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Block, Estimate, Parts, Score, Scores, notes, table
+from caltest.reporting.content import Block, Estimated, Parts, Score, Scores, notes, table
 from caltest.reporting.reading import MINUS, count, decimal, number, short_pvalue
 from caltest.reporting.source import Source, frequent_classes
 from caltest.results import HTest, HTestTable
@@ -42,7 +42,7 @@ OF_TESTS: dict[str, tuple[str, float | None, str, str]] = {
 }
 
 
-def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> Iterator[Estimate]:
+def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> Iterator[Estimated]:
     """Yield the numbers of the field for data of two classes, or for confidence.
 
     Yields
@@ -54,12 +54,12 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
         low, high = share_limits(gap.observed, source.effective)
-        yield Estimate("mean confidence", gap.predicted, unit="share")
-        yield Estimate("accuracy", gap.observed, low=low, high=high, unit="share")
+        yield Estimated("mean confidence", gap.predicted, unit="share")
+        yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:
         name = f"{profile.observed} less {profile.predicted}"
         note = f"{100 * gap.observed:.1f} % against {100 * gap.predicted:.1f} %"
-    yield Estimate(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
+    yield Estimated(name, gap.gap, 0.0, gap.low, gap.high, unit="points", note=note)
     if source.m == 2 and source.weight is None:
         event = source.event
         expected, observed = float((event.mass * event.values).sum()), event.counts[1]
@@ -67,15 +67,15 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
             found = ratio_of_counts(expected, observed, source.n, LEVEL)
             note = f"{expected:,.1f} {profile.events} predicted, {observed:,} observed"
             name = "expected / observed (E/O)"
-            yield Estimate(name, found.ratio, 1.0, found.low, found.high, note=note)
+            yield Estimated(name, found.ratio, 1.0, found.low, found.high, note=note)
     if source.m > 2 and source.predictions is not None:
         if temperature := temperature_interval(source.predictions):
             value, low, high = temperature
             note = "fitted to these rows; above 1: predictions are too extreme"
-            yield Estimate("temperature", value, 1.0, low, high, note=note)
+            yield Estimated("temperature", value, 1.0, low, high, note=note)
         value = float(measures.classwise_ece(source.predictions))
         note = "mean over classes of the gap of 15 bins; above 0 by chance too"
-        yield Estimate("classwise ECE", value, unit="points", note=note)
+        yield Estimated("classwise ECE", value, unit="points", note=note)
     done: set[str] = set()
     for row in tests.rows:
         of_event = row.lens == source.lens and row.group is None and row.test in OF_TESTS
@@ -87,7 +87,7 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
         with suppress(NotApplicable):
             interval = row.confidence_interval(n_resamples=499)
             least, most, note = interval.low, interval.high, f"{note}{rows_of_slope(interval)}"
-        yield Estimate(name, row.estimate, ideal, least, most, row.pvalue, unit, note)
+        yield Estimated(name, row.estimate, ideal, least, most, row.pvalue, unit, note)
 
 
 def temperature_interval(predictions: Predictions) -> tuple[float, float, float] | None:
@@ -122,7 +122,7 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     return 1.0 / b, 1.0 / (b + half), 1.0 / (b - half) if b > half else float("inf")
 
 
-def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
+def estimate_blocks(estimates: Sequence[Estimated]) -> Iterator[Block]:
     """Yield the table of numbers.
 
     Yields
@@ -135,7 +135,7 @@ def estimate_blocks(estimates: Sequence[Estimate]) -> Iterator[Block]:
         yield table("Estimates", header, map(_estimate_row, estimates))
 
 
-def _estimate_row(one: Estimate) -> tuple[str, ...]:
+def _estimate_row(one: Estimated) -> tuple[str, ...]:
     value, low, high = (_in_unit(end, one.unit) for end in (one.value, one.low, one.high))
     interval = f"{low} to {high}" if low and high else ""
     times = 100 if one.unit in WORDS else 1
@@ -188,7 +188,7 @@ def collect_scores(source: Source, tests: HTestTable, profile: Profile) -> Score
 
 def _discrimination(
     source: Source, profile: Profile, scores: Sequence[Score], brier: measures.ScoreDecomposition
-) -> Iterator[Estimate]:
+) -> Iterator[Estimated]:
     """Yield the number of events, the area under the ROC curve, and the Brier skill score."""
     counts, by = source.label_counts, ""
     if counts is not None:
@@ -197,18 +197,18 @@ def _discrimination(
         name = profile.events if source.m == 2 else "rows of the rarest class"
         rows, n = counts[1] if source.m == 2 else counts.min(), float(counts.sum())
         note = f"of {n:,.0f} rows{by} ({100 * rows / n:.1f} %)"
-        yield Estimate(name, float(rows), unit="count", note=note)
+        yield Estimated(name, float(rows), unit="count", note=note)
     note = "0.5: predictions tell nothing of the outcome, 1: all; their order alone counts"
     if source.m > 2:
         note = "mean over pairs of classes (Hand and Till); 0.5: no discrimination, 1: perfect"
     with suppress(NotApplicable):
         area = source.area()
         auc, low, high = area.auc, area.low, area.high
-        yield Estimate("AUC (C-statistic)", auc, None, low, high, unit="score", note=note)
+        yield Estimated("AUC (C-statistic)", auc, None, low, high, unit="score", note=note)
         if profile.gini:
             note = "2 AUC \u2212 1"
             auc, low, high = (2.0 * value - 1.0 for value in (auc, low, high))
-            yield Estimate("Gini (accuracy ratio)", auc, None, low, high, unit="score", note=note)
+            yield Estimated("Gini (accuracy ratio)", auc, None, low, high, unit="score", note=note)
     value, base = brier.score, brier.uncertainty
     if source.m > 2 and source.predictions is not None:
         shares = np.array([one.observed for one in source.class_counts()])
@@ -216,7 +216,7 @@ def _discrimination(
         value = next(one.value for one in scores if one.name == "Brier score")
     if base > 0:
         note = "0: no better than the observed frequencies, 1: perfect"
-        yield Estimate("Brier skill score", 1.0 - value / base, unit="score", note=note)
+        yield Estimated("Brier skill score", 1.0 - value / base, unit="score", note=note)
 
 
 def _scores(source: Source, tests: HTestTable) -> Iterator[Score]:

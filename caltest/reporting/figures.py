@@ -10,7 +10,7 @@ from caltest import plots
 from caltest.errors import NotApplicable
 from caltest.predictions import Predictions
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Content, Figure, Where
+from caltest.reporting.content import Content, Differences, Figure
 from caltest.reporting.reading import equals, sentence, short_pvalue
 from caltest.reporting.where import ranked
 from caltest.results import HTestTable
@@ -114,7 +114,7 @@ def _of_rows(rows: Predictions, content: Content, profile: Profile) -> Iterator[
         yield "decisions", "Decision curve", text, partial(plots.decision_curve, rows)
 
 
-def _of_places(where: Where, segments: SegmentsTest | None) -> Iterator[Sketch]:
+def _of_places(where: Differences, segments: SegmentsTest | None) -> Iterator[Sketch]:
     """Yield the diagrams of the worst groups, and the gaps of the worst segments."""
     worst = {gap.name: rank for rank, gap in enumerate(ranked(where.group_places))}
     adjusted = [] if where.groups is None else where.groups.adjusted.tolist()

@@ -13,9 +13,9 @@ from caltest.htests import DEFAULT
 from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.reporting.about import data_hash
-from caltest.reporting.content import Content, Estimate, Score, Scores
+from caltest.reporting.content import Content, Estimated, Score, Scores
 from caltest.reporting.estimates import if_calibrated
-from caltest.reporting.source import Rows, TestPlan
+from caltest.reporting.source import ReportedRows, TestPlan
 from caltest.results import HTestTable
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ USUAL = ((DEFAULT, "strong"), ("pit-ks", "strong"), ("crps", "strong"), ("log-sc
 SHARES = (("ks", "interval"), ("ks", "below-quantile"))
 
 
-class ForecastRows(Rows):
-    """Forecasts in memory; see `Rows`."""
+class ForecastRows(ReportedRows):
+    """Forecasts in memory; see `ReportedRows`."""
 
     label_counts: Any = None
 
@@ -48,7 +48,7 @@ class ForecastRows(Rows):
         """Return that nothing is certain or impossible."""
         return False, 0, 0
 
-    def estimates(self, tests: HTestTable) -> Iterator[Estimate]:
+    def estimates(self, tests: HTestTable) -> Iterator[Estimated]:
         """Yield the coverage of intervals, and the shares of outcomes below quantiles."""
         names = {
             "interval": ("central interval of {} %", "below: too sure"),
@@ -67,7 +67,7 @@ class ForecastRows(Rows):
                 about: dict[str, Any] = {"unit": "share", "note": note}
                 about |= {"ideal": size.predicted, "pvalue": row.pvalue}
                 named = name.format(f"{100 * size.predicted:.3g}")
-                yield Estimate(named, size.observed, low=ends[0], high=ends[1], **about)
+                yield Estimated(named, size.observed, low=ends[0], high=ends[1], **about)
 
     def scores(self, tests: HTestTable) -> Scores:
         """Return the scores with what they are of redrawn outcomes."""

@@ -26,7 +26,7 @@ from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, EngineOptions, check_names, parted
 from caltest.reporting import about, estimates, files, limits, methods, recalibrated, where
 from caltest.reporting import source as sources
-from caltest.reporting.content import Answer, Block, Content, Figure, Section, Settings, notes
+from caltest.reporting.content import Block, Conclusion, Content, Figure, Section, Settings, notes
 from caltest.reporting.figures import draw_figures
 from caltest.reporting.forecasts import check_of_classes
 from caltest.reporting.html import html_page, markdown_page
@@ -453,7 +453,7 @@ def _content(
         profile=profile.key,
         adequacy=" ".join(about.adequacy(source.n, source.m, source.label_counts, profile)),
         data=sources.describe_data(source, found.groups),
-        answer=Answer(verdict, tests, (*source.plan.notes, *left_out, *source.absent)),
+        answer=Conclusion(verdict, tests, (*source.plan.notes, *left_out, *source.absent)),
         within=within,
         estimates=numbers,
         grades=grades,

@@ -32,7 +32,7 @@ from caltest.plots.seen import CellsEvent, RowsEvent
 from caltest.predictions import ModelData, Predictions
 from caltest.reporting import content, reading
 from caltest.reporting.about import cells_hash, data_hash, named_event
-from caltest.reporting.content import Answer, Block, ClassCount, Data, Settings
+from caltest.reporting.content import Block, ClassCount, Conclusion, Data, Settings
 from caltest.reporting.where import round_cuts
 from caltest.results import HTest, HTestTable
 from caltest.results.base import plain
@@ -64,7 +64,7 @@ COUNTED = (
 BLOCK = 1 << 20  # probabilities at a time
 
 
-class Rows:
+class ReportedRows:
     """Rows in memory.
 
     Attributes
@@ -236,8 +236,8 @@ def score_tables(probs: Floats) -> Iterator[Floats]:
         yield -np.log(probs)
 
 
-class Counted:
-    """Rows that were counted in cells of the events of some lenses; see `Rows`.
+class ReportedCells:
+    """Rows that were counted in cells of the events of some lenses; see `ReportedRows`.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ class Counted:
             yield name, np.array([bound.value(), bound.calibrated, variance]), most
 
 
-Source = Rows | Counted
+Source = ReportedRows | ReportedCells
 
 
 def read_rows(
@@ -373,7 +373,7 @@ def read_rows(
     event: str | None,
     fitted: bool,
     name: str | None = None,
-) -> Rows:
+) -> ReportedRows:
     """Read the rows and, where maps are fitted to logits, these.
 
     Parameters
@@ -408,7 +408,7 @@ def read_rows(
         predictions = Predictions.trusted(
             predictions.probs, predictions.labels, np.array(names), like=predictions
         )
-    return Rows(predictions, plan(predictions), logits, hashed)
+    return ReportedRows(predictions, plan(predictions), logits, hashed)
 
 
 def count_rows(
@@ -419,7 +419,7 @@ def count_rows(
     *,
     event: str | None,
     on_error: str,
-) -> Counted:
+) -> ReportedCells:
     """Count the rows of a table in one query.
 
     Parameters
@@ -450,7 +450,7 @@ def count_rows(
     whole = _named(counted_rows(prepared, cells, grouped=False), event)
     whole.suspect()
     grouped = _named(counted_rows(prepared, cells, grouped=True), event) if by else None
-    return Counted(whole, grouped, tested, given)
+    return ReportedCells(whole, grouped, tested, given)
 
 
 def _named(counted: CountedRows, event: str | None) -> CountedRows:
@@ -499,7 +499,7 @@ def table_of(rows: list[HTest], settings: Settings) -> HTestTable:
     return HTestTable(tuple(rows), name, adjusted, level=settings.level)
 
 
-def test_blocks(answer: Answer) -> Iterator[Block]:
+def test_blocks(answer: Conclusion) -> Iterator[Block]:
     """Yield all tests.
 
     Yields

@@ -16,14 +16,14 @@ from caltest.numerics.joint import step_down, tail_scores
 from caltest.predictions import Predictions
 from caltest.reporting import content, reading
 from caltest.reporting.about import Profile
-from caltest.reporting.content import Block, Content, Place, Settings, Where
+from caltest.reporting.content import Block, Content, Differences, Place, Settings
 from caltest.reporting.reading import equals, percent
 from caltest.results import HTestTable
 from caltest.results.verdict import SPEAKS, worst_range
 from caltest.results.wording import FIRST_EVIDENCE
 from caltest.segments import SegmentsTest
 from caltest.segments.inputs import Given
-from caltest.segments.null import Settings as SegmentSettings
+from caltest.segments.null import SegmentSettings
 from caltest.segments.run import test_source
 from caltest.types import Floats
 
@@ -153,7 +153,7 @@ GAP = (
 )
 
 
-def find_where(source: Source, settings: Settings) -> Where:
+def find_where(source: Source, settings: Settings) -> Differences:
     """Compare classes and ranges, and test each group."""
     groups: HTestTable | None = None
     remarks: tuple[str, ...] = ()
@@ -167,8 +167,8 @@ def find_where(source: Source, settings: Settings) -> Where:
     draws: dict[str, int] = {"n_resamples": settings.n_resamples, "seed": settings.seed}
     places = () if search is None else judged(search, **draws)
     if groups is None:
-        return Where(source.lens, places, notes=remarks)
-    return Where(source.lens, places, groups, group_places(groups), tuple(groups.notes))
+        return Differences(source.lens, places, notes=remarks)
+    return Differences(source.lens, places, groups, group_places(groups), tuple(groups.notes))
 
 
 def find_segments(predictions: Predictions, columns: Given, settings: Settings) -> SegmentsTest:

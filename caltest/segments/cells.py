@@ -72,7 +72,7 @@ class Tables:
         count_combinations(self.codes, *own, counts)
         return counts.reshape(sizes)
 
-    def crossed(self, depth: int, *, united: bool = False) -> Iterator[Crossing]:
+    def crossed(self, depth: int, *, united: bool = False) -> Iterator[ColumnCrossing]:
         """Yield the tables of `depth` columns with the combinations of values that are segments.
 
         They have enough rows, and fewer than any that has a condition less: one that has as many
@@ -90,11 +90,11 @@ class Tables:
             for axis in range(depth):
                 less, others = count.sum(axis=axis), columns[:axis] + columns[axis + 1 :]
                 kept &= rows < np.expand_dims(expand(less, others) if united else less, axis)
-            yield Crossing(self, numbers, np.flatnonzero(kept), united)
+            yield ColumnCrossing(self, numbers, np.flatnonzero(kept), united)
 
 
 @dataclass(frozen=True)
-class Crossing:
+class ColumnCrossing:
     """Some columns, and the numbers of the combinations of their values that are segments.
 
     Attributes
@@ -137,7 +137,7 @@ def expand(sums: AnyArray, columns: Sequence[Column]) -> AnyArray:
     return sums
 
 
-class Chunk:
+class SegmentBlock:
     """Some segments of one depth, and the rows that they hold.
 
     Parameters
@@ -161,7 +161,7 @@ class Chunk:
         Whether the cells are the segments, so that sums can be followed from row to row.
     """
 
-    def __init__(self, members: Sequence[Crossing]) -> None:
+    def __init__(self, members: Sequence[ColumnCrossing]) -> None:
         self._tables, self._members = members[0].tables, members
         self.depth, self.in_order = len(members[0].numbers), not members[0].united
         self.n, self.width = self._tables.order.size, len(members)
@@ -174,9 +174,9 @@ class Chunk:
         self._sizes = np.array([one.sizes for one in members], np.int32)
 
     @classmethod
-    def of(cls, crossings: Iterable[Crossing]) -> Iterator[Chunk]:
+    def of(cls, crossings: Iterable[ColumnCrossing]) -> Iterator[SegmentBlock]:
         """Yield chunks of tables that have segments, not too many each."""
-        waiting: list[Crossing] = []
+        waiting: list[ColumnCrossing] = []
         held = 0
         for one in (one for one in crossings if one.kept.size):
             own = max(one.cells if one.united else 0, one.kept.size)
@@ -238,7 +238,7 @@ class Chunk:
 
 def matrix_chunks(
     members: Flags, order: Ints, names: Sequence[str], min_size: int
-) -> Iterator[Chunk]:
+) -> Iterator[SegmentBlock]:
     """Yield the columns of a matrix that have enough rows, and not all, each set of rows once."""
     counts = members.sum(axis=0)
     large = np.flatnonzero((counts >= min_size) & (counts < len(members)))
@@ -247,4 +247,6 @@ def matrix_chunks(
         first.setdefault(np.packbits(members[:, column]).tobytes(), column)
     columns = (Column(str(names[k]), members[:, k], ("", str(names[k]))) for k in first.values())
     tables = Tables(tuple(columns), order, min_size)
-    return Chunk.of(Crossing(tables, (k,), np.ones(1, np.int64)) for k in range(len(first)))
+    return SegmentBlock.of(
+        ColumnCrossing(tables, (k,), np.ones(1, np.int64)) for k in range(len(first))
+    )

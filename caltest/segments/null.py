@@ -20,7 +20,7 @@ from caltest.numerics.loops import map_threads, thread_count
 from caltest.predictions import Predictions
 from caltest.predictions.redrawing import Inversion, Redrawing
 from caltest.segments import loops
-from caltest.segments.cells import Chunk
+from caltest.segments.cells import SegmentBlock
 from caltest.types import AnyArray, Events, Floats, Hashes, Ints, Singles, SmallInts
 
 EventsOf = Callable[[int, int], Events]
@@ -38,7 +38,7 @@ TIES = 1e-5  # scores have single precision
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class SegmentSettings:
     """How segments are made and tested: the arguments of `test_segments` that are not data."""
 
     seed: int
@@ -70,7 +70,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Rows:
+class OrderedRows:
     """The rows in the order of their predictions.
 
     Attributes
@@ -94,7 +94,7 @@ class Rows:
     redrawing: Redrawing
 
     @classmethod
-    def of(cls, seen: Predictions) -> Rows:
+    def of(cls, seen: Predictions) -> OrderedRows:
         """Sort predictions of two classes by the probability of the second."""
         order = np.argsort(seen.probs[:, 1], kind="stable")
         redrawing = seen.redrawing.taken(order)
@@ -165,7 +165,7 @@ class Family:
         What is taken off the scores, so that each depth has its share of the level.
     """
 
-    chunk: Chunk
+    chunk: SegmentBlock
     n: Floats
     mass: Floats
     squares: Floats
@@ -179,7 +179,7 @@ class Family:
     share: float = 0.0
 
     @classmethod
-    def of(cls, chunk: Chunk, rows: Rows) -> Family:
+    def of(cls, chunk: SegmentBlock, rows: OrderedRows) -> Family:
         """Sum over the rows of each segment."""
         sums = np.zeros((chunk.cells, rows.moments.shape[1]))
         for first, stop in chunk.blocks():
@@ -192,7 +192,7 @@ class Family:
 
 
 def score(
-    family: Family, rows: Rows, events_of: EventsOf, lanes: int, tick: Callable[[], None]
+    family: Family, rows: OrderedRows, events_of: EventsOf, lanes: int, tick: Callable[[], None]
 ) -> tuple[Singles, AnyArray, Singles]:
     """Return scores (S, L) for the labels of some resamples, and the sums that they are made of.
 
@@ -258,7 +258,9 @@ class Joint:
     largest: Floats
 
 
-def families_of(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> tuple[Family, ...]:
+def families_of(
+    chunks: Sequence[SegmentBlock], rows: OrderedRows, settings: SegmentSettings
+) -> tuple[Family, ...]:
     """Return what is scored of each chunk: cumulative differences up to the depth that pays."""
     total, families, statistics = 0.0, list[Family](), settings.statistics
     only = "mean" not in statistics
@@ -272,7 +274,9 @@ def families_of(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> tupl
     return tuple(families)
 
 
-def test_jointly(chunks: Sequence[Chunk], rows: Rows, settings: Settings) -> Joint:
+def test_jointly(
+    chunks: Sequence[SegmentBlock], rows: OrderedRows, settings: SegmentSettings
+) -> Joint:
     """Compare the segments with redrawn labels, each with the largest over those not louder."""
     n_resamples = settings.n_resamples
     families = families_of(chunks, rows, settings)
@@ -322,7 +326,7 @@ def _tasks(families: Sequence[Family], n_resamples: int) -> list[tuple[int, int,
 
 
 def _redrawn(
-    families: Sequence[Family], rows: Rows, keys: Hashes, tick: Callable[[], None]
+    families: Sequence[Family], rows: OrderedRows, keys: Hashes, tick: Callable[[], None]
 ) -> Iterator[tuple[int, slice, Singles]]:
     """Yield scores for redrawn labels, with the number of the family and the resamples."""
 

@@ -19,9 +19,16 @@ from caltest.numerics.loops import threads
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.options import ColumnOptions, check_names
 from caltest.predictions.rows import Rows as RowsOf
-from caltest.segments.cells import Chunk, Crossing, Tables, matrix_chunks
+from caltest.segments.cells import ColumnCrossing, SegmentBlock, Tables, matrix_chunks
 from caltest.segments.inputs import Column, Given, column_of, names_of, read_segments, without_rare
-from caltest.segments.null import STATISTICS, Family, Joint, Rows, Settings, test_jointly
+from caltest.segments.null import (
+    STATISTICS,
+    Family,
+    Joint,
+    OrderedRows,
+    SegmentSettings,
+    test_jointly,
+)
 from caltest.segments.result import Segment, SegmentsTest
 
 USUAL_OF_FORECASTS = "interval[0.9]"  # usual lens, which leaves an event
@@ -152,7 +159,7 @@ def test_segments(
     >>> result.pvalue, result[0].definition
     (0.01, 'site = b & sex = f')
     """
-    settings = Settings(
+    settings = SegmentSettings(
         depth=depth,
         bins=bins,
         min_size=min_size,
@@ -173,7 +180,7 @@ def test_segments(
 test_segments.__test__ = False  # type: ignore[attr-defined]
 
 
-def run_given(given: ModelData, segments: object, settings: Settings) -> SegmentsTest:
+def run_given(given: ModelData, segments: object, settings: SegmentSettings) -> SegmentsTest:
     """Read the predictions and the segments, and test these, as `test_segments` does."""
     features = given.features
     given = replace(given, features=names_of(features))
@@ -184,7 +191,7 @@ def run_given(given: ModelData, segments: object, settings: Settings) -> Segment
     return test_source(source, predictions, settings)
 
 
-def test_source(source: Given, predictions: RowsOf, settings: Settings) -> SegmentsTest:
+def test_source(source: Given, predictions: RowsOf, settings: SegmentSettings) -> SegmentsTest:
     """Test the segments that were read, as `test_segments` does."""
     if predictions.censoring is not None:
         reason = "segments redraw labels, which does not know which rows are censored"
@@ -196,7 +203,7 @@ def test_source(source: Given, predictions: RowsOf, settings: Settings) -> Segme
     if source.members is not None:
         where = "on a boolean matrix, whose segments are taken as they are"
         checks.check_unused(where, depth=settings.depth)
-    rows = Rows.of(_seen(predictions, lens))
+    rows = OrderedRows.of(_seen(predictions, lens))
     chunks, without = _chunks(source, rows, depth, settings)
     joint = test_jointly(chunks, rows, settings)
     level = settings.level
@@ -241,8 +248,8 @@ def _seen(predictions: Any, lens: Lens) -> Predictions:
 
 
 def _chunks(
-    source: Given, rows: Rows, depth: int, settings: Settings
-) -> tuple[list[Chunk], list[str]]:
+    source: Given, rows: OrderedRows, depth: int, settings: SegmentSettings
+) -> tuple[list[SegmentBlock], list[str]]:
     """Return all rows and the segments, and the names of columns that give none.
 
     A number is cut into fewer parts where they would have fewer rows than a segment.
@@ -263,13 +270,13 @@ def _chunks(
             common = replace(column_of(values, n, name, parts, parts=finer), ends=ends)
         sided.append(common)
     tables, whole = (Tables(tuple(some), rows.order, least) for some in (kept, sided))
-    chunks = list(Chunk.of([Crossing(tables, (), np.zeros(1, np.int64))]))  # all rows
+    chunks = list(SegmentBlock.of([ColumnCrossing(tables, (), np.zeros(1, np.int64))]))  # all rows
     if source.members is not None:
         chunks += matrix_chunks(source.members, rows.order, source.names, least)
     for d in range(1, min(depth, len(kept)) + 1):
-        chunks += Chunk.of(tables.crossed(d))
+        chunks += SegmentBlock.of(tables.crossed(d))
         if source.scan and "mean" in settings.statistics:
-            chunks += Chunk.of(whole.crossed(d, united=True))
+            chunks += SegmentBlock.of(whole.crossed(d, united=True))
     if len(chunks) == 1:
         reason = f"no segment has at least {least} rows and leaves out some"
         raise NotApplicable(reason, "pass a smaller min_size, or columns with fewer values")

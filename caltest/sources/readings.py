@@ -18,7 +18,7 @@ import narwhals as nw
 from caltest.errors import NotApplicable, invalid
 from caltest.sources.chunks import MOST, Chunk, Redraw, Redrawn, Survey, Totals, Unit
 from caltest.sources.query import BATCH, WRONG, Counting, batches, collected, has_batches
-from caltest.sources.sources import Part, Progress, Reader
+from caltest.sources.sources import Progress, Reader, SourcePart
 from caltest.types import Hashes
 
 FAN = 8  # partitions whose sums are added on a worker
@@ -48,7 +48,7 @@ class Readings(ExitStack):
         super().__init__()
         self.reader, self.counting, self.progress = reader, counting, progress
         self.m = len(counting.columns.classes)
-        self._readable: list[tuple[int, Part, Rows]] = []
+        self._readable: list[tuple[int, SourcePart, Rows]] = []
 
     def survey(self) -> Survey:
         """Read all rows for the first time.
@@ -110,7 +110,7 @@ class Readings(ExitStack):
             raise invalid(rule, "others", remedy)
         return total.totals
 
-    def _parts(self) -> Iterator[tuple[Part, Rows]]:
+    def _parts(self) -> Iterator[tuple[SourcePart, Rows]]:
         """Yield the parts with what opens their rows, any number of times."""
         # Rows of chunks one after the other, in a file without a name: it goes with the process.
         file = None
@@ -131,7 +131,7 @@ class Readings(ExitStack):
                 file.write(content.getbuffer())
                 yield part, partial(_read, file, start, content.tell())
 
-    def _rows(self, part: Part) -> Any:
+    def _rows(self, part: SourcePart) -> Any:
         return self.counting.rows(part.open())
 
 
@@ -142,7 +142,7 @@ def _read(file: BinaryIO, start: int, size: int) -> Any:
     return nw.from_native(pl.read_ipc(file.read(size)).lazy())
 
 
-def _gone(part: Part, error: Exception) -> None:
+def _gone(part: SourcePart, error: Exception) -> None:
     """Say that a part cannot be read again."""
     got = f"{part.name}; the engine reports: {error}"
     remedy = "check that it stays as it is"

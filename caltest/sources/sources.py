@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SourcePart:
     """A frame, file or chunk.
 
     Attributes
@@ -59,7 +59,9 @@ class Part:
             return int(collected(self.open().select(nw.len())).item())
 
     @contextmanager
-    def readable(self, fault: Callable[[Part, Exception], None] | None = None) -> Iterator[None]:
+    def readable(
+        self, fault: Callable[[SourcePart, Exception], None] | None = None
+    ) -> Iterator[None]:
         """Hand the errors of an engine to a function, or raise one that names the part."""
         try:
             yield
@@ -88,7 +90,7 @@ class Source:
     """
 
     name: str
-    parts: Sequence[Part] | Iterator[Part]
+    parts: Sequence[SourcePart] | Iterator[SourcePart]
     is_eager: bool = False
     native: object = None
 
@@ -185,7 +187,7 @@ def source_of(data: object, **how: Unpack[options.FileOptions]) -> Source | None
     if frame is None:
         return None
     eager = isinstance(frame, nw.DataFrame)
-    return Source("data frame", [Part("data frame", frame.lazy)], eager, data)
+    return Source("data frame", [SourcePart("data frame", frame.lazy)], eager, data)
 
 
 def _frame(data: object) -> Any:
@@ -220,7 +222,7 @@ def _of_files(
     shared = len({path.name for path in paths}) < len(paths)
     above = Path(os.path.commonpath([path.parent for path in paths]))
     parts = [
-        Part(
+        SourcePart(
             str(path.relative_to(above)) if shared else path.name,
             partial(_scan, path, columns, how),
             partial(files.place, path, how),
@@ -234,13 +236,13 @@ def _scan(path: Path, columns: Mapping[str, object], how: options.FileOptions) -
     return nw.from_native(files.scan(path, columns, **how))
 
 
-def _chunks(chunks: Iterator[Any]) -> Iterator[Part]:
+def _chunks(chunks: Iterator[Any]) -> Iterator[SourcePart]:
     for number, chunk in enumerate(chunks, start=1):
         frame = _frame(chunk)
         if frame is None:
             rule = "an iterator must give data frames or lazy frames"
             raise invalid(rule, f"{shown(chunk)} as number {number}", "wrap each chunk in one")
-        yield Part(f"chunk {number}", frame.lazy)
+        yield SourcePart(f"chunk {number}", frame.lazy)
 
 
 # ---- counting -----------------------------------------------------------------------------------
@@ -292,7 +294,7 @@ class Reader:
         self._schema = {name: schema[name] for name in columns.names}
         return columns
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[SourcePart]:
         """Yield the parts whose schema can be read."""
         for part in self.source.parts:
             with part.readable(self.fault):
@@ -333,7 +335,7 @@ class Reader:
         self.check_rows(int(table["place"].ge(NEVER).sum()))
         return table
 
-    def _counted(self, batch: list[Part], counting: Counting) -> list[pl.DataFrame]:
+    def _counted(self, batch: list[SourcePart], counting: Counting) -> list[pl.DataFrame]:
         """Count some parts in one query; one by one where that fails, to tell which is to blame."""
         try:
             frames = [part.open() for part in batch]
@@ -368,7 +370,7 @@ class Reader:
             got = "; ".join(("none", *self.left_out.notes()))
             raise invalid("data must have at least one row", got, "pass data")
 
-    def fitting(self) -> Iterator[Part]:
+    def fitting(self) -> Iterator[SourcePart]:
         """Yield the parts that have the columns of the first, read alike; call `columns` first."""
         for part in self._waiting:
             if not (reason := unlike(self._schema, dict(part.open().collect_schema()))):
@@ -379,14 +381,14 @@ class Reader:
                 remedy = "correct it, or pass on_error='skip'"
                 raise invalid(ALIKE, f"{part.name}: {reason}", remedy)
 
-    def fault(self, part: Part, error: Exception) -> None:
+    def fault(self, part: SourcePart, error: Exception) -> None:
         """Leave out a part that cannot be read, or raise."""
         if isinstance(error, ModuleNotFoundError) or not self.skips:
             raise _unreadable(part, error) from error
         self.left_out.parts.append(f"{part.name}: {first_line(error)}")
 
 
-def _unreadable(part: Part, error: Exception) -> Exception:
+def _unreadable(part: SourcePart, error: Exception) -> Exception:
     """Name the part that the engine could not read, or the extra that it lacks."""
     if isinstance(error, ModuleNotFoundError):
         root = (error.name or "").partition(".")[0]

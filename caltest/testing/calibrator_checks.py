@@ -28,7 +28,7 @@ NEAR = 0.05  # the mean change of a probability that is near enough
 
 
 @dataclass(frozen=True)
-class Context:
+class CheckContext:
     """What a property is checked on.
 
     Attributes
@@ -142,10 +142,10 @@ def check_calibrator(
         properties = [name for name, holds in (declared | able).items() if holds]
     for chosen in [known[checks.check_choice(name, known, "properties")] for name in properties]:
         for m in n_classes:
-            _check(chosen, Context(calibrator, m, atol, rng), examples)
+            _check(chosen, CheckContext(calibrator, m, atol, rng), examples)
 
 
-def _check(chosen: Property, context: Context, examples: int) -> None:
+def _check(chosen: Property, context: CheckContext, examples: int) -> None:
     m = context.m
     drawn = {
         "data": fitting_data(m) | fitting_data(m, zeros=True) if chosen.zeros else fitting_data(m),
@@ -202,7 +202,7 @@ def fitting_data(draw: st.DrawFn, m: int, *, zeros: bool = False) -> Predictions
     return strategies.generated(p, draw(strategies.labels(len(p), m, every=True)))
 
 
-def stays_on_the_simplex(context: Context, data: Predictions, probs: Floats) -> None:
+def stays_on_the_simplex(context: CheckContext, data: Predictions, probs: Floats) -> None:
     """Its rows are probabilities, whatever it is given."""
     out = _calibrated(_fitted(context.subject, data), probs)
     assert out.shape == probs.shape
@@ -212,7 +212,7 @@ def stays_on_the_simplex(context: Context, data: Predictions, probs: Floats) -> 
     assert (np.abs(out.sum(axis=1) - 1) <= 1e-9 + 2 * given).all()
 
 
-def leaves_its_inputs_alone(context: Context, data: Predictions) -> None:
+def leaves_its_inputs_alone(context: CheckContext, data: Predictions) -> None:
     """It changes none of its inputs."""
     probs, labels = data.probs.copy(), data.labels.copy()
     fitted = _fitted(context.subject, data)
@@ -223,27 +223,29 @@ def leaves_its_inputs_alone(context: Context, data: Predictions) -> None:
     np.testing.assert_array_equal(labels, data.labels)
 
 
-def fits_the_same_map_again(context: Context, data: Predictions, probs: Floats) -> None:
+def fits_the_same_map_again(context: CheckContext, data: Predictions, probs: Floats) -> None:
     """Fitted again to the same data it is the same map."""
     first, second = (_calibrated(_fitted(context.subject, data), probs) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
-def is_the_same_after_pickling(context: Context, data: Predictions, probs: Floats) -> None:
+def is_the_same_after_pickling(context: CheckContext, data: Predictions, probs: Floats) -> None:
     """It is the same to the last bit after pickling."""
     fitted = _fitted(context.subject, data)
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301, what was written just now
     np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
 
 
-def is_the_same_after_json(context: Context, data: Predictions, probs: Floats) -> None:
+def is_the_same_after_json(context: CheckContext, data: Predictions, probs: Floats) -> None:
     """It is the same to the last bit after JSON."""
     fitted = _fitted(context.subject, data)
     again = type(fitted).from_dict(json.loads(json.dumps(fitted.to_dict())))
     np.testing.assert_array_equal(_calibrated(again, probs), _calibrated(fitted, probs))
 
 
-def counts_weights_as_repeated_rows(context: Context, data: Predictions, times: list[int]) -> None:
+def counts_weights_as_repeated_rows(
+    context: CheckContext, data: Predictions, times: list[int]
+) -> None:
     """An integer weight counts as that many rows."""
     repeats = np.resize(times, data.n)
     fitted = _fitted(context.subject, data, repeats.astype(float))
@@ -254,7 +256,7 @@ def counts_weights_as_repeated_rows(context: Context, data: Predictions, times: 
 
 
 def does_not_see_the_order_of_classes(
-    context: Context, data: Predictions, order: list[int]
+    context: CheckContext, data: Predictions, order: list[int]
 ) -> None:
     """Classes in another order give the same map."""
     columns = np.array(order)
@@ -264,14 +266,14 @@ def does_not_see_the_order_of_classes(
     assert distance(again, out[:, columns]) <= context.atol
 
 
-def keeps_the_class_it_predicts(context: Context, data: Predictions, probs: Floats) -> None:
+def keeps_the_class_it_predicts(context: CheckContext, data: Predictions, probs: Floats) -> None:
     """The class it predicts stays."""
     out = _calibrated(_fitted(context.subject, data), probs)
     largest = out[np.arange(len(out)), probs.argmax(axis=1)]
     assert (largest >= out.max(axis=1) - context.atol).all()
 
 
-def keeps_the_ranking(context: Context, data: Predictions, probs: Floats) -> None:
+def keeps_the_ranking(context: CheckContext, data: Predictions, probs: Floats) -> None:
     """The ranking stays."""
     out = _calibrated(_fitted(context.subject, data), probs)
     if context.m == 2:
@@ -282,7 +284,7 @@ def keeps_the_ranking(context: Context, data: Predictions, probs: Floats) -> Non
     assert (after[before > 0] >= -context.atol).all()
 
 
-def is_no_worse_than_the_identity(context: Context, data: Predictions) -> None:
+def is_no_worse_than_the_identity(context: CheckContext, data: Predictions) -> None:
     """On its fitting data the log loss is no worse than that of the identity."""
     out = _calibrated(_fitted(context.subject, data), data.probs)
     rows = np.arange(data.n)
@@ -291,7 +293,7 @@ def is_no_worse_than_the_identity(context: Context, data: Predictions) -> None:
     assert after <= before + context.atol
 
 
-def hardly_changes_what_is_calibrated(context: Context, sample: int) -> None:
+def hardly_changes_what_is_calibrated(context: CheckContext, sample: int) -> None:
     """Of calibrated predictions it makes about the same."""
     rng = np.random.default_rng(sample)
     probs = rng.dirichlet(np.ones(context.m), LARGE)

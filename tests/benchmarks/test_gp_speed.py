@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from caltest.classifiers import DirichletGPClassifier
 from caltest.classifiers.collapsed_bound import pseudo_targets
 from caltest.classifiers.dirichlet_gp import _variance_of
-from caltest.classifiers.rbf import Kernel
+from caltest.classifiers.rbf import RBFParameters
 from caltest.classifiers.regressions import regressions
 
 pytest.importorskip("pytest_benchmark", reason='pip install ".[bench]"')
@@ -151,6 +151,6 @@ def test_one_evaluation(benchmark, package, n, m, M):
         benchmark.pedantic(peer.negative, (start_of(n, m),), rounds=3, warmup_rounds=1)
         return
     rows, (variance, *scales) = regressions(X, y, Z, None), np.exp(start_of(n, m))
-    arguments = pseudo_targets(ALPHA, np.bincount(y)), Kernel(variance, np.array(scales))
+    arguments = pseudo_targets(ALPHA, np.bincount(y)), RBFParameters(variance, np.array(scales))
     with threadpool_limits(limits=1):
         benchmark.pedantic(rows.evidence, arguments, rounds=5, warmup_rounds=1)

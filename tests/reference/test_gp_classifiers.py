@@ -18,10 +18,10 @@ from caltest.classifiers import (
     collapsed_bound,
 )
 from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
-from caltest.classifiers.rbf import Kernel
+from caltest.classifiers.rbf import RBFParameters
 from caltest.classifiers.regressions import regressions
 
-VARIANCE, SCALES = OWN = Kernel(1.7, np.array([0.8, 1.2]))
+VARIANCE, SCALES = OWN = RBFParameters(1.7, np.array([0.8, 1.2]))
 KERNEL = ConstantKernel(VARIANCE) * RBF(SCALES)
 X, CODES = make_blobs(60, centers=3, cluster_std=2, random_state=0)
 COUNTS = np.bincount(CODES)

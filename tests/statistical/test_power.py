@@ -13,7 +13,7 @@ from scipy.stats import beta, binom, norm
 
 import caltest as ct
 from caltest.planning import curve as searching
-from caltest.planning.curve import Search
+from caltest.planning.curve import SizeSearch
 from caltest.planning.results import PowerRow
 from caltest.planning.truths import StatedTruth, as_distribution
 from caltest.predictions import ModelData
@@ -179,7 +179,7 @@ def search_of(monkeypatch):
             return [replace(blank, n=n, n_datasets=len(sets), rejections=rejections)]
 
         monkeypatch.setattr(searching, "simulate", simulate)
-        return Search(None, 0.8, 20, 10_000, 1000).run()
+        return SizeSearch(None, 0.8, 20, 10_000, 1000).run()
 
     return search
 

@@ -14,7 +14,7 @@ from caltest.checks import check_unused
 from caltest.checks.options import check_instance
 from caltest.errors import invalid, shown
 from caltest.forecasts import Forecasts
-from caltest.forecasts.laws import Gaussian, Law
+from caltest.forecasts.laws import Law, NormalLaw
 from caltest.render import Sheet, number
 from caltest.results import Summary
 from caltest.results.base import plain
@@ -131,7 +131,7 @@ class ForecastCalibrator(Saved, ABC):
 
     def broken(self) -> str:
         check_is_fitted(self)
-        found = self.probe(Gaussian([0.0], [1.0]))
+        found = self.probe(NormalLaw([0.0], [1.0]))
         apart = np.isfinite(found).all() and (np.diff(found) >= 0.0).all()
         return "" if apart else "quantiles that are no numbers in ascending order"
 

@@ -264,7 +264,7 @@ class GPCalibrator(Calibrator):
         checks.check_optional_integer(self.batch_size, "batch_size")
         checks.check_jobs(self.n_jobs)
 
-    def _of_mean(self, scores: GPScores, units: fit.Units) -> GPScores:
+    def _of_mean(self, scores: GPScores, units: fit.ScoreRange) -> GPScores:
         """Return the scores with the prior mean and the covariances that the options name."""
         prior = self._prior_mean(units.scores(scores.z), scores.prior)
         full = self.covariance == "full"
@@ -281,7 +281,7 @@ class GPCalibrator(Calibrator):
             raise invalid(rule, got, "pass a function that goes element by element")
         return mean
 
-    def _maximise(self, scores: GPScores, units: fit.Units) -> optimize.FittedGP:
+    def _maximise(self, scores: GPScores, units: fit.ScoreRange) -> optimize.FittedGP:
         """Fit the process, with the prior mean of the option."""
         scores, limits = self._of_mean(scores, units), self._limits(units.extent)
         # The prior at the inducing inputs by k-means.
@@ -306,7 +306,7 @@ class GPCalibrator(Calibrator):
             return fitted
         return optimize.maximise_drawn(scores, fitted.q, limits, paths)
 
-    def _limits(self, extent: float) -> optimize.Limits:
+    def _limits(self, extent: float) -> optimize.FitLimits:
         """Check the intervals, that of the length scale in units of the range.
 
         The default for the variance of logits goes by their range, of length `extent`.
@@ -323,7 +323,7 @@ class GPCalibrator(Calibrator):
             least, most = fit.check_interval(self.noise_bounds, "noise_bounds")
         floor = fit.LEAST_NOISE * variance[1]
         noise = max(least, floor), max(most, 10 * floor)
-        return optimize.Limits(variance, scale, noise, self.max_iter, self.tol)
+        return optimize.FitLimits(variance, scale, noise, self.max_iter, self.tol)
 
     def _look_for_falls(self, scores: GPScores) -> None:
         """Warn of a latent mean that falls between scores of the fit, or make it rise."""
@@ -352,8 +352,8 @@ class GPCalibrator(Calibrator):
         return LatentPosterior(self.mean_, self.root_, self.positions_, *kernel)
 
     @property
-    def _units(self) -> fit.Units:
-        return fit.Units(*self.score_range_.tolist())
+    def _units(self) -> fit.ScoreRange:
+        return fit.ScoreRange(*self.score_range_.tolist())
 
     @property
     def inducing_inputs_(self) -> Floats:
@@ -466,7 +466,7 @@ class GPCalibrator(Calibrator):
         ]
 
 
-def _saturated(scores: GPScores, units: fit.Units) -> float:
+def _saturated(scores: GPScores, units: fit.ScoreRange) -> float:
     """Return the share of rows with nearly the same score, or 0 where it is small.
 
     Probabilities that are all 0 and 1 have no better logarithms.

@@ -140,7 +140,7 @@ class GPScores:
 
 
 @dataclass
-class Sums:
+class BlockSums:
     """Sums over rows of a block; what is 0 is not there.
 
     Attributes
@@ -167,13 +167,13 @@ class Sums:
     kernel: Floats | float = 0.0
     paths: Floats | float = 0.0
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: BlockSums) -> BlockSums:
         """Add two blocks."""
-        return Sums(**{name: value + vars(other)[name] for name, value in vars(self).items()})
+        return BlockSums(**{name: value + vars(other)[name] for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True)
-class Tables:
+class GridTables:
     """The process on the grid, for all blocks.
 
     Attributes
@@ -197,7 +197,7 @@ class Tables:
     factor: tuple[Floats, Floats] | None
 
 
-def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Tables:
+def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> GridTables:
     """Compute the process on the grid."""
     at = process.project(q, process.grid(scores.low, scores.high, q.scale, q.kernel))
     mean, variance = variational.marginals(at.A, q.variance, q.m, q.C)
@@ -206,7 +206,7 @@ def tables(scores: GPScores, q: process.LatentPosterior, *, full: bool) -> Table
     factor = None
     if full and q.kernel is process.RBF and cheap:
         factor = process.fourier_features(at.x, q.variance, q.scale)
-    return Tables(q, at, full, mean, variance, factor)
+    return GridTables(q, at, full, mean, variance, factor)
 
 
 def kept_stencils(scores: GPScores, q: process.LatentPosterior) -> list[Stencil] | None:
@@ -286,10 +286,10 @@ def bound(
             blocks = scores.blocks(max(1, VALUES_PER_BLOCK // paths.classes.shape[1]))
             tasks = [(block, known, paths.classes, values) for block in blocks]
             parts = map_threads(_drawn_block, tasks, scores.n_jobs)
-        return _assemble(reduce(Sums.__add__, parts), known, back, share)
+        return _assemble(reduce(BlockSums.__add__, parts), known, back, share)
 
 
-def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> Sums:
+def _taylor_block(scores: GPScores, known: GridTables, stencil: Stencil | None) -> BlockSums:
     (n, K), q, G = scores.z.shape, known.q, known.at.x.size
     if stencil is None:
         stencil = process.stencils(scores.z.ravel(), known.at.x)
@@ -301,19 +301,19 @@ def _taylor_block(scores: GPScores, known: Tables, stencil: Stencil | None) -> S
         product, sums = _products(scores, known, stencil, sigma)
         by_variance = -0.5 * weight * sigma
     else:
-        product, sums = variance * sigma, Sums(0.0, kernel=np.zeros(3))
+        product, sums = variance * sigma, BlockSums(0.0, kernel=np.zeros(3))
         by_variance = 0.5 * weight * (sigma - 1) * sigma
     noise = 0.5 * float(np.sum(weight * (sigma - 1) * sigma))
     value, by_mean = taylor(sigma, log_prob, product, variance, scores.codes, scores.weight)
     mean, variance = (
         process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in (by_mean, by_variance)
     )
-    return sums + Sums(value, mean, variance, kernel=np.array([0.0, 0.0, noise]))
+    return sums + BlockSums(value, mean, variance, kernel=np.array([0.0, 0.0, noise]))
 
 
 def _products(
-    scores: GPScores, known: Tables, stencil: Stencil, sigma: Floats
-) -> tuple[Floats, Sums]:
+    scores: GPScores, known: GridTables, stencil: Stencil, sigma: Floats
+) -> tuple[Floats, BlockSums]:
     """Return C_i sigma_i, (n, K), and the sums that go with the covariances within rows."""
     q, weight = known.q, scores.weight
     W = process.scatter(*stencil, sigma, known.at.x.size)
@@ -334,10 +334,12 @@ def _products(
     product += q.noise * sigma
     weighted = weight[:, None] * T
     kernel = np.array([0.5 * weight @ squares, 0.5 * weight @ by_scale, 0.0])
-    return product, Sums(0.0, outer=weighted.T @ W, inner=weighted.T @ T, kernel=kernel)
+    return product, BlockSums(0.0, outer=weighted.T @ W, inner=weighted.T @ T, kernel=kernel)
 
 
-def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats | None) -> Sums:
+def _drawn_block(
+    scores: GPScores, known: GridTables, normal: Floats, paths: Floats | None
+) -> BlockSums:
     """The mean over draws: of whole paths and noise, or of each class by itself."""
     (n, K), q, S, G = scores.z.shape, known.q, normal.shape[1], known.at.x.size
     stencil = process.stencils(scores.z.ravel(), known.at.x)
@@ -347,7 +349,7 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
         value = monte_carlo(draws, scores.codes, scores.weight)
         noise = 0.5 * float(np.einsum("iks,ks->", draws, normal)) / np.sqrt(q.noise)
         out = process.scatter_draws(*stencil, draws.reshape(n * K, S), G)
-        return Sums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
+        return BlockSums(value, kernel=np.array([0.0, 0.0, noise]), paths=out)
     mean = process.gather(*stencil, known.mean[None]).reshape(n, K) + scores.prior
     variance = process.gather(*stencil, known.variance[None]).reshape(n, K) + q.noise
     draws = mean[:, :, None] + np.sqrt(variance)[:, :, None] * normal
@@ -355,11 +357,11 @@ def _drawn_block(scores: GPScores, known: Tables, normal: Floats, paths: Floats 
     by_variance = 0.5 * np.einsum("iks,ks->ik", draws, normal) / np.sqrt(variance)
     sides = draws.sum(axis=2), by_variance
     mean, variance = (process.scatter(*stencil, by.reshape(1, -1), G)[0] for by in sides)
-    return Sums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
+    return BlockSums(value, mean, variance, kernel=np.array([0.0, 0.0, float(by_variance.sum())]))
 
 
 def _assemble(
-    sums: Sums, known: Tables, back: process.PathsBack | None, share: float
+    sums: BlockSums, known: GridTables, back: process.PathsBack | None, share: float
 ) -> Evaluation:
     """Carry the derivatives on the grid back to the parameters, and subtract the divergence."""
     q, at = known.q, known.at

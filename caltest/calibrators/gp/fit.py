@@ -44,7 +44,7 @@ class LatentFunction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Units:
+class ScoreRange:
     """The range of the scores of a fit, which is the process's unit of length.
 
     Differences of scores from its lower end are exact where the range is small beside the scores,
@@ -87,7 +87,7 @@ def places_of(inputs: Inputs) -> tuple[Floats, Floats]:
     return inputs.probs, inputs.logits
 
 
-def scores_of(data: CalibrationSet) -> tuple[GPScores, Units]:
+def scores_of(data: CalibrationSet) -> tuple[GPScores, ScoreRange]:
     """Return the rows that have weight, sorted, and equal ones as one; in units of their range.
 
     L-BFGS makes rounding errors visible: so neither the order of rows nor a weight in place of
@@ -97,7 +97,7 @@ def scores_of(data: CalibrationSet) -> tuple[GPScores, Units]:
         data = data.rows(np.flatnonzero(data.weight))
     z, prior = places_of(data.inputs)
     weight = np.ones(len(z)) if data.weight is None else data.weight
-    units = Units(float(z.min()), float(z.max()))
+    units = ScoreRange(float(z.min()), float(z.max()))
     z, prior = np.round(units.of(z) * STEPS) / STEPS, np.round(prior * STEPS) / STEPS
     order = np.lexsort((weight, data.codes, *z.T))
     z, codes = z[order], data.codes[order]

@@ -40,7 +40,7 @@ STEADY = 1e-6  # of the density of scores, so that a fit of it has one solution
 
 
 @dataclass(frozen=True)
-class Limits:
+class FitLimits:
     """Intervals of the kernel's parameters, most iterations, and the tolerance of L-BFGS.
 
     Inducing inputs stay within the range of the scores.
@@ -187,7 +187,7 @@ def mixed(trail: list[tuple[Floats, Floats]], root: Floats) -> Floats:
     return np.asarray(m + move - share @ np.diff(points + moves, axis=0))
 
 
-def maximise(scores: GPScores, q: LatentPosterior, limits: Limits) -> FittedGP:
+def maximise(scores: GPScores, q: LatentPosterior, limits: FitLimits) -> FittedGP:
     """Maximise the bound with equation 7."""
     ridge = Ridge(scores, q)
     values = np.concatenate([ridge.inputs.start, np.log([q.variance, q.scale, q.noise])])
@@ -206,7 +206,9 @@ def maximise(scores: GPScores, q: LatentPosterior, limits: Limits) -> FittedGP:
     return FittedGP(best, value, steps, bool(end.success), ridge.count)
 
 
-def maximise_drawn(scores: GPScores, q: LatentPosterior, limits: Limits, paths: Paths) -> FittedGP:
+def maximise_drawn(
+    scores: GPScores, q: LatentPosterior, limits: FitLimits, paths: Paths
+) -> FittedGP:
     """Maximise the bound with the mean over draws, from a start that should be near."""
     root, M, total = q.C, q.m.size, scores.weight.sum()
 
@@ -224,7 +226,7 @@ def maximise_drawn(scores: GPScores, q: LatentPosterior, limits: Limits, paths: 
 def maximise_batches(
     scores: GPScores,
     q: LatentPosterior,
-    limits: Limits,
+    limits: FitLimits,
     paths: Paths | None,
     batch_size: int,
     rng: np.random.Generator,
@@ -260,14 +262,14 @@ def maximise_batches(
     return FittedGP(end, value, n_steps, converged=True, evaluations=n_steps)
 
 
-def _box(scores: GPScores, limits: Limits, M: int) -> list[Interval]:
+def _box(scores: GPScores, limits: FitLimits, M: int) -> list[Interval]:
     """Return the bounds of each packed parameter."""
     free = [(-np.inf, np.inf)] * (M + M * (M + 1) // 2)
     return [*free, *[(scores.low, scores.high)] * M, *limits.log_kernel]
 
 
 def _minimise(
-    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: Limits
+    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, box: object, limits: FitLimits
 ) -> Any:
     most = limits.max_iter
     options = {"maxcor": MEMORY, "maxiter": most, "maxfun": 20 * most, "ftol": limits.tol}

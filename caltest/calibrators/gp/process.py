@@ -18,7 +18,7 @@ DAMPED = 8.6  # exp(-8.6^2 / 2) is half the precision of a double
 
 
 @dataclass(frozen=True)
-class Kernel:
+class UnitKernel:
     """What tells the kernels of variance 1 apart; distances are in length scales.
 
     Attributes
@@ -39,8 +39,8 @@ class Kernel:
     per_scale: int
 
 
-RBF = Kernel(0, DAMPED, DAMPED, 12)
-MATERN32, MATERN52 = Kernel(3, 12.0, 100.0, 64), Kernel(5, 10.0, 30.0, 24)
+RBF = UnitKernel(0, DAMPED, DAMPED, 12)
+MATERN32, MATERN52 = UnitKernel(3, 12.0, 100.0, 64), UnitKernel(5, 10.0, 30.0, 24)
 KERNELS = {"rbf": RBF, "matern32": MATERN32, "matern52": MATERN52}
 
 
@@ -60,14 +60,14 @@ pair_correlation = njit()(correlation)
 
 
 def kernel_line(
-    x: Floats, y: Floats, variance: float, scale: float, kernel: Kernel = RBF
+    x: Floats, y: Floats, variance: float, scale: float, kernel: UnitKernel = RBF
 ) -> Floats:
     """Return the kernel for all pairs, (n, M)."""
     return np.asarray(variance * correlation(((x[:, None] - y) / scale) ** 2, kernel.order)[0])
 
 
 def kernel_line_back(
-    by_kernel: Floats, x: Floats, y: Floats, variance: float, scale: float, kernel: Kernel = RBF
+    by_kernel: Floats, x: Floats, y: Floats, variance: float, scale: float, kernel: UnitKernel = RBF
 ) -> tuple[float, float, Floats]:
     """Return the derivatives by log variance, by log scale and by x, from that by the matrix."""
     difference = (x[:, None] - y) / scale
@@ -114,7 +114,7 @@ def pair_products(
     return product, by_scale
 
 
-def fourier(extent: float, kernel: Kernel = RBF) -> tuple[Floats, Floats]:
+def fourier(extent: float, kernel: UnitKernel = RBF) -> tuple[Floats, Floats]:
     r"""Return frequencies and weights such that k(d) = sum_j w_j cos(omega_j d), k(0) = 1.
 
     The spectral density of the kernel by the trapezoidal rule, whose error falls faster than any
@@ -164,7 +164,12 @@ def fourier_features(x: Floats, variance: float, scale: float) -> tuple[Floats, 
 
 
 def fourier_draws(
-    x: Floats, variance: float, scale: float, extent: float, normal: Floats, kernel: Kernel = RBF
+    x: Floats,
+    variance: float,
+    scale: float,
+    extent: float,
+    normal: Floats,
+    kernel: UnitKernel = RBF,
 ) -> tuple[Floats, Floats]:
     """Draw S functions from the process and return their values and derivatives at x, (n, S).
 
@@ -197,7 +202,7 @@ _FACTORIALS = np.cumprod(np.concatenate([[1.0], np.arange(1.0, ORDER)]))
 SCALES = (-1.0) ** np.arange(ORDER - 1, -1, -1) / (_FACTORIALS * _FACTORIALS[::-1])
 
 
-def grid(low: float, high: float, scale: float, kernel: Kernel = RBF) -> Floats:
+def grid(low: float, high: float, scale: float, kernel: UnitKernel = RBF) -> Floats:
     """Return the nodes for points from `low` to `high`; they reach beyond both ends."""
     step = scale / kernel.per_scale
     size = int((high - low) / step) + ORDER + 1
@@ -304,7 +309,7 @@ class LatentPosterior:
     variance: float
     scale: float
     noise: float
-    kernel: Kernel = RBF
+    kernel: UnitKernel = RBF
 
     def prior(self, x: Floats, y: Floats) -> Floats:
         """Return the prior covariances without the noise for all pairs, (n, M)."""
@@ -334,7 +339,7 @@ def pack(q: LatentPosterior, root: Floats) -> Floats:
     return np.concatenate([m, C[np.tril_indices(q.m.size)], q.Z, kernel])
 
 
-def unpack(values: Floats, root: Floats, which: Kernel = RBF) -> LatentPosterior:
+def unpack(values: Floats, root: Floats, which: UnitKernel = RBF) -> LatentPosterior:
     """Return what `pack` packed, of a process with that kernel."""
     M = len(root)
     m, C, Z, kernel = np.split(values, [M, -M - 3, -3])
@@ -397,7 +402,7 @@ class Paths:
 
 
 def random_paths(
-    K: int, M: int, S: int, ratio: float, rng: np.random.Generator, kernel: Kernel = RBF
+    K: int, M: int, S: int, ratio: float, rng: np.random.Generator, kernel: UnitKernel = RBF
 ) -> Paths:
     """Draw the numbers for scores whose range is at most `ratio` length scales."""
     extent = ratio + 2 * ORDER / kernel.per_scale

@@ -58,7 +58,7 @@ NO_TEMPERATURE = Finding(
 )
 
 
-class Sums(Protocol):
+class ResidualSums(Protocol):
     """Sums of residuals."""
 
     def of(self, observed: Observed) -> Floats:
@@ -75,7 +75,7 @@ class Summing:
     Attributes
     ----------
     of, signed : callable
-        See `Sums`.
+        See `ResidualSums`.
     expected : float or array
         What was taken away from sums over labels.
     """
@@ -109,7 +109,7 @@ class Component:
     """
 
     source: Source
-    sums: Sums
+    sums: ResidualSums
     value: Function
     finding: Callable[[], Finding]
     two_sided: bool = False
@@ -149,7 +149,7 @@ class Component:
         )
 
 
-def observed_sums(source: Source, sums: Sums) -> Floats:
+def observed_sums(source: Source, sums: ResidualSums) -> Floats:
     """Return the sums of the observed labels."""
     return np.asarray(sums.of(source.observed)[0])
 

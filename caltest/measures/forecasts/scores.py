@@ -21,7 +21,7 @@ POINTS = 64  # of the PIT, at which scores are expected
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
 
 
-class ForecastScore(ForecastMeasure):
+class MeanForecastScore(ForecastMeasure):
     """The mean over rows of a score of forecasts; its test is two-sided."""
 
     alternative: ClassVar[str] = "two-sided"
@@ -64,7 +64,7 @@ class ForecastScore(ForecastMeasure):
 class BoundScores(BoundMeasure):
     """A mean score as a function of the scores of the rows, (B, n)."""
 
-    def __init__(self, forecasts: Forecasts, score: ForecastScore) -> None:
+    def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
         super().__init__(forecasts)
         self.forecasts, self.score = forecasts, score
         self.share = forecasts.weights / forecasts.weights.sum()
@@ -84,7 +84,7 @@ class BoundScores(BoundMeasure):
 
 
 @dataclass(frozen=True)
-class CRPS(ForecastScore):
+class CRPS(MeanForecastScore):
     """The continuous ranked probability score; see `crps`."""
 
     key: ClassVar[str] = "crps"
@@ -100,7 +100,7 @@ class CRPS(ForecastScore):
 
 
 @dataclass(frozen=True)
-class LogScore(ForecastScore):
+class LogScore(MeanForecastScore):
     """Minus the log of the density; see `log_score`."""
 
     key: ClassVar[str] = "log-score"

@@ -242,7 +242,7 @@ def _bounded_step(
 # ---- intercept and slope -----------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
+class LogOddsRows(NamedTuple):
     """Log odds of rows or cells, x = mean + sd z; sd is 0 where x are equal.
 
     Attributes
@@ -275,7 +275,7 @@ def log_odds(probs: Floats) -> Floats:
     return np.log(ratio, out=ratio)
 
 
-def standard_rows(x: Floats, w: Floats, size: Floats | None = None) -> Rows:
+def standard_rows(x: Floats, w: Floats, size: Floats | None = None) -> LogOddsRows:
     """Return log odds, of a size up to 700, with what is needed of them; by default of rows."""
     if size is None or size.strides == (0,):  # rows; old numba misreads a one that is repeated
         size = np.ones(x.size)
@@ -285,7 +285,7 @@ def standard_rows(x: Floats, w: Floats, size: Floats | None = None) -> Rows:
     if sd <= SAME * max(1.0, abs(mean)):
         sd = 0.0
     weighted = np.stack([w, w * standard(x, mean, sd)]) / size
-    return Rows(x, size, size * scipy.special.expit(x), w, weighted, mean, sd)
+    return LogOddsRows(x, size, size * scipy.special.expit(x), w, weighted, mean, sd)
 
 
 def standard(x: Floats, mean: float, sd: float) -> Floats:
@@ -293,25 +293,25 @@ def standard(x: Floats, mean: float, sd: float) -> Floats:
     return (x - mean) / sd if sd > 0 else np.zeros(x.size)
 
 
-def few_nodes(rows: Rows) -> Support:
+def few_nodes(rows: LogOddsRows) -> Support:
     """Return nodes that stand for many rows; of few rows, the rows."""
     if rows.x.size < ROWS_FOR_NODES or rows.sd == 0:
         return all_rows(rows)
     return _support(rows, *chebyshev_nodes(rows.x, rows.weight, WIDTH))
 
 
-def all_rows(rows: Rows) -> Support:
+def all_rows(rows: LogOddsRows) -> Support:
     """Return the rows themselves."""
     return _support(rows, rows.x, rows.weight)
 
 
-def _support(rows: Rows, x: Floats, weight: Floats) -> Support:
+def _support(rows: LogOddsRows, x: Floats, weight: Floats) -> Support:
     z = standard(x, rows.mean, rows.sd)
     return support(x, weight, np.stack([np.ones(x.size), z]))
 
 
 def recalibrations(
-    labels: Labels | Floats, rows: Rows, nodes: Support, parameters: int
+    labels: Labels | Floats, rows: LogOddsRows, nodes: Support, parameters: int
 ) -> tuple[Floats, Floats]:
     """Fit the intercept alone, and then with the slope, for each row of `labels` (B, n).
 
@@ -343,7 +343,7 @@ def recalibrations(
 
 @njit(error_model="numpy")
 def recalibrate(
-    labels: Labels | Floats, rows: Rows, fit: Support, sums: Floats, parameters: int
+    labels: Labels | Floats, rows: LogOddsRows, fit: Support, sums: Floats, parameters: int
 ) -> tuple[Floats, Floats]:
     """Return what `recalibrations` does, by rows or nodes, from the `deviation_sums`."""
     estimates, gains = np.ones((len(labels), 3)), np.empty((len(labels), 2))

@@ -11,7 +11,7 @@ from caltest.errors import NotApplicable
 from caltest.measures.outcome import Ends
 from caltest.measures.recalibration import binary_fit, fits
 from caltest.measures.recalibration.belt_fit import likelihood_bounds
-from caltest.measures.recalibration.binary_fit import Rows, all_rows
+from caltest.measures.recalibration.binary_fit import LogOddsRows, all_rows
 from caltest.measures.recalibration.fits import INTERCEPT, INTERCEPT_ALONE, SLOPE
 from caltest.numerics.tails import student_isf
 from caltest.types import Floats, Labels
@@ -32,7 +32,7 @@ OWN, CELLS = 64, 64  # rows that keep a weight of their own; cells of the others
 STEPS, LONGEST, CLOSE = 25, 1.5, 1e-4  # of Newton's method, in standard deviations of log odds
 
 
-def coefficient_bounds(fit: fits.Coefficient, symbol: str, *, level: float) -> Ends:
+def coefficient_bounds(fit: fits.FittedCoefficient, symbol: str, *, level: float) -> Ends:
     r"""Bound the coefficient of rows or cells by its profile likelihood and the sandwich error.
 
     The likelihood knows how little a few events tell, and takes the regression as true; the
@@ -150,7 +150,7 @@ def profile_bounds(x: Floats, labels: Labels, weight: Floats, column: int, reach
     return _one_sided(labels, rows, found[column], gains[parameters - 1], column, reach)
 
 
-def _regular(labels: Labels, rows: Rows, found: Floats, column: int, reach: float) -> Bounds:
+def _regular(labels: Labels, rows: LogOddsRows, found: Floats, column: int, reach: float) -> Bounds:
     """Return the bounds around a finite maximum."""
     sums = binary_fit.deviation_sums(labels[None], 0, rows.events, rows.weighted)[0]
     if column == INTERCEPT_ALONE:
@@ -169,7 +169,7 @@ def _regular(labels: Labels, rows: Rows, found: Floats, column: int, reach: floa
 
 
 def _one_sided(
-    labels: Labels, rows: Rows, infinite: float, supremum: float, column: int, reach: float
+    labels: Labels, rows: LogOddsRows, infinite: float, supremum: float, column: int, reach: float
 ) -> Bounds:
     """Return the finite bound of an infinite estimate, and the infinite one."""
     sign, alone = math.copysign(1.0, infinite), column == INTERCEPT_ALONE

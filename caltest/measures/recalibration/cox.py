@@ -74,9 +74,9 @@ class OfCoefficient(Measure):
         fit = self.coefficient(CellUnits(cells))
         return coefficient_bounds(fit, self.estimate_symbol, level=level)
 
-    def coefficient(self, units: Units) -> fits.Coefficient:
+    def coefficient(self, units: Units) -> fits.FittedCoefficient:
         """Return the fit of the coefficient to units."""
-        return fits.Coefficient(units, max(self.column, INTERCEPT_ALONE))
+        return fits.FittedCoefficient(units, max(self.column, INTERCEPT_ALONE))
 
     def statistic(self, units: Units) -> Statistic:
         return self.coefficient(units.counted(f"the {self.title}")).statistic()
@@ -279,7 +279,7 @@ class CalibrationIntercept(OfCoefficient):
     def column(self) -> int:
         return INTERCEPT_ALONE if self.slope == "fixed" else INTERCEPT
 
-    def coefficient(self, units: Units) -> fits.Coefficient:
+    def coefficient(self, units: Units) -> fits.FittedCoefficient:
         fit = super().coefficient(units)
         fit.parameters = {"slope": self.slope}
         return fit

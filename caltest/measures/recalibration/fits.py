@@ -150,7 +150,7 @@ class Recalibration(LogOdds):
         return estimates
 
 
-class Coefficient(Recalibration):
+class FittedCoefficient(Recalibration):
     """One of the estimates for each row of what is observed: see `recalibrate` for the columns."""
 
     def __init__(self, units: Units, column: int) -> None:

@@ -9,12 +9,12 @@ from scipy.stats import multivariate_normal
 
 from caltest.classifiers import collapsed_bound
 from caltest.classifiers.collapsed_bound import SparseRegressions, label_targets, pseudo_targets
-from caltest.classifiers.rbf import Kernel, rbf
+from caltest.classifiers.rbf import RBFParameters, rbf
 from caltest.classifiers.regressions import regressions
 
 pytestmark = pytest.mark.loops
 
-VARIANCE, SCALES = KERNEL = Kernel(1.7, np.array([0.8, 1.2, 2.0]))
+VARIANCE, SCALES = KERNEL = RBFParameters(1.7, np.array([0.8, 1.2, 2.0]))
 STEP = 1e-6
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def value(targets, log_variance=0.0, log_scales=0.0, shift=0.0, log_noise=0.0):
     noisy = replace(
         targets, noise_on=targets.noise_on * factor, noise_off=targets.noise_off * factor
     )
-    kernel = Kernel(VARIANCE * np.exp(log_variance), SCALES * np.exp(log_scales))
+    kernel = RBFParameters(VARIANCE * np.exp(log_variance), SCALES * np.exp(log_scales))
     return replace(ROWS, Z=Z + shift).evidence(noisy, kernel).value
 
 
@@ -106,7 +106,7 @@ def test_memory_does_not_grow_with_the_rows():
     codes = np.repeat([0, 1], len(many) // 2)
     rows, targets = SparseRegressions(many, codes, many[:150]), pseudo_targets(0.01, [125_000] * 2)
     tracemalloc.start()
-    rows.evidence(targets, Kernel(1.0, np.ones(1)))
+    rows.evidence(targets, RBFParameters(1.0, np.ones(1)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < len(many) * 150 * 8 / 3

@@ -7,7 +7,7 @@ import pytest
 
 from caltest.classifiers import collapsed_bound
 from caltest.classifiers.collapsed_bound import SparseRegressions, label_targets, pseudo_targets
-from caltest.classifiers.rbf import Kernel
+from caltest.classifiers.rbf import RBFParameters
 from caltest.classifiers.regressions import ExactRegressions
 
 pytestmark = pytest.mark.loops
@@ -22,7 +22,7 @@ TARGETS = [pseudo_targets(0.01, COUNTS), label_targets(0.2, COUNTS)]
 def test_collapsed_bound_with_all_inputs_inducing_is_exact(targets, monkeypatch):
     """Up to the jitter, by default 1e-8 of the variance."""
     monkeypatch.setattr(collapsed_bound, "JITTER", 1e-12)
-    kernel = Kernel(1.5, np.array([0.5]))
+    kernel = RBFParameters(1.5, np.array([0.5]))
     exact = ROWS.evidence(targets, kernel)
     bound = SparseRegressions(X, CODES, X).evidence(targets, kernel)
     assert bound.value == pytest.approx(exact.value, rel=1e-9)
@@ -35,7 +35,7 @@ def test_noise_that_is_the_same_gives_the_same_either_way():
     """One root for all classes, or one for each."""
     targets = TARGETS[1]
     other = replace(targets, noise_on=targets.noise_on * (1 + 1e-13))
-    one, each = (ROWS.evidence(own, Kernel(1.5, np.ones(2))) for own in (targets, other))
+    one, each = (ROWS.evidence(own, RBFParameters(1.5, np.ones(2))) for own in (targets, other))
     assert targets.same_noise
     assert not other.same_noise
     assert one.value == pytest.approx(each.value, rel=1e-11)

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from caltest.classifiers import variational_gp as label_bound
 from caltest.classifiers.collapsed_bound import JITTER
-from caltest.classifiers.rbf import Kernel, rbf
+from caltest.classifiers.rbf import RBFParameters, rbf
 from caltest.classifiers.variational_gp import (
     Inducing,
     Labelled,
@@ -28,7 +28,7 @@ from caltest.classifiers.variational_gp import (
 
 pytestmark = pytest.mark.loops
 
-VARIANCE, SCALES = KERNEL = Kernel(2.0, np.array([0.7, 1.5]))
+VARIANCE, SCALES = KERNEL = RBFParameters(2.0, np.array([0.7, 1.5]))
 STEP = 1e-5
 LIKELIHOODS = {
     1: partial(bernoulli, nodes=hermite(32)[0], weights=hermite(32)[1]),
@@ -178,6 +178,6 @@ def test_bound_is_just_below_the_evidence(latents):
 def test_carried_q_has_the_same_means_of_the_inducing_variables():
     """L m is the same under another kernel."""
     data, q = labelled(3), some_q(3)
-    old, new = prior(data, KERNEL), prior(data, Kernel(3.0, np.ones(2)))
+    old, new = prior(data, KERNEL), prior(data, RBFParameters(3.0, np.ones(2)))
     moved = carried(q, old, new)
     np.testing.assert_allclose(moved.m @ new.L.T, q.m @ old.L.T, rtol=1e-8)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from caltest.classifiers.collapsed_bound import label_targets, pseudo_targets
-from caltest.classifiers.rbf import Kernel
+from caltest.classifiers.rbf import RBFParameters
 from caltest.classifiers.regressions import regressions
 
 RNG = np.random.default_rng(3)
 X, CODES = RNG.normal(size=(40, 2)), RNG.integers(0, 3, 40)
 COUNTS = np.bincount(CODES)
-KERNEL = Kernel(1.7, np.array([0.8, 1.2]))
+KERNEL = RBFParameters(1.7, np.array([0.8, 1.2]))
 TARGETS = {
     "pseudo-observations": pseudo_targets(0.01, COUNTS),
     "large alpha": pseudo_targets(3, COUNTS),

@@ -29,17 +29,17 @@ def test_kernel_is_the_best_nearby(m):
     """No other variance or length scale has a higher bound."""
     rows = m > Y
     model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
-    from caltest.classifiers.rbf import Kernel
+    from caltest.classifiers.rbf import RBFParameters
     from caltest.classifiers.variational_gp import Labelled, _Ridge, prior, start
 
     Z = model.inducing_points_
     data = Labelled(X[rows], Y[rows].astype(np.int64), Z, model._expectation(), None)
-    ridge = _Ridge(prior(data, Kernel(1.0, np.ones(1))), start(1 if m == 2 else m, len(Z)))
-    variance, scales = kernel = Kernel(model.variance_, model.length_scale_)
+    ridge = _Ridge(prior(data, RBFParameters(1.0, np.ones(1))), start(1 if m == 2 else m, len(Z)))
+    variance, scales = kernel = RBFParameters(model.variance_, model.length_scale_)
     assert ridge.climb(kernel) == pytest.approx(model.bound_, abs=1e-2)
     for factor in (0.8, 1.25):
-        assert ridge.climb(Kernel(factor * variance, scales)) < model.bound_
-        assert ridge.climb(Kernel(variance, factor * scales)) < model.bound_
+        assert ridge.climb(RBFParameters(factor * variance, scales)) < model.bound_
+        assert ridge.climb(RBFParameters(variance, factor * scales)) < model.bound_
 
 
 @pytest.mark.full

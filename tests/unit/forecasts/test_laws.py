@@ -13,11 +13,11 @@ from caltest.forecasts.crps import row_counts
 from caltest.forecasts.laws import (
     Cdf,
     Frozen,
-    Gaussian,
     Histogram,
     Law,
     Members,
     Mixture,
+    NormalLaw,
     Quantiles,
     law_of,
 )
@@ -53,12 +53,12 @@ OTHER = {
 }
 LAWS = {
     **{name: Frozen(law) for name, law in {**CLOSED, **DISCRETE, **OTHER}.items()},
-    "gaussian": Gaussian(MEAN, SCALE),
-    "mixture": Mixture([0.3, 0.7], [Gaussian(MEAN, SCALE), Gaussian(MEAN + 3, SCALE / 2)]),
+    "gaussian": NormalLaw(MEAN, SCALE),
+    "mixture": Mixture([0.3, 0.7], [NormalLaw(MEAN, SCALE), NormalLaw(MEAN + 3, SCALE / 2)]),
     "zero-inflated": Mixture(
         [0.4, 0.6], [Members(np.zeros((N, 1))), Frozen(stats.gamma(SCALE + 1, scale=2.0))]
     ),
-    "mixed": Mixture([0.5, 0.5], [Gaussian(MEAN, SCALE), Frozen(stats.logistic(MEAN + 1, SCALE))]),
+    "mixed": Mixture([0.5, 0.5], [NormalLaw(MEAN, SCALE), Frozen(stats.logistic(MEAN + 1, SCALE))]),
     "quantiles": Quantiles([0.1, 0.3, 0.5, 0.9], np.sort(RNG.normal(size=(N, 4)), axis=1)),
     "equal quantiles": Quantiles([0.1, 0.5, 0.9], np.tile([-1.0, 0.2, 0.2], (N, 1))),
     "histogram": Histogram([-2.0, 0.0, 0.5, 4.0], RNG.dirichlet(np.ones(3), N)),
@@ -156,7 +156,7 @@ def test_log_score_is_scipys():
         y = np.round(np.abs(Y)) + 1 if name in DISCRETE else MEAN + 0.3
         log = law.logpmf(y) if name in DISCRETE else law.logpdf(y)
         np.testing.assert_allclose(LAWS[name].log_score(y), -log)
-    far = Gaussian(MEAN, SCALE).log_score(MEAN + 1e6)
+    far = NormalLaw(MEAN, SCALE).log_score(MEAN + 1e6)
     np.testing.assert_allclose(far, -stats.norm.logpdf(MEAN + 1e6, MEAN, SCALE))
     two = 0.3 * stats.norm.pdf(Y, MEAN, SCALE) + 0.7 * stats.norm.pdf(Y, MEAN + 3, SCALE / 2)
     np.testing.assert_allclose(LAWS["mixture"].log_score(Y), -np.log(two))
@@ -173,7 +173,7 @@ def test_log_score_is_scipys():
 def test_new_distributions_of_scipy_are_read():
     if not hasattr(stats, "Normal"):
         pytest.skip("SciPy has none of them")
-    assert isinstance(law_of(distribution=stats.Normal(mu=MEAN, sigma=SCALE)), Gaussian)
+    assert isinstance(law_of(distribution=stats.Normal(mu=MEAN, sigma=SCALE)), NormalLaw)
     new, old = Frozen(stats.Uniform(a=MEAN, b=MEAN + SCALE)), LAWS["uniform"]
     np.testing.assert_allclose(new.crps(Y), old.crps(Y), rtol=1e-9)
     np.testing.assert_allclose(new.taken(np.array([2])).sd, SCALE[2] / np.sqrt(12))

@@ -5,7 +5,7 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from caltest import Predictions
-from caltest.measures.gap import Rows, event_rows, gap_of, gap_of_counts
+from caltest.measures.gap import EventRows, event_rows, gap_of, gap_of_counts
 
 
 @pytest.mark.parametrize("events", [0, 1, 7, 40])
@@ -14,7 +14,7 @@ def test_interval_of_equal_predictions_is_that_of_clopper_and_pearson(events):
     happened = np.arange(40) < events
     low, high = proportion_confint(events, 40, method="beta")
     for gap in (
-        gap_of(Rows(np.full(40, 0.25), happened), "event", "1"),
+        gap_of(EventRows(np.full(40, 0.25), happened), "event", "1"),
         gap_of_counts(0.25, events, 40, "1"),
     ):
         assert (gap.low, gap.high) == pytest.approx((low - 0.25, high - 0.25), abs=1e-12)
@@ -28,7 +28,7 @@ def test_interval_covers_the_true_gap(spread):
     for _ in range(1000):
         p = rng.beta(spread, spread, 100)
         q = np.clip(p + 0.02, 0, 1)
-        gap = gap_of(Rows(p, rng.random(100) < q), "event", "1")
+        gap = gap_of(EventRows(p, rng.random(100) < q), "event", "1")
         hits += gap.low <= (q - p).mean() <= gap.high
         widths.append(gap.high - gap.low)
     assert hits / 1000 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
@@ -40,8 +40,8 @@ def test_rows_of_a_cluster_that_agree_make_it_wider():
     rng = np.random.default_rng(3)
     p = rng.random(30)
     y = rng.random(30) < p
-    once = gap_of(Rows(p, y), "event", "1")
-    copies = Rows(np.repeat(p, 20), np.repeat(y, 20), None, np.repeat(np.arange(30), 20))
+    once = gap_of(EventRows(p, y), "event", "1")
+    copies = EventRows(np.repeat(p, 20), np.repeat(y, 20), None, np.repeat(np.arange(30), 20))
     assert gap_of(copies, "event", "1").low < once.low + 0.02
     assert gap_of(copies._replace(clusters=None), "event", "1").low > once.low + 0.05
 
@@ -49,9 +49,9 @@ def test_rows_of_a_cluster_that_agree_make_it_wider():
 def test_weights_count_rows():
     """The means are weighted, and few heavy rows have the interval of few rows."""
     p, y = np.array([0.25, 0.75] * 50), np.array([True, False] * 50)
-    heavy = gap_of(Rows(p, y, np.array([1.0, 3.0] * 50)), "event", "1")
+    heavy = gap_of(EventRows(p, y, np.array([1.0, 3.0] * 50)), "event", "1")
     assert (heavy.predicted, heavy.observed) == (0.625, 0.25)
-    uneven = gap_of(Rows(p, y, np.where(np.arange(100) < 10, 50.0, 0.1)), "event", "1")
+    uneven = gap_of(EventRows(p, y, np.where(np.arange(100) < 10, 50.0, 0.1)), "event", "1")
     assert uneven.high - uneven.low > 2 * (heavy.high - heavy.low)
 
 

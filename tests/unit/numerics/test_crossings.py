@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from caltest.numerics.crossings import (
-    Totals,
+    GroupTotals,
     _crossing,
     crossing_tails,
     dispersions,
@@ -87,7 +87,7 @@ def test_dispersion_has_the_moments_of_its_law(scale):
 
     v = n * p * (1 - p)
     cumulants = [sums(n * p), sums(v), sums(v * (1 - 2 * p)), sums(v * (1 - 6 * p * (1 - p)))]
-    totals = Totals(start, n, n * p, *cumulants)
+    totals = GroupTotals(start, n, n * p, *cumulants)
     found = dispersions(totals, resample_keys(1, 4000), row_hashes(np.arange(groups)))
     variance = float((2.0 + cumulants[3] / cumulants[1] ** 2).sum())
     assert found.mean() == pytest.approx(groups, abs=5 * math.sqrt(variance / 4000))

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from caltest import NotApplicable
 from caltest.planning import curve as searching
-from caltest.planning.curve import Crossing, Search
+from caltest.planning.curve import RowsNeeded, SizeSearch
 from caltest.planning.results import PowerRow
 
 BLANK = PowerRow(
@@ -30,7 +30,7 @@ def search(monkeypatch):
             return [replace(BLANK, n=n, n_datasets=len(sets), rejections=rejections)]
 
         monkeypatch.setattr(searching, "simulate", simulate)
-        return Search(None, 0.8, n_min, n_max, 300)
+        return SizeSearch(None, 0.8, n_min, n_max, 300)
 
     return make
 
@@ -105,7 +105,7 @@ def test_search_of_a_flat_curve_ends(search):
 
 def test_search_stops_where_the_least_size_is_enough(search):
     one = search(lambda _: 0.99)
-    assert one.run() == Crossing(20, None, 20)
+    assert one.run() == RowsNeeded(20, None, 20)
     assert list(one.seen) == [20]
 
 

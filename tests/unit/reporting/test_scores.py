@@ -8,14 +8,14 @@ import pytest
 import caltest as ct
 from caltest.reporting.about import PROFILES
 from caltest.reporting.estimates import collect_scores
-from caltest.reporting.source import Rows
+from caltest.reporting.source import ReportedRows
 
 
 def scores_of(data):
     """Return the scores by name; no test was made."""
     row = ct.test_calibration(data, n_resamples=19, rng=1)
     table = ct.HTestTable((row,), None, [row.pvalue])
-    scores = collect_scores(Rows(data), table, PROFILES["general"]).scores
+    scores = collect_scores(ReportedRows(data), table, PROFILES["general"]).scores
     return {score.name: score for score in scores}
 
 

@@ -10,7 +10,7 @@ import caltest as ct
 from caltest.cli.app import run
 from caltest.htests.places import CellSearch, Values
 from caltest.predictions import ModelData
-from caltest.reporting.source import Rows, table_to_count
+from caltest.reporting.source import ReportedRows, table_to_count
 from caltest.reporting.where import judged, round_cuts
 from caltest.sources import count_rows
 
@@ -194,7 +194,7 @@ def test_options_of_a_measure_are_kept(frame):
 
 def find_places(predictions, **options):
     """Return the places of some rows, the worst first."""
-    return judged(Rows(predictions).search(), **options)
+    return judged(ReportedRows(predictions).search(), **options)
 
 
 def test_gap_is_observed_less_predicted():

@@ -8,7 +8,7 @@ import pytest
 
 from caltest.errors import NotApplicable
 from caltest.segments import cells
-from caltest.segments.cells import Chunk, Tables, matrix_chunks
+from caltest.segments.cells import SegmentBlock, Tables, matrix_chunks
 from caltest.segments.inputs import column_of, without_rare
 
 pytestmark = pytest.mark.loops
@@ -35,7 +35,7 @@ def members(chunks, n):
 def test_tables_hold_all_intersections():
     """Every pair of values with enough rows is there, with its rows."""
     values = np.random.default_rng(1).integers(0, 3, (40, 3))
-    found = members(Chunk.of(tables_of(values).crossed(2)), 40)
+    found = members(SegmentBlock.of(tables_of(values).crossed(2)), 40)
     for a, b in [(0, 1), (0, 2), (1, 2)]:
         for u, v in product(range(3), repeat=2):
             rows = np.flatnonzero((values[:, a] == u) & (values[:, b] == v))
@@ -47,14 +47,14 @@ def test_intersection_that_changes_nothing_is_left_out():
     """Where one column follows from the other, no pair is a segment of its own."""
     first = np.arange(40) % 4
     values = np.column_stack([first, first // 2])
-    assert len(members(Chunk.of(tables_of(values).crossed(1)), 40)) == 6
-    assert not members(Chunk.of(tables_of(values).crossed(2)), 40)
+    assert len(members(SegmentBlock.of(tables_of(values).crossed(1)), 40)) == 6
+    assert not members(SegmentBlock.of(tables_of(values).crossed(2)), 40)
 
 
 def test_three_columns_are_crossed():
     """Depth 3 has the cells of the cube."""
     values = np.random.default_rng(2).integers(0, 2, (200, 3))
-    found = members(Chunk.of(tables_of(values).crossed(3)), 200)
+    found = members(SegmentBlock.of(tables_of(values).crossed(3)), 200)
     assert len(found) == 8
     rows = np.flatnonzero((values == [1, 0, 1]).all(axis=1))
     assert sorted(found["x0 = 1 & x1 = 0 & x2 = 1"]) == rows.tolist()
@@ -63,9 +63,9 @@ def test_three_columns_are_crossed():
 def test_tables_are_spread_over_chunks(monkeypatch):
     """How many does not matter to what they hold."""
     values = np.random.default_rng(3).integers(0, 3, (60, 4))
-    whole = members(Chunk.of(tables_of(values).crossed(2)), 60)
+    whole = members(SegmentBlock.of(tables_of(values).crossed(2)), 60)
     monkeypatch.setattr(cells, "CELLS", 10)
-    chunks = list(Chunk.of(tables_of(values).crossed(2)))
+    chunks = list(SegmentBlock.of(tables_of(values).crossed(2)))
     assert len(chunks) > 1
     assert members(chunks, 60) == whole
 
@@ -85,7 +85,7 @@ def test_too_many_combinations_are_refused(monkeypatch):
     monkeypatch.setattr(cells, "COMBINATIONS", 4)
     values = np.random.default_rng(5).integers(0, 3, (60, 2))
     with pytest.raises(NotApplicable, match=r"combinations of values .* pass depth=1"):
-        list(Chunk.of(tables_of(values).crossed(2)))
+        list(SegmentBlock.of(tables_of(values).crossed(2)))
 
 
 def test_unions_are_both_sides_of_cuts():
@@ -95,7 +95,7 @@ def test_unions_are_both_sides_of_cuts():
     columns = tuple(column_of(values, 400, name, 4) for values, name in ((age, "x"), (site, "s")))
     columns = (replace(columns[0], ends=(100, 100)), columns[1])
     tables = Tables(columns, np.arange(400), 20)
-    [chunk] = Chunk.of(tables.crossed(2, united=True))
+    [chunk] = SegmentBlock.of(tables.crossed(2, united=True))
     _, cells_of_rows = chunk.pairs(0, 400)
     counts = np.bincount(cells_of_rows, minlength=chunk.cells)[:, None]
     found = {chunk.definition(s): n for s, n in enumerate(chunk.combine(counts)[:, 0].tolist())}
@@ -105,6 +105,6 @@ def test_unions_are_both_sides_of_cuts():
         side = age <= cuts[k] if name == "<=" else age > cuts[k]
         definition = f"x {name} {columns[0].cuts[k]} & s = b"
         assert found[definition] == pytest.approx((side & (site == "b")).sum(), abs=1)
-    [alone] = Chunk.of(tables.crossed(1, united=True))
+    [alone] = SegmentBlock.of(tables.crossed(1, united=True))
     assert alone.definition(0) == f"x > {columns[0].cuts[0]}"
     assert alone.size == 4

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from caltest.calibrators.gp.elbo import GPScores, bound
 from caltest.calibrators.gp.fit import line_kmeans
 from caltest.calibrators.gp.optimize import (
-    Limits,
+    FitLimits,
     Ordered,
     ascend,
     maximise,
@@ -21,7 +21,7 @@ from caltest.calibrators.gp.process import LatentPosterior, random_paths
 pytestmark = pytest.mark.loops
 
 BOXES = {"variance": (1e-4, 5.0), "scale": (0.01, 10.0), "noise": (1e-5, 1.0)}
-LIMITS = Limits(**BOXES, max_iter=200, tol=1e-9)
+LIMITS = FitLimits(**BOXES, max_iter=200, tol=1e-9)
 M = 6
 
 
@@ -81,7 +81,7 @@ def test_fit_does_not_depend_on_the_start(scores, start, fitted, kernel):
 @pytest.mark.full
 def test_mini_batches_end_near_the_fit_to_all_rows(scores, start, fitted):
     """From the fit to an eighth of the rows, Adam comes within a nat."""
-    few, many = (Limits(**BOXES, max_iter=steps, tol=1e-6) for steps in (50, 800))
+    few, many = (FitLimits(**BOXES, max_iter=steps, tol=1e-6) for steps in (50, 800))
     part = maximise(scores.rows(slice(0, 50)), start, few)
     end = maximise_batches(scores, part.q, many, None, 50, np.random.default_rng(0))
     assert bound(scores, part.q).value < fitted.value - 5

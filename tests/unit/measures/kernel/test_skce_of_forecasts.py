@@ -8,7 +8,7 @@ from scipy import stats
 
 import caltest as ct
 from caltest.errors import NotApplicable
-from caltest.forecasts.laws import Cdf, Frozen, Gaussian, Histogram, Members, Mixture, Quantiles
+from caltest.forecasts.laws import Cdf, Frozen, Histogram, Members, Mixture, NormalLaw, Quantiles
 from caltest.kernels import Exponential
 from caltest.measures.kernel.forecasts import ForecastSKCE
 
@@ -104,11 +104,11 @@ def test_values_of_calibration_errors_jl(outcomes, scale, width, expected):
 def test_means_of_cosines_and_sines(rng):
     """Of each kind of law, by outcomes that it draws, or in closed form."""
     mean, scale = rng.normal(size=3), np.exp(rng.normal(size=3))
-    normal = Gaussian(mean, scale)
+    normal = NormalLaw(mean, scale)
     laws = [
         normal,
         Frozen(stats.gamma(scale, loc=mean)),
-        Mixture([0.3, 0.7], [normal, Gaussian(mean + 1, scale)]),
+        Mixture([0.3, 0.7], [normal, NormalLaw(mean + 1, scale)]),
         Members(rng.normal(size=(3, 5))),
         Quantiles(LEVELS, mean[:, None] + stats.norm.ppf(LEVELS)),
         Histogram([0.0, 1.0, 3.0], [[0.2, 0.8]] * 3),
