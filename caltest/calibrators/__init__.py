@@ -43,6 +43,7 @@ _PUBLIC = {name: value for name, value in globals().items() if callable(value)}
 _KEYED = [value for value in _PUBLIC.values() if hasattr(value, "key")]
 REGISTRY |= {one.key: one for one in _KEYED if issubclass(one, Calibrator)}
 
-FORECAST_MAPS = {one.key: one for one in _KEYED if issubclass(one, ForecastCalibrator)}
+FORECAST_MAPS = ForecastCalibrator.known
+FORECAST_MAPS |= {one.key: one for one in _KEYED if issubclass(one, ForecastCalibrator)}
 
 __all__ = ["REGISTRY", *_PUBLIC]

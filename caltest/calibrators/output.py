@@ -44,14 +44,122 @@ MOST_ROWS = 40  # of coefficients that are printed
 KINDS = re.compile(r"[<>|=]?(?:[biufO]\d{0,2}|U(?P<width>\d+))")
 MOST_LETTERS = 1000
 
-SCHEMA = "calibration-map"  # whose definitions name the parts of each fitted map
 REGISTRY: dict[str, type[Calibrator]] = {}  # filled by the package, in the order of its lines
 
 
-class FittedOutput(BaseEstimator):
-    """The summary and the picture of a calibrator, and its fitted map as plain values."""
+class Saved(BaseEstimator):
+    """A fitted map as plain values."""
 
     key: ClassVar[str]
+    schema: ClassVar[str] = "calibration-map"  # whose definitions name the parts of each fitted map
+    known: ClassVar[Mapping[str, Any]] = REGISTRY
+    fitted_by: ClassVar[str] = "classes_"  # what a fit sets
+
+    def broken(self) -> str:
+        """Return why this is no fitted map; empty where it is one."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return options and fitted map as plain values that JSON holds without loss.
+
+        Returns
+        -------
+        dict
+            What `from_dict` takes. The calibration set is not in it.
+        """
+        check_is_fitted(self)
+        values: dict[str, Any] = encode(self)
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild a fitted calibrator, with the same predictions to the last bit.
+
+        Parameters
+        ----------
+        values : Mapping
+            From `to_dict`, or from JSON.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator.
+
+        Raises
+        ------
+        InvalidInput
+            If the values are not those of such a calibrator.
+        """
+        try:
+            calibrator = decode(values, cls)
+        except InvalidInput:
+            raise
+        except Exception as error:  # values of any type may stand where others belong
+            got = f"{type(error).__name__}: {error}"
+            raise invalid("values must be those of to_dict", got, "fit the map again") from error
+        if not isinstance(calibrator, cls):
+            got = f"a {type(calibrator).__name__}"
+            remedy = "call from_dict of that class, or of caltest.calibrators"
+            raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
+        # The parts of a fitted map must belong together.
+        try:
+            with np.errstate(all="ignore"):
+                reason = calibrator.broken()
+        except Exception as error:  # noqa: BLE001, values of any type may stand where others belong
+            reason = f"{type(error).__name__}: {error}"
+        if reason:
+            raise invalid("state must be that of a fitted map", reason, "fit the map again")
+        return calibrator
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON.
+
+        Parameters
+        ----------
+        indent : int or None, default 2
+            As in `json.dumps`.
+
+        Returns
+        -------
+        str
+            JSON without NaN or infinities.
+        """
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a fitted calibrator from `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator.
+
+        Raises
+        ------
+        InvalidInput
+            If the text is no JSON, or not that of such a calibrator.
+        """
+        return cls.from_dict(parse_json(text, "text must be JSON", "pass what to_json gave"))
+
+
+class FittedOutput(Saved):
+    """The summary and the picture of a calibrator."""
+
+    def broken(self) -> str:
+        calibrator: Any = self
+        m = len(calibrator.classes_)
+        out = calibrator.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
+        total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
+        if calibrator.n_features_in_ != m:
+            return f"{m} classes for {calibrator.n_features_in_} columns"
+        apart = np.abs(total - 1).max() < CLOSE
+        return "" if apart else f"probabilities that sum to {total[0]}"
 
     def summary(
         self,
@@ -133,108 +241,15 @@ class FittedOutput(BaseEstimator):
         """
         return draw("htests.plot_calibrator", self, kind, ax)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return options and fitted map as plain values that JSON holds without loss.
-
-        Returns
-        -------
-        dict
-            What `from_dict` takes. The calibration set is not in it.
-        """
-        check_is_fitted(self)
-        values: dict[str, Any] = encode(self)
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild a fitted calibrator, with the same predictions to the last bit.
-
-        Parameters
-        ----------
-        values : Mapping
-            From `to_dict`, or from JSON.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator.
-
-        Raises
-        ------
-        InvalidInput
-            If the values are not those of such a calibrator.
-        """
-        try:
-            calibrator = decode(values)
-        except InvalidInput:
-            raise
-        except Exception as error:  # values of any type may stand where others belong
-            got = f"{type(error).__name__}: {error}"
-            raise invalid("values must be those of to_dict", got, "fit the map again") from error
-        if not isinstance(calibrator, cls):
-            got = f"a {type(calibrator).__name__}"
-            remedy = "call from_dict of that class, or of caltest.calibrators"
-            raise invalid(f"values must be those of a {cls.__name__}", got, remedy)
-        # The parts of a fitted map must belong together: it gives probabilities.
-        try:
-            m = len(calibrator.classes_)
-            with np.errstate(all="ignore"):
-                out = calibrator.calibrate(Inputs(np.full((2, m), 1.0 / m), from_logits=False))
-            total = np.asarray(out, dtype=float).reshape(2, m).sum(axis=1)
-            apart = np.abs(total - 1).max() < CLOSE
-            reason = "" if apart else f"probabilities that sum to {total[0]}"
-            if calibrator.n_features_in_ != m:
-                reason = f"{m} classes for {calibrator.n_features_in_} columns"
-        except Exception as error:  # noqa: BLE001, values of any type may stand where others belong
-            reason = f"{type(error).__name__}: {error}"
-        if reason:
-            raise invalid("state must be that of a fitted map", reason, "fit the map again")
-        return calibrator
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON.
-
-        Parameters
-        ----------
-        indent : int or None, default 2
-            As in `json.dumps`.
-
-        Returns
-        -------
-        str
-            JSON without NaN or infinities.
-        """
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Rebuild a fitted calibrator from `to_json`.
-
-        Parameters
-        ----------
-        text : str
-            JSON.
-
-        Returns
-        -------
-        Calibrator
-            The fitted calibrator.
-
-        Raises
-        ------
-        InvalidInput
-            If the text is no JSON, or not that of such a calibrator.
-        """
-        return cls.from_dict(parse_json(text, "text must be JSON", "pass what to_json gave"))
-
 
 def encode(value: object) -> Any:
     """Turn a value into plain ones; arrays keep their type and shape, floats every digit."""
-    if isinstance(value, FittedOutput):
+    if isinstance(value, Saved):
         options = {name: encode(item) for name, item in value.get_params(deep=False).items()}
         # The schema names the parts of a fitted map.
-        parts = load_schema(SCHEMA)["$defs"][check_choice(value.key, REGISTRY, "key")]["properties"]
-        kept = [name for name in parts if hasattr(value, "classes_") and hasattr(value, name)]
+        key = check_choice(value.key, value.known, "key")
+        parts = load_schema(value.schema)["$defs"][key]["properties"]
+        kept = [name for name in parts if hasattr(value, value.fitted_by) and hasattr(value, name)]
         state = {name: encode(getattr(value, name)) for name in kept}
         return {"calibrator": value.key, "options": options, "state": state}
     value = value.item() if isinstance(value, np.generic) else value
@@ -253,21 +268,21 @@ def encode(value: object) -> Any:
     raise invalid("an option that is saved must be a plain value", shown(value), remedy)
 
 
-def decode(value: Any) -> Any:
-    """Turn what `encode` gave back into the value."""
+def decode(value: Any, kinds: type[Saved]) -> Any:
+    """Turn what `encode` gave back into the value; maps are of some kinds."""
     if isinstance(value, list):
-        return [decode(item) for item in value]
+        return [decode(item, kinds) for item in value]
     if not isinstance(value, Mapping):
         return value
     if "calibrator" in value:
-        return _calibrator(value)
+        return _calibrator(value, kinds)
     if "dtype" in value:
-        items = [decode(item) for item in value["items"]]
+        items = [decode(item, kinds) for item in value["items"]]
         return _array(items, value["dtype"]).reshape(value["shape"])
     if "float" in value:
         return _SPECIAL[value["float"]]
     if "mapping" in value:
-        return {decode(key): decode(item) for key, item in value["mapping"]}
+        return {decode(key, kinds): decode(item, kinds) for key, item in value["mapping"]}
     raise _not_saved(value)
 
 
@@ -281,19 +296,19 @@ def _array(items: list[Any], dtype: object) -> np.ndarray[Any, Any]:
     return np.array(items, dtype=str(dtype))
 
 
-def _calibrator(values: Mapping[str, Any]) -> Any:
+def _calibrator(values: Mapping[str, Any], kinds: type[Saved]) -> Any:
     if not {"options", "state"} <= values.keys():
         raise _not_saved(values)
     key, options, state = values["calibrator"], values["options"], values["state"]
-    kind = REGISTRY[check_choice(key, REGISTRY, "calibrator")]
+    kind = kinds.known[check_choice(key, kinds.known, "calibrator")]
     if not set(options) <= set(kind._get_param_names()):  # noqa: SLF001, scikit-learn's
         raise _not_saved(options)
-    check_part(options, SCHEMA, "options", name=f"options of {key}")
+    check_part(options, kinds.schema, "options", name=f"options of {key}")
     if state:  # one that is not empty is whole: a part of a map must not be applied
-        check_part(state, SCHEMA, key, name=f"state of {key}")
-    calibrator = kind(**{name: decode(value) for name, value in options.items()})
+        check_part(state, kinds.schema, key, name=f"state of {key}")
+    calibrator = kind(**{name: decode(value, kinds) for name, value in options.items()})
     for name, value in state.items():
-        setattr(calibrator, name, decode(value))
+        setattr(calibrator, name, decode(value, kinds))
     return calibrator
 
 

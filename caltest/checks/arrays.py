@@ -541,3 +541,26 @@ def _sigmoid(log_odds: AnyArray) -> Floats:
         matrix[:, 0] = 1 / (1 + np.exp(log_odds.astype(np.float64)))
         matrix[:, 1] = 1 / (1 + np.exp(-log_odds.astype(np.float64)))
     return matrix
+
+
+def check_design(design: object, name: str = "design") -> Floats:
+    """Check the features (rows, k) that a model was fitted to, finite; (rows,) for one feature."""
+    given = as_numbers(design, name)
+    array = given[:, None] if given.ndim == 1 else given
+    if array.ndim != 2 or array.size == 0:
+        rule = f"{name} must have a row for each observation and a column for each feature"
+        raise invalid(rule, f"shape {array.shape}", "pass the features of the model, (n, k)")
+    values = array.astype(np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = (int(at) for at in np.argwhere(bad)[0])
+        got = f"{values[row, column]} at row {row}, column {column}"
+        raise invalid(f"{name} must be finite", got, "pass the features as the model saw them")
+    return read_only(values)
+
+
+def check_rows_of_design(design: Floats, n: int, name: str = "design") -> None:
+    """Check that the design has the rows of the predictions that are tested."""
+    if len(design) != n:
+        rule = f"{name} must have one row per row of probs"
+        raise invalid(rule, f"{len(design)} for {n} rows", "take both from the same rows")

@@ -19,7 +19,7 @@ import typer
 from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
 from caltest.cli import inputs, options, settings
-from caltest.cli.inputs import STREAM, FileForm, PredictionFile
+from caltest.cli.inputs import STREAM, FileForm, ForecastColumns, RowsFile
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, rows_named
@@ -32,8 +32,6 @@ from caltest.types import Floats
 
 if TYPE_CHECKING:
     from caltest.calibrators import Calibrator
-
-SCHEMA = "caltest/calibration-map/1"
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -50,7 +48,7 @@ SCHEMA = "caltest/calibration-map/1"
     quiet="No summary, no progress bar and no warnings.",
 )
 def fit(
-    file: PredictionFile,
+    file: RowsFile,
     *,
     method: str,
     set_: options.Keys = None,
@@ -62,6 +60,8 @@ def fit(
 ) -> None:
     """Fit a calibration map to predictions that the model was not fitted on, and save it.
 
+    Of forecasts of numbers, whose columns --mean and the like name, beta-pit, variance-scaling, ...
+
     The map goes to --output, or else to standard output; a summary of it is printed, and how maps
     of four fifths of the rows do on the others, as `caltest compare` has it for the same seed.
     """
@@ -69,11 +69,13 @@ def fit(
     with progress_bar("fitting", quiet=quiet):
         from sklearn.base import clone
 
-        from caltest.calibrators import BinaryCalibrator, OneVsRest
+        from caltest.calibrators import FORECAST_MAPS, BinaryCalibrator, OneVsRest
         from caltest.reporting.about import data_hash
 
         seed, jobs = checks.check_seed(rng), checks.check_jobs(n_jobs)
-        chosen = settings.calibrator(method, settings.parse(set_), seed=seed, n_jobs=jobs)
+        own: dict[str, Any] = {"seed": seed, "n_jobs": jobs}
+        own |= {"kinds": FORECAST_MAPS} if file.forecasts else {}
+        chosen = settings.calibrator(method, settings.parse(set_), **own)
         predictions, logits = file.predictions(), file.logits
         is_binary = predictions.m > 2 and isinstance(chosen, BinaryCalibrator)
         if is_binary:
@@ -90,12 +92,15 @@ def fit(
             summary += _out_of_fold({method: chosen}, predictions, logits, options)
     if "n_jobs" in fitted.get_params(deep=False):
         fitted.set_params(n_jobs=None)  # the number of threads is no property of the map
+    of_classes: dict[str, Any] = {}
+    if not file.forecasts:
+        of_classes["classes"] = plain(np.asarray(fitted.classes_))
+        of_classes["from_logits"] = bool(fitted.from_logits)
     saved = {
-        "schema": SCHEMA,
+        "schema": f"caltest/{fitted.schema}/1",
         "caltest": __version__,
         "title": fitted.title,
-        "classes": plain(np.asarray(fitted.classes_)),
-        "from_logits": bool(fitted.from_logits),
+        **of_classes,
         "data": {  # what it was fitted on, so that it can be found again
             "source": predictions.source,
             "n": predictions.n,
@@ -163,7 +168,8 @@ def apply(
 ) -> None:
     """Add calibrated probabilities to a file, whose columns all stay as they are.
 
-    The new columns are named calibrated_CLASS. Those of the probabilities must have the names that
+    The new columns are named calibrated_CLASS, of forecasts calibrated_mean and calibrated_scale,
+    calibrated_m_1, ... or calibrated_q_0.05, ... Those of the predictions must have the names that
     they had in the fit, or be named by --probs.
     """
     path = to_file(output)
@@ -182,11 +188,9 @@ def apply(
                 rule = f"--output must end in {', '.join(files.SUFFIXES)}, .csv.gz or .tsv.gz"
                 raise invalid(rule, repr(path.name), "name the format by --format")
         table = files.table_of_file(opened, **how)
-        columns = _columns(fitted, table, probs)
         with rows_named(table.place):
-            values = _values(fitted, table, columns, renormalize=renormalize)
+            added = _added(fitted, table, probs, prefix, renormalize=renormalize)
         raw: Any = files.raw_table(opened, as_text=write_as in files.TYPELESS, **how)
-        added = _added(fitted, table, columns, values, prefix)
         raw = raw | added if isinstance(raw, dict) else raw.with_columns(**added)
         content = io.BytesIO()
         files.write_table(raw, path or content, file_format=write_as)
@@ -197,14 +201,16 @@ def apply(
             echo(content.getvalue())
 
 
-def _columns(fitted: Map, table: ColumnTable, probs: str | None) -> list[str]:
+def _columns(
+    fitted: Map, known: list[str] | None, table: ColumnTable, probs: str | None
+) -> list[str]:
     """Find the columns in the order of the classes."""
-    if probs is None and fitted.columns is not None:
-        if missing := [name for name in fitted.columns if name not in table.names]:
+    if probs is None and known is not None:
+        if missing := [name for name in known if name not in table.names]:
             rule = f"NEW must have the columns of the fit, {checks.listing(missing, limit=10)}"
             got = f"the columns {checks.listing(table.names, limit=30)}"
             raise invalid(rule, got, "name its columns by --probs, in the order of the classes")
-        return fitted.columns
+        return known
     chosen = options.parse_probs(probs)
     found = tables.prob_columns(table.names, chosen)
     if isinstance(chosen, list) or len(found) == 1:
@@ -235,18 +241,29 @@ def _values(fitted: Map, table: ColumnTable, columns: list[str], *, renormalize:
     except InvalidInput as error:  # the map says what its columns hold
         remedy = error.remedy.replace("or from_logits=True", "as in the fit")
         raise InvalidInput(error.rule, error.got, remedy) from error
-    return calibrator.calibrate(Inputs(checked, from_logits=logits))
+    values: Floats = calibrator.calibrate(Inputs(checked, from_logits=logits))
+    return values
 
 
 def _added(
-    fitted: Map, table: ColumnTable, columns: list[str], values: Floats, prefix: str
+    fitted: Map, table: ColumnTable, probs: str | None, prefix: str, *, renormalize: bool
 ) -> dict[str, Floats]:
-    """Name the new columns: one where the file has one, of the second of two classes."""
-    if len(columns) == 1 and table.column(columns[0]).ndim == 2:
-        added = {prefix.rstrip("_"): values}
+    """Return the new columns: one where the file has one, of the second of two classes."""
+    if isinstance(fitted.columns, dict):
+        from caltest.forecasts.laws import law_of
+
+        checks.check_unused("with a map of forecasts", **{"--probs": probs})
+        named = ForecastColumns(**fitted.columns).forecasts_from()
+        law = law_of(**tables.choose_forecasts(table, label=None, **named))
+        mapped = fitted.calibrator.calibrate(law).columns
+        added = {prefix + name: values for name, values in mapped.items()}
     else:
+        columns = _columns(fitted, fitted.columns, table, probs)
+        values = _values(fitted, table, columns, renormalize=renormalize)
         shown = range(values.shape[1]) if len(columns) > 1 else [1]
         added = {f"{prefix}{fitted.classes[k]}": values[:, k] for k in shown}
+        if len(columns) == 1 and table.column(columns[0]).ndim == 2:
+            added = {prefix.rstrip("_"): values}
     if twice := [name for name in added if name in table.names]:
         rule = "columns that are added must have new names"
         raise invalid(rule, checks.listing(twice[:3]), "choose another --prefix")
@@ -262,14 +279,15 @@ class Map:
 
     Attributes
     ----------
-    calibrator : Calibrator
+    calibrator : Calibrator or ForecastCalibrator
         Fitted.
-    columns : list of str or None
-        Names of the columns of the probabilities; None where the file does not say.
+    columns : list of str, dict or None
+        Names of the columns of the probabilities; None where the file does not say. Of forecasts
+        those of their parts.
     """
 
-    calibrator: Calibrator
-    columns: list[str] | None
+    calibrator: Any
+    columns: list[str] | dict[str, str] | None
 
     @property
     def classes(self) -> list[str]:
@@ -295,7 +313,7 @@ def read_map(path: Path) -> Map:
     InvalidInput
         If the file is none of these, was written by a later version, or is damaged.
     """
-    from caltest.calibrators import Calibrator
+    from caltest.calibrators import Calibrator, ForecastCalibrator
 
     name, fit_one = path.name, "fit one with caltest calibrate fit"
     if path == STREAM or not path.is_file():
@@ -306,11 +324,16 @@ def read_map(path: Path) -> Map:
         raise invalid(f"MAP {name!r} must be a JSON object", f"a {type(values).__name__}", remedy)
     is_whole = "schema" in values  # what to_json of a calibrator wrote names none: it has no data
     check = checks.check_schema if is_whole else checks.check_version
-    values = check(values, SCHEMA, f"MAP {name!r}")
+    kind: Any = ForecastCalibrator
+    if not str(values.get("schema")).startswith(f"caltest/{kind.schema}/"):
+        kind = Calibrator
+    values = check(values, f"caltest/{kind.schema}/1", f"MAP {name!r}")
     if "calibrator" not in values or not values.get("state"):
         got = f"{name!r} without a fitted calibrator"
         raise invalid("MAP must be a calibration map", got, fit_one)
-    calibrator = Calibrator.from_dict(values)
-    named = getattr(calibrator, "feature_names_in_", None)
-    columns = values["data"]["columns"] if is_whole else named
-    return Map(calibrator, None if columns is None else [str(one) for one in columns])
+    calibrator = kind.from_dict(values)
+    given = getattr(calibrator, "feature_names_in_", None)
+    columns = values["data"]["columns"] if is_whole else given
+    if columns is None or isinstance(columns, dict):
+        return Map(calibrator, columns)
+    return Map(calibrator, [str(one) for one in columns])

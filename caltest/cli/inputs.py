@@ -220,8 +220,8 @@ class PredictionFile(FileForm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsFile(PredictionFile):
-    """The same, or a file of forecasts of numbers, whose columns an option names."""
+class ForecastColumns:
+    """The columns of forecasts of numbers."""
 
     mean: str | None = None
     scale: str | None = None
@@ -233,6 +233,25 @@ class RowsFile(PredictionFile):
         """The columns of forecasts that are named, if any."""
         given = {name: getattr(self, name) for name in names_of(ForecastOptions)}
         return {name: value for name, value in given.items() if value is not None}
+
+    def forecasts_from(self, start: str = "") -> dict[str, Any]:
+        """Return the columns as `choose_forecasts` takes them; their names begin with `start`."""
+        columns = {k: start + text.replace(",", f",{start}") for k, text in self.forecasts.items()}
+        with suppress(ValueError):
+            columns["scale"] = float(self.scale or "")
+        if "," in columns.get("members", ""):
+            columns["members"] = options.split(columns["members"])
+        return columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsFile(ForecastColumns, PredictionFile):
+    """The same, or a file of forecasts of numbers, whose columns an option names."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns of the probabilities, or those of forecasts by what they are."""
+        return self.forecasts or super().columns
 
     def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         if not self.forecasts:
@@ -252,24 +271,16 @@ class RowsFile(PredictionFile):
         known: Sequence[object] | None = None,
     ) -> Any:
         """Return the predictions, or forecasts, with groups, weights and clusters."""
-        columns = self.forecasts
-        if not columns:
+        if not self.forecasts:
             return super().predictions(probs, by=by, dependence=dependence, known=known)
         from caltest.forecasts import Forecasts
 
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
         opened = self._opened[0]
-        start = probs or ""  # of the columns of one model of several
-        columns = {k: start + text.replace(",", f",{start}") for k, text in columns.items()}
-        with suppress(ValueError):
-            columns["scale"] = float(self.scale or "")
-        if "," in columns.get("members", ""):
-            columns["members"] = options.split(columns["members"])
+        rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
+        columns = self.forecasts_from(probs or "") | rows  # `probs` begins those of one model
         with self.rows_named():
-            rows: dict[str, Any] = {"groups": _groups(by, opened.names)}
-            rows["sample_weight"] = self.sample_weight
-            raw = tables.choose_forecasts(opened, label=self.observed, **columns, **rows)
-            found = Forecasts(raw.pop("outcomes"), **raw, source=self._opened[1])
+            found = Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
             return dependence.of_table(opened, self.observed).given_to(found)
 
 

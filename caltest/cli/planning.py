@@ -18,6 +18,7 @@ from caltest.cli.settings import ChosenTests
 from caltest.errors import invalid, rows_named, shown
 
 if TYPE_CHECKING:
+    from caltest.forecasts import Forecasts
     from caltest.planning.truths import PredictionDistribution
 
 LEVEL = 0.05
@@ -42,8 +43,8 @@ STUDY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyFile(inputs.FileForm):
-    """A file of predictions, if there is one, and what its columns hold."""
+class StudyFile(inputs.ForecastColumns, inputs.FileForm):
+    """A file of predictions or forecasts, if there is one, and what its columns hold."""
 
     file: File = None
     label: str | None = None
@@ -54,7 +55,7 @@ class StudyFile(inputs.FileForm):
 
     def distribution(
         self, classes: str | None = None, **drawn: str | None
-    ) -> PredictionDistribution:
+    ) -> PredictionDistribution | Forecasts:
         """Return its rows, or the distribution that takes its place.
 
         Parameters
@@ -78,6 +79,14 @@ class StudyFile(inputs.FileForm):
             check_unused("without FILE", **own)
             return as_distribution(ModelData(_of_scipy(**drawn), classes=named))
         table, name = inputs.table(self.file, self.how)
+        if self.forecasts:
+            check_unused("with forecasts", probs=self.probs, classes=classes)
+            from caltest.forecasts import Forecasts
+
+            label = self.label or self.mean  # outcomes play no part
+            columns = self.forecasts_from() | {"sample_weight": self.sample_weight}
+            with rows_named(table.place):
+                return Forecasts._of_table(table, name, label, columns)  # noqa: SLF001
         read = ModelData(
             None,
             label=self.label,
@@ -100,6 +109,8 @@ class TruthOptions:
     intercept: str | None = None
     ratio: float | None = None
     noise: float | None = None
+    spread: float | None = None
+    shift: float | None = None
     truth: Path | None = None
 
     def stated(self) -> dict[str, Any]:
@@ -281,6 +292,8 @@ class Drifts:
     temperature: str | None = None
     slope: str | None = None
     intercept: str | None = None
+    spread: str | None = None
+    shift: str | None = None
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `plan_monitoring` that they stand for."""
@@ -300,6 +313,8 @@ class Drifts:
     temperature="Drift: softmax(log p / T); several by commas.",
     slope="Drift: log odds B logit(p); several by commas.",
     intercept="Drift: log odds A + logit(p); likewise.",
+    spread="Drift of forecasts: outcomes scatter S times as widely as predicted; likewise.",
+    shift="Drift of forecasts: outcomes are D predicted deviations higher; likewise.",
     n_streams="N: Simulated streams for each drift.",
     **STUDY,
 )

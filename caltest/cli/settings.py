@@ -18,7 +18,7 @@ from caltest.cli.completion import OF_THE_COMMAND
 from caltest.errors import invalid, shown
 
 if TYPE_CHECKING:
-    from caltest.calibrators import Calibrator
+    pass
 
 Settings = dict[str, dict[str, object]]
 
@@ -137,7 +137,8 @@ def calibrator(
     seed: int | None = None,
     n_jobs: int | None = None,
     option: str = "--method",
-) -> Calibrator:
+    kinds: Any = None,
+) -> Any:
     """Return the calibrator with its options; the one inside of another has the key `calibrator`.
 
     Parameters
@@ -150,10 +151,12 @@ def calibrator(
         For those that draw random numbers or run threads.
     option : str
         What named the method, for messages.
+    kinds : dict, optional
+        In the place of `caltest.calibrators.REGISTRY`.
 
     Returns
     -------
-    Calibrator
+    Calibrator or ForecastCalibrator
         Not fitted.
 
     Raises
@@ -163,7 +166,8 @@ def calibrator(
     """
     from caltest.calibrators import REGISTRY
 
-    kind = REGISTRY[check_choice(method, REGISTRY, option)]
+    known_maps = kinds or REGISTRY
+    kind = known_maps[check_choice(method, known_maps, option)]
     names = kind._get_param_names()  # noqa: SLF001, scikit-learn's list of the options
     known = [name for name in names if name not in OF_THE_COMMAND]
     chosen = f"--method {method}" if option == "--method" else f"calibrator={method}"

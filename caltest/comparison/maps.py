@@ -18,7 +18,8 @@ from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
-from caltest.comparison.scores import ProperScore, mean_score, units_of, weights_of
+from caltest.checks.options import check_instance
+from caltest.comparison.scores import ProperScore, mean_score, units_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.rows import Rows
@@ -213,8 +214,9 @@ def _made(name: str, value: object, m: int, *, from_logits: bool) -> Calibrator:
 def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) -> ForecastCalibrator:
     if isinstance(value, str):
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
-    kind = ForecastCalibrator
-    made: ForecastCalibrator = clone(checks.check_calibrator(value, kind, "calibrators"))
+    kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
+    asked = "calibrators", remedy, "calibrator of forecasts"
+    made: ForecastCalibrator = clone(check_instance(value, kind, *asked))
     return made
 
 
@@ -238,7 +240,7 @@ def _random_folds(predictions: Rows, k: int, seed: int) -> list[Fold]:
     Folds in which each class has its share leave the labels of a held-out part less room than its
     predictions give them: the exact test of the part would reject far too rarely.
     """
-    weight = weights_of(predictions)
+    weight = predictions.weights
     kept, units = np.flatnonzero(weight > 0), units_of(predictions, weight)
     if not units.any():
         units = np.arange(kept.size)  # one cluster is no two folds
@@ -268,7 +270,7 @@ def inner_score(
     calibrator: AnyCalibrator, part: Any, data: AnySet, pairs: Sequence[Fold], score: ProperScore
 ) -> float:
     """Return the score of held-out rows inside of training rows; infinite where a fit fails."""
-    weight = weights_of(part)
+    weight = part.weights
     values, weights = [], []
     for fold in pairs:
         fitted = fit_map(calibrator, data, part.classes, fold)

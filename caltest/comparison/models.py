@@ -161,7 +161,7 @@ def compare_models(
     chosen = scores.check_score(score, next(iter(seen.values())))
     functions = check_functions(measures, scores.COLUMNS, "measures")
     first, names = next(iter(seen.values())), list(seen)
-    weight = scores.weights_of(first)
+    weight = first.weights
     confidence = CONFIDENCE if tests_of.level is None else 1 - tests_of.level
     losses = {name: scores.row_scores(each, chosen) for name, each in seen.items()}
     optimised = {name: own[chosen.title] for name, own in losses.items()}
@@ -241,7 +241,7 @@ def _same_rows(seen: dict[str, Any]) -> dict[str, Rows]:
             rule = f"models must have the same {'labels' if one.m else 'outcomes'} as {first!r}"
             raise invalid(rule, f"another at row {row} of {name!r}", remedy)
         same = (model.sample_weight is None) == (one.sample_weight is None)
-        if not same or not np.array_equal(scores.weights_of(model), scores.weights_of(one)):
+        if not same or not np.array_equal(model.weights, one.weights):
             rule = "models must have the same sample weights"
             raise invalid(rule, f"others in {name!r}", "give all of them the same")
     return seen

@@ -123,7 +123,7 @@ class Setup:
     @property
     def weight(self) -> Floats:
         """Their weights."""
-        return scores.weights_of(self.predictions)[self.rows]
+        return np.asarray(self.predictions.weights[self.rows])
 
     @property
     def units(self) -> Codes:
@@ -319,7 +319,7 @@ def _combined(
     outcomes: Mapping[str, CrossValidated], setup: Setup
 ) -> dict[str, tuple[TestedPart, ...]]:
     """Combine the p-values of the folds, then adjust over calibrators and tests."""
-    weight = scores.weights_of(setup.predictions)
+    weight = setup.predictions.weights
     sizes = np.array([weight[test].sum() for _, test in setup.pairs])
     parts: dict[str, list[TestedPart]] = {}
     for name, outcome in outcomes.items():

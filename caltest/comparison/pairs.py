@@ -39,7 +39,7 @@ def compared_pairs(
 ) -> tuple[tuple[ScoreDifference, ...], tuple[str, ...]]:
     """Compare pairs of models, with adjusted p-values; notes say what has none."""
     first = next(iter(models.values()))
-    weight = scores.weights_of(first)
+    weight = first.weights
     units = scores.units_of(first, weight)
     kept = weight > 0
     own = {name: values[kept] for name, values in losses.items()}
@@ -196,7 +196,7 @@ def redrawn_pvalue(
     comment, JASA 75 (sharp null hypotheses); Gneiting, Raftery (2007), Strictly proper scoring
     rules, prediction, and estimation, JASA 102, section 2 (expected scores are linear).
     """
-    weight = scores.weights_of(first)
+    weight = first.weights
     kept = np.flatnonzero(weight > 0)
     keys = resample_keys(seed, n_resamples)
     weight = weight[kept]

@@ -143,12 +143,6 @@ def row_scores(rows: Rows, score: ProperScore) -> dict[str, Floats]:
     return found
 
 
-def weights_of(predictions: Rows) -> Floats:
-    """Return the sample weights, or ones."""
-    weight = predictions.sample_weight
-    return np.ones(predictions.n) if weight is None else weight
-
-
 def mean_score(scores: Floats, weight: Floats) -> float:
     """Return the weighted mean; rows of weight 0 do not count, whatever their score."""
     kept = weight > 0
@@ -212,7 +206,7 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
     }
     if not predictions.m:
         inside = Interval(0.9)(predictions).labels.astype(np.float64)
-        functions = {COVERAGE: lambda: mean_score(inside, weights_of(predictions))}
+        functions = {COVERAGE: lambda: mean_score(inside, predictions.weights)}
         functions["KS"] = lambda: measures.pit_uniformity(predictions)
     if predictions.m > 2:
         functions["class-wise ECE"] = lambda: measures.classwise_ece(predictions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,8 @@ from caltest.numerics.labels import content_hashes, draw_uniforms, row_hashes
 from caltest.predictions import tables
 from caltest.predictions.options import FileOptions, ForecastOptions, check_names, parted
 from caltest.predictions.redrawing import Redrawing, Uniforms
-from caltest.predictions.rows import OF_ROWS, RowColumns, Rows
-from caltest.types import Flags, Floats
+from caltest.predictions.rows import OF_ROWS, Deviations, RowColumns, Rows
+from caltest.types import AnyArray, Flags, Floats
 
 if TYPE_CHECKING:
     from caltest.forecasts.laws import Law
@@ -315,6 +316,28 @@ class Forecasts(Rows):
     def happened(self) -> Floats:
         """The outcomes."""
         return self.outcomes
+
+    @property
+    def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
+        """Size and kind, outcomes, the limits of their PIT, means and scales."""
+        columns = self.outcomes, *self.limits, self.mean, self.scale
+        return (self.n, self.kind), [(values, "<f8") for values in columns]
+
+    @property
+    def residuals(self) -> Floats:
+        """The normal numbers of the same ranks as the PIT, (n, 1), times the weights."""
+        return self.deviations[0][2][:, None]
+
+    @property
+    def deviations(self) -> Sequence[Deviations]:
+        """Those of the normal numbers, and of their squares."""
+        from scipy.special import ndtri  # loads SciPy
+
+        weight = self.weights
+        z = ndtri(np.clip(self.pit, LEAST, 1.0 - LEAST))
+        square, none = np.square(weight), np.zeros(self.n)
+        squares = 2.0 * square, 8.0 * square * weight, weight * (z * z - 1.0)
+        return (square, none, weight * z), squares
 
     @property
     def impossible(self) -> Flags:

@@ -51,6 +51,10 @@ class Law(ABC):
         Rows by which a verdict compares maps in seconds; 0 where the CRPS is an integral.
     has_tails : bool
         Whether it says how far outcomes are beyond its outer points.
+    unit_law : Law or None
+        The law of one row of which those of all rows differ by mean and standard deviation alone.
+    by_row : tuple of str
+        The fields that have a value, or a law, for each row.
     """
 
     title: str
@@ -60,6 +64,8 @@ class Law(ABC):
     scaled_by: tuple[str, ...] = ("crps", "moments")
     most_compared: int = 0
     has_tails: bool = True
+    unit_law: Law | None = None
+    by_row: tuple[str, ...] = ()
 
     @abstractmethod
     def cdf(self, y: Floats) -> Floats:
@@ -69,9 +75,12 @@ class Law(ABC):
     def quantile(self, u: Floats) -> Floats:
         """Return the least y with P(Y <= y) >= u, for 0 < u < 1."""
 
-    @abstractmethod
-    def taken(self, rows: AnyArray) -> Law:
+    def taken(self, rows: AnyArray) -> Self:
         """Return the law of some rows, given by their numbers or a mask, in that order."""
+        some = {name: vars(self)[name][rows] for name in self.by_row}
+        for values in (one for one in some.values() if isinstance(one, np.ndarray)):
+            read_only(values)
+        return self._with(n=np.arange(self.n)[rows].size, **some)
 
     @abstractmethod
     def support(self) -> tuple[Floats, Floats]:
@@ -134,6 +143,13 @@ class Law(ABC):
 
     def __getitem__(self, rows: AnyArray) -> Law:
         return self.taken(rows)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """How a table holds the laws, (n,) each by name; here by quantiles."""
+        levels = np.arange(1, 20) / 20.0 if self.given is None else self.given
+        values = self.quantile(np.broadcast_to(levels, (self.n, levels.size)))
+        return {f"q_{level:.10g}": column for level, column in zip(levels, values.T, strict=True)}
 
     @cached_property
     def mean(self) -> Floats:
@@ -254,9 +270,10 @@ class Law(ABC):
 
     def _with(self, **fields: object) -> Self:
         """Return a copy with other values of these fields, of which none is computed yet."""
-        some = copy(self)
-        for name in ("mean", "sd", "half_difference", "_panels"):
-            vars(some).pop(name, None)
+        some, kind = copy(self), type(self)
+        computed = [x for x in vars(some) if isinstance(getattr(kind, x, None), cached_property)]
+        for name in computed:
+            del vars(some)[name]
         vars(some).update(fields)
         return some
 
@@ -310,7 +327,7 @@ class NormalLaw(Law):
         Means and standard deviations, in the unit of the outcome; a single scale is that of all.
     """
 
-    title = "Gaussian"
+    title, by_row = "Gaussian", ("mean", "sd")
     most_compared = 10_000
 
     def __init__(self, mean: object, scale: object) -> None:
@@ -319,6 +336,14 @@ class NormalLaw(Law):
         self.sd = read(scale, "scale", self.n)
         remedy = "pass standard deviations; drop rows that are predicted without error"
         check(self.sd > 0, self.sd, "scale must be positive", remedy)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        return {"mean": self.mean, "scale": self.sd}
+
+    @property
+    def unit_law(self) -> NormalLaw:  # type: ignore[override]
+        return NormalLaw([0.0], [1.0])
 
     def standard(self, y: Floats) -> Floats:
         """Return how many standard deviations y is above the mean."""
@@ -354,9 +379,6 @@ class NormalLaw(Law):
 
     def stretched(self, factor: float, offset: float) -> NormalLaw:
         return NormalLaw(self.mean + offset, factor * self.sd)
-
-    def taken(self, rows: AnyArray) -> NormalLaw:
-        return NormalLaw(self.mean[rows], self.sd[rows])
 
 
 class Frozen(Law):
@@ -525,6 +547,7 @@ class Knots(Law):
     """
 
     most_compared = 10_000
+    by_row: tuple[str, ...] = ("points", "levels")
 
     def __init__(self, points: Floats, levels: Floats) -> None:
         self.n = len(points)
@@ -610,9 +633,6 @@ class Knots(Law):
         points = self.points[:, :-1, None] + np.diff(self.points, axis=1)[:, :, None] * place
         return points.reshape(self.n, -1), (mass * weight / 2).reshape(self.n, -1)
 
-    def taken(self, rows: AnyArray) -> Knots:
-        return Knots(self.points[rows], self.levels[rows])
-
 
 class Quantiles(Knots):
     """Quantiles at fixed levels, with a distribution function that is linear between them.
@@ -630,7 +650,7 @@ class Quantiles(Knots):
         The quantiles, not decreasing in any row.
     """
 
-    has_atoms, has_tails = True, False
+    has_atoms, has_tails, by_row = True, False, ("points", "levels", "values")
     scaled_by = ("crps",)  # the spread of what lies beyond the outer ones is not forecast
 
     def __init__(self, levels: object, values: object) -> None:
@@ -700,9 +720,6 @@ class Quantiles(Knots):
         """Return the same quantiles at other levels."""
         return Quantiles(levels.cdf(self.given), self.values)
 
-    def taken(self, rows: AnyArray) -> Quantiles:
-        return Quantiles(self.given, self.values[rows])
-
 
 class Histogram(Knots):
     """Probabilities of bins, each spread evenly over its bin.
@@ -714,6 +731,8 @@ class Histogram(Knots):
     probs : (n, b) array_like
         Not negative, with sum 1 in each row.
     """
+
+    by_row = "points", "levels", "edges", "probs"
 
     def __init__(self, edges: object, probs: object) -> None:
         self.probs = read(probs, "probs", ndim=2)
@@ -740,9 +759,6 @@ class Histogram(Knots):
         with np.errstate(divide="ignore"):
             return -np.log(np.where(inside, (f1 - f0) / (x1 - x0), 0.0)).reshape(y.shape)
 
-    def taken(self, rows: AnyArray) -> Histogram:
-        return Histogram(self.edges[rows], self.probs[rows])
-
 
 class Members(Knots):
     """Ensembles: the empirical distributions of members that are equally likely.
@@ -753,7 +769,7 @@ class Members(Knots):
         The members, in the unit of the outcome.
     """
 
-    has_atoms = True
+    has_atoms, by_row = True, ("points", "levels", "values")
     scaled_by = ("moments",)  # by the CRPS few members should be wider than is right
 
     def __init__(self, values: object) -> None:
@@ -766,6 +782,10 @@ class Members(Knots):
         self.title = f"ensemble of {self.size} members"
         levels = np.repeat(np.arange(self.size + 1) / self.size, 2)[1:-1]
         super().__init__(np.repeat(self.values, 2, axis=1), levels)
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        return {f"m_{k}": values for k, values in enumerate(self.values.T, 1)}
 
     def pit_ends(self, y: Floats) -> tuple[Floats, Floats]:
         M = self.size
@@ -807,9 +827,6 @@ class Members(Knots):
         """Return the sorted members as quantiles: that all ranks are equally probable says so."""
         ranks = np.arange(1, self.size + 1) / (self.size + 1)
         return Quantiles(levels.cdf(ranks), self.values)
-
-    def taken(self, rows: AnyArray) -> Members:
-        return Members(self.values[rows])
 
 
 class Mixture(Law):

@@ -11,7 +11,7 @@ from scipy import special
 
 from caltest.errors import NotApplicable
 from caltest.forecasts.laws import LEAST, Knots, Law
-from caltest.types import AnyArray, Floats
+from caltest.types import Floats
 
 LOWEST = 1e-300  # probability that a quantile is asked for
 # Levels of F, and of G(F), between which expectations take laws as linear: at most 0.005 apart, and
@@ -29,6 +29,8 @@ class Stretched(Law):
     factor, offset : float
         s > 0, and d in the unit of the outcome.
     """
+
+    by_row = "base", "mean", "sd"
 
     def __init__(self, base: Law, factor: float, offset: float) -> None:
         if base.has_atoms or not np.isfinite(base.mean).all():
@@ -67,9 +69,6 @@ class Stretched(Law):
         low, high = self.base.support()
         return self._moved(low), self._moved(high)
 
-    def taken(self, rows: AnyArray) -> Stretched:
-        return Stretched(self.base.taken(rows), self.factor, self.offset)
-
 
 class RecalibratedLaw(Law):
     """Laws with the distribution functions G(F).
@@ -81,6 +80,8 @@ class RecalibratedLaw(Law):
     levels : frozen distribution of scipy.stats
         That of levels in (0, 1), with the distribution function G.
     """
+
+    by_row = ("base",)
 
     def __init__(self, base: Law, levels: Any) -> None:
         self.base, self.levels = base, levels
@@ -137,6 +138,3 @@ class RecalibratedLaw(Law):
 
     def support(self) -> tuple[Floats, Floats]:
         return self.base.support()
-
-    def taken(self, rows: AnyArray) -> RecalibratedLaw:
-        return RecalibratedLaw(self.base.taken(rows), self.levels)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import NotApplicable
 from caltest.measures.gap import Gap, Where, gap_of, gap_of_cells, shares_limits
-from caltest.measures.residual_sums import of_cells, residuals
+from caltest.measures.residual_sums import of_cells
 from caltest.nulls.base import Draws
 from caltest.nulls.cluster import Clusters, flipped_values
 from caltest.numerics.class_sums import placed_sums
@@ -219,8 +219,7 @@ class RowSearch(Search):
 
     def __init__(self, predictions: Predictions, cut: Cut = even, pairs: int = PAIRS) -> None:
         self.predictions, self.cut, self.pairs = predictions, cut, pairs
-        weight = predictions.sample_weight
-        self.weight: Floats = np.ones(predictions.n) if weight is None else weight
+        self.weight: Floats = predictions.weights
         self.names = [str(name) for name in predictions.classes]
         self.aspects = []
         self.tables = list(self._tables())
@@ -294,7 +293,7 @@ class RowSearch(Search):
     def sums(self, n_resamples: int, seed: int) -> Floats:
         data, size = self.predictions, self.count + 1
         if self.depends:
-            gaps = residuals(data)
+            gaps = data.residuals
             every = [of_cells(one, gaps, size, lambda sums: sums[:, :-1]) for one in self.tables]
             values = flipped_values(every, Clusters.of(data), Draws(n_resamples, seed))
             return np.asarray(values.sum(axis=0))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from caltest.measures.bound import BoundCells, BoundMeasure
-from caltest.measures.residual_sums import in_parts, residuals
+from caltest.measures.residual_sums import in_parts
 from caltest.numerics.cell_counts import CellLaw, draw_counts
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.labels import resample_keys, row_hashes
@@ -193,7 +193,7 @@ def flipped_statistic(statistic: Statistic, clusters: Ints, count: int) -> Flipp
     """Return a statistic of rows as a function of the signs of their clusters."""
     units, value = cast("RowUnits", statistic.units), statistic.value
     # Those of the sorted units are in another order among equals.
-    gaps = units.in_order(residuals(units.predictions))
+    gaps = units.in_order(units.predictions.residuals)
     own = np.ascontiguousarray(gaps[:, 1]) if units.predictions.m == 2 else gaps
     sums = cast("Sums", statistic.sums).flipped(own, units.in_order(clusters), count)
     return in_parts(lambda signs: value(sums(signs))[:, 0], clusters.size)

@@ -19,19 +19,12 @@ from caltest.measures.outcome import RowTerms
 from caltest.numerics.recursion import exponential_pair_sums
 from caltest.numerics.sorted_scores import partial_sum_extremes, step_ends
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Deviations
 from caltest.types import Floats, Ints
 from caltest.units.sums import AT_A_TIME, Flipped
 
 MOST = 1 << 27  # sums of all clusters: 1 GiB
 NO_RANK = 1e-9  # of the largest eigenvalue of a covariance matrix
-
-
-def residuals(predictions: Predictions) -> Floats:
-    """Return e_y - p, (n, m), times the sample weights."""
-    out = -predictions.probs
-    out[np.arange(predictions.n), predictions.labels] += 1.0
-    weight = predictions.sample_weight
-    return out if weight is None else out * weight[:, None]
 
 
 @dataclass(eq=False)
@@ -53,8 +46,8 @@ class ResidualStatistic:
         Whether small values speak against calibration too.
     weight : float
         How much it counts among those that a test combines.
-    table : (n, m) array, optional
-        What each label of a row adds, up to a constant of the row, where the statistic is one sum.
+    deviations : tuple, optional
+        Those of what each row adds, where the statistic is one sum; see `Rows.deviations`.
     quadratic : ResidualStatistic, optional
         One that is quadratic in the same sums, where this one is not. Flipped signs keep the mean
         and the variance of what is quadratic; the mean length of a sum of two skewed residuals is
@@ -68,7 +61,7 @@ class ResidualStatistic:
     symbol: str = ""
     two_sided: bool = False
     weight: float = 1.0
-    table: Floats | None = None
+    deviations: Deviations | None = None
     quadratic: ResidualStatistic | None = None
 
 
@@ -156,10 +149,10 @@ def check_size(size: int) -> None:
         )
 
 
-def robust_z(terms: Floats, table: Floats | None = None) -> ResidualStatistic:
+def robust_z(terms: Floats, deviations: Deviations | None = None) -> ResidualStatistic:
     r"""Return a sum over its cluster-robust error, :math:`\sum_c U_c / (\sum_c U_c^2)^{1/2}`.
 
-    `terms` (n,) are what each row adds to the sum, and `table` (n, m) what each label would.
+    `terms` (n,) are what each row adds to the sum; for `deviations` see `ResidualStatistic`.
     """
 
     def flipped(clusters: Ints, count: int) -> Flipped:
@@ -168,7 +161,9 @@ def robust_z(terms: Floats, table: Floats | None = None) -> ResidualStatistic:
         standard = sums / (float(np.sqrt(np.square(sums).sum())) or 1.0)
         return lambda signs: np.asarray(signs @ standard)
 
-    return ResidualStatistic(flipped, symbol="cluster-robust z", two_sided=True, table=table)
+    found = ResidualStatistic(flipped, symbol="cluster-robust z", two_sided=True)
+    found.deviations = deviations
+    return found
 
 
 def robust_quadratic(terms: Floats) -> ResidualStatistic:
@@ -221,6 +216,13 @@ def of_terms(terms: Floats, function: Callable[[Floats], Floats]) -> ResidualSta
     return of_cells(np.arange(width)[np.newaxis], terms, width, function)
 
 
+def residuals_up_to(places: Floats, weight: Floats, steps: int) -> Floats:
+    """Return what rows with uniform numbers add up to the inner ends of steps, (n, steps - 1)."""
+    check_size(places.size * steps)
+    ends = np.arange(1, steps) / steps
+    return weight[:, None] * ((places[:, None] < ends) - ends)
+
+
 def range_of_sums(event: Floats, gaps: Floats) -> ResidualStatistic:
     """Return the largest less the smallest partial sum over sorted scores, 0 among them.
 
@@ -248,23 +250,7 @@ def check_finite(terms: Floats) -> None:
         raise NotApplicable(reason, "clip the probabilities, as the log loss does with eps=")
 
 
-def row_deviations(table: Floats, predictions: Predictions) -> tuple[Floats, Floats, Floats]:
-    """Return the deviations of terms (n, m) from their means under calibration, by row.
-
-    Returns
-    -------
-    tuple of (n,) array
-        Variance, third central moment, and the deviation of the label that was observed.
-    """
-    probs = predictions.probs
-    apart = np.where(probs > 0, table, 0.0)
-    mean = np.einsum("ik,ik->i", probs, apart)
-    own = np.take_along_axis(table, predictions.labels[:, None], axis=1)[:, 0] - mean
-    apart -= mean[:, None]
-    product = probs * np.square(apart)
-    return product.sum(axis=1), np.einsum("ik,ik->i", product, apart), own
-
-
 def of_row_terms(rows: RowTerms, predictions: Predictions) -> Flippable:
     """Return the statistic of a sum of terms of rows, each less its mean under calibration."""
-    return [robust_z(row_deviations(rows.table, predictions)[2], rows.table)]
+    found = predictions.deviations_of(rows.table)
+    return [robust_z(found[2], found)]

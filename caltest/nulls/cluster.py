@@ -14,12 +14,13 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.outcome import Outcome, Part
-from caltest.measures.residual_sums import ResidualStatistic, residuals, row_deviations
+from caltest.measures.residual_sums import ResidualStatistic
 from caltest.nulls.base import Draws, Null, Replicates, resampling_pvalue
 from caltest.nulls.exact import exact_test
 from caltest.numerics.joint import log_mean_exp, most_extreme_first, tail_scores
 from caltest.numerics.labels import flipped_signs, resample_keys
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Deviations, Rows
 from caltest.types import Floats, Ints
 from caltest.units.sums import AT_A_TIME
 from caltest.units.units import row_weights
@@ -126,7 +127,7 @@ def dependence_parameters(predictions: Predictions) -> dict[str, object]:
     of pairs of rows of a cluster it gives the correlation within clusters (Kish 1965, Survey
     sampling, section 5.4).
     """
-    clusters, r = Clusters.of(predictions), residuals(predictions)
+    clusters, r = Clusters.of(predictions), predictions.residuals
     sums = np.column_stack([np.bincount(clusters.codes, c, clusters.count) for c in r.T])
     total, squares = float(np.square(sums).sum()), float(np.square(r).sum())
     sizes = clusters.sizes
@@ -167,10 +168,6 @@ def cluster_test(measure: Measure, predictions: Predictions, draws: Draws) -> Ou
     with clustered errors, Rev. Econ. Stat. 90; Leucht, Neumann (2013), Dependent wild bootstrap
     for degenerate U- and V-statistics, J. Multivariate Analysis 117.
     """
-    if not predictions.m:
-        reason = "forecasts of numbers have no test for rows that depend on each other"
-        remedy = "use a lens that leaves an event, such as 'interval[0.9]', or null='exact', "
-        raise NotApplicable(reason, f"{remedy}which takes the rows as independent")
     others = ", ".join(map(repr, measure.nulls))
     clusters = Clusters.of(predictions, f"{UNKNOWN}; for rows that do not, use {others}")
     statistics = measure.residual_statistics(predictions)
@@ -278,15 +275,18 @@ def _parts(
     )
 
 
-def are_many(predictions: Predictions, clusters: Clusters) -> bool:
+def are_many(predictions: Rows, clusters: Clusters) -> bool:
     r"""Tell whether sums of clusters are many, and of enough events, for signs alone.
 
     With :math:`v_i = (1 - \sum_k p_{ik}^2) / 2`, which is p (1 - p) of two classes, and their sums
     :math:`v_c` of clusters, 50 events of the rarer kind are :math:`\sum_c v_c \ge 50`, and
     :math:`\sum_c (1 - e^{-v_c})` is about the number of clusters that have one. The rule looks at
-    predictions alone, so that it does not depend on the labels.
+    predictions alone, so that it does not depend on the labels. Of forecasts of numbers the event
+    is that the outcome is below the median.
     """
-    spread = 0.5 * (1.0 - np.einsum("ik,ik->i", predictions.probs, predictions.probs))
+    probs = predictions.label_probs
+    probs = np.full((predictions.n, 2), 0.5) if probs is None else probs
+    spread = 0.5 * (1.0 - np.einsum("ik,ik->i", probs, probs))
     if predictions.censoring is not None:  # rows of known status, as many as of equal weights
         weight = row_weights(predictions)
         spread *= weight * (weight @ spread) / max(float(np.square(weight) @ spread), 1e-300)
@@ -309,13 +309,11 @@ def allowing_for_skewness(
     error where that is farther out. It is the prepivoting of Beran (1988, J. Am. Stat. Assoc. 83)
     by a model of the sums.
     """
-    own = statistics[0].table if len(statistics) == 1 else None
-    tables = [sum_table(predictions) if own is None else own]
-    if len(statistics) > 1:  # the terms of the squared error, up to a constant of the row
-        tables.append(row_weights(predictions)[:, None] * predictions.probs)
-    found = (SkewedSum.of(table, predictions, clusters, draws) for table in tables)
+    own, several = statistics[0].deviations, len(statistics) > 1
+    some = predictions.deviations[: 1 + several] if several or own is None else [own]
+    found = (SkewedSum.of(one, clusters, draws) for one in some)
     farthest = max(found, key=lambda one: abs(one.z))
-    raised = partial(farthest.raised, is_own=own is not None)
+    raised = partial(farthest.raised, is_own=some[0] is own)
     floors = {part.key: (raised(part.pvalue), raised(part.adjusted)) for part in outcome.parts}
     pvalue, number = raised(outcome.pvalue), farthest.effective_count
     why = f"{pvalue:.2g}, as their sums are skewed and vary as those of {number:.2g} equal ones"
@@ -389,10 +387,8 @@ class SkewedSum:
     n_trials: int
 
     @classmethod
-    def of(
-        cls, table: Floats, predictions: Predictions, clusters: Clusters, draws: Draws
-    ) -> SkewedSum:
-        r"""Return those of the terms (n, m) that each label of a row adds.
+    def of(cls, deviations: Deviations, clusters: Clusters, draws: Draws) -> SkewedSum:
+        r"""Return those of what each row adds.
 
         With variances :math:`a_i^2` of the rows by their predictions and a correlation
         :math:`\rho` of the rows of a cluster, a sum has the variance
@@ -406,7 +402,7 @@ class SkewedSum:
         has.
         """
         seed, n_trials = draws.seed, min(max(draws.n_resamples, FEWEST), MOST)
-        variance, third, own = row_deviations(table, predictions)
+        variance, third, own = deviations
         size = np.sqrt(variance)
         skewness = np.divide(third, size**3, out=np.zeros_like(size), where=size**3 > 0)
         columns = (own, variance, size, third, variance * skewness, size * skewness)
@@ -518,9 +514,3 @@ def skewness_of(variance: Floats, third: Floats) -> Floats:
     found = np.divide(third, scale, out=np.zeros_like(third), where=scale > 0)
     found = np.clip(found, -MOST_SKEWED, MOST_SKEWED)
     return np.asarray(np.where(np.abs(found) > NORMAL, found, NORMAL))
-
-
-def sum_table(predictions: Predictions) -> Floats:
-    """Return the terms (n, m) of the residuals in the direction of their sum."""
-    total = residuals(predictions).sum(axis=0)
-    return np.outer(row_weights(predictions), total / max(float(np.abs(total).max()), 1e-300))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy
@@ -30,14 +30,7 @@ from caltest.types import Floats
 NO_ERROR = 1e-13  # true errors below it come from rounding
 
 
-class ErrorOfForecasts(TypedDict, total=False):
-    """What is true of forecasts in a planned study; see `power`."""
-
-    spread: float | None
-    shift: float | None
-
-
-class PlannedStudy(ColumnOptions, Truth, ErrorOfForecasts, Procedure, MeasureOptions, total=False):
+class PlannedStudy(ColumnOptions, Truth, Procedure, MeasureOptions, total=False):
     """What the predictions of a planned study are, what is true, and how it is tested."""
 
     reference: Any
@@ -199,8 +192,7 @@ def plan_study(
     n_jobs: int | None,
 ) -> tuple[Study, Setting]:
     """Check the arguments of `power` and return what is simulated and how it prints."""
-    kinds = ColumnOptions, Truth, ErrorOfForecasts, Procedure
-    columns, stated, errors, procedure, own = parted(options, *kinds)
+    columns, stated, procedure, own = parted(options, ColumnOptions, Truth, Procedure)
     given, asked = ModelData(model, data, y, **columns), procedure
     null, equivalence = asked.get("null"), asked.get("equivalence", False)
     level = checks.check_level(asked.get("level", 0.05))
@@ -220,10 +212,10 @@ def plan_study(
     for test in tests if tolerance is None else ():
         check_applicable(test.measure, test.null)
     distribution: Any = forecasts_of(given) or as_distribution(given)
-    m, truth = distribution.m, StatedTruth(**stated, **errors)
+    m = distribution.m
     study = Study(
         distribution=distribution,
-        truth=truth.for_classes(m) if m else truth.for_forecasts(),
+        truth=distribution.truth_of(StatedTruth(**stated)),
         tests=tests,
         lens=lens,
         tolerance=tolerance,
@@ -397,8 +389,8 @@ def sample_size(
         raise invalid(rule, shown(power), "pass 0.8 for 80 %")
     if setting.kind == "size":
         rule = "sample_size must have a truth that differs from the predictions"
-        of_forecasts, of_classes = "spread= or shift=", "temperature=, slope=, intercept=, ratio="
-        remedy = f"pass {of_classes if setting.m else of_forecasts}, or truth="
+        of_classes = "temperature=, slope=, intercept=, ratio=, noise="
+        remedy = f"pass {of_classes if setting.m else 'spread= or shift='}, or truth="
         raise invalid(rule, "calibrated predictions", remedy)
     n_min = checks.check_integer(n_min, "n_min", minimum=2)
     n_max = checks.check_integer(n_max, "n_max", minimum=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Unpack
 
 import numpy as np
@@ -11,11 +10,11 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning import truths
+from caltest.planning.numbers import ForecastDistribution, forecasts_of
 from caltest.predictions import ModelData
-from caltest.predictions.options import ColumnOptions, check_names
+from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 
 DAYS = 365.25
-TEMPERATURES = (1.1, 1.2, 1.5, 2.0)
 STEP = 500  # rows between looks; the alarm knows its row
 MOST_BEFORE, MOST_AFTER = 5000, 50_000
 LEAST_LEVEL = 1e-12
@@ -29,12 +28,9 @@ def plan_monitoring(
     false_alarms_per_year: float = 1.0,
     models: int = 1,
     checks_per_day: float = 0.0,
-    temperature: Sequence[float] | float | None = None,
-    slope: Sequence[float] | float | None = None,
-    intercept: Sequence[float] | float | None = None,
     n_streams: int = 50,
     rng: object = None,
-    **columns: Unpack[ColumnOptions],
+    **study: Unpack[PlannedData],
 ) -> MonitoringPlan:
     """Plan how models are watched: levels for a rate of false alarms, and delays until an alarm.
 
@@ -54,15 +50,15 @@ def plan_monitoring(
         Number of models.
     checks_per_day : float
         Tests of a fixed number of rows that each model has a day, by pytest or a job.
-    temperature, slope, intercept : float or sequence of float, optional
-        Drifts, as the truth of `caltest.power`; by default temperatures of 1.1, 1.2, 1.5 and 2.
     n_streams : int
         Streams for each drift.
     rng : optional
         Seed of the simulation.
-    **columns
-        Data options, `label`, `features`, `probs`, `classes`, `ordinal`, `from_logits` and
-        `renormalize`, as for `caltest.power`.
+    **study
+        Drifts, a number or several: `temperature`, `slope`, `intercept`, `ratio`, `noise`, and of
+        forecasts of numbers `spread` and `shift`, as the truth of `caltest.power`; by default
+        temperatures, or spreads, of 1.1, 1.2, 1.5 and 2. Data options, `label`, `features`,
+        `probs`, `classes`, `ordinal`, `from_logits` and `renormalize`, as for `caltest.power`.
 
     Returns
     -------
@@ -89,7 +85,8 @@ def plan_monitoring(
     >>> f"{plan.monitor_level:.1e}", plan.rows[1].rows < plan.rows[0].rows
     ('2.7e-06', True)
     """
-    check_names(columns, ColumnOptions, plan_monitoring)
+    check_names(study, PlannedData, plan_monitoring)
+    columns, stated, _ = parted(study, ColumnOptions, Truth)
     per_day = checks.check_positive(rows_per_day, "rows_per_day")
     alarms = checks.check_positive(false_alarms_per_year, "false_alarms_per_year")
     count = checks.check_integer(models, "models", 1)
@@ -98,15 +95,15 @@ def plan_monitoring(
         raise invalid("checks_per_day must not be negative", shown(daily), "pass 0 for none")
     streams = checks.check_integer(n_streams, "n_streams", 2)
     seed = checks.check_seed(rng)
-    distribution = truths.as_distribution(ModelData(model, data, **columns))
+    given = ModelData(model, data, **columns)
+    distribution = forecasts_of(given) or truths.as_distribution(given)
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []
-    stated = {"temperature": temperature, "slope": slope, "intercept": intercept}
     named = {name: values for name, values in stated.items() if values is not None}
     drifts = [
-        truths.StatedTruth(**{name: value}).for_classes(distribution.m)
-        for name, values in (named or {"temperature": TEMPERATURES}).items()
+        distribution.truth_of(truths.StatedTruth(**{name: value}))
+        for name, values in (named or distribution.drifts).items()
         for value in np.atleast_1d(checks.as_numbers(values, name)).tolist()
     ]
     for place, truth in enumerate(drifts):
@@ -132,20 +129,16 @@ def plan_monitoring(
 
 
 def _delay(
-    distribution: truths.PredictionDistribution,
+    distribution: truths.PredictionDistribution | ForecastDistribution,
     truth: truths.LabelDistribution,
     level: float,
     rng: np.random.Generator,
 ) -> float:
     """Return the rows from the change to the alarm of one stream, infinite if there was none."""
-    watch = Monitor(restart=True, level=level)
+    watch, calibrated = Monitor(restart=True, level=level), truths.StatedTruth()
     for done in range(-MOST_BEFORE, MOST_AFTER, STEP):
-        p = distribution.draw(rng, STEP)
-        true = p if done < 0 else truth.of(p)
-        labels = (rng.random(STEP)[:, None] > true.cumsum(axis=1)).sum(axis=1)
-        labels = labels.clip(0, distribution.m - 1)
-        template = distribution.template
-        watch.update(type(template).trusted(p, labels, template.classes, like=template))
+        now = truth if done >= 0 else distribution.truth_of(calibrated)
+        watch.update(distribution.sample(rng, STEP, now))
         if done >= 0 and watch.alarm_after is not None:
             return float(max(watch.alarm_after - MOST_BEFORE, 0))
     return float("inf")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import ndtr
@@ -13,7 +13,7 @@ from caltest.errors import invalid, shown
 from caltest.forecasts import Forecasts
 from caltest.forecasts.container import moved
 from caltest.forecasts.laws import read
-from caltest.planning.truths import DRAWS, Effect, LabelDistribution, counted
+from caltest.planning.truths import DRAWS, Effect, LabelDistribution, StatedTruth, counted
 from caltest.predictions import ModelData, models
 from caltest.types import Floats
 
@@ -37,6 +37,8 @@ class ForecastDistribution:
     """
 
     m = 0
+    drifts: ClassVar[dict[str, object]] = {"spread": (1.1, 1.2, 1.5, 2.0)}  # that are usual
+    truth_of = staticmethod(StatedTruth.for_forecasts)
 
     def __init__(self, forecasts: Forecasts) -> None:
         weight = forecasts.sample_weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -237,6 +237,11 @@ class PredictionDistribution:
     template: Predictions
     pool: Floats | None = None
     weights: Floats | None = None
+    drifts: ClassVar[dict[str, object]] = {"temperature": (1.1, 1.2, 1.5, 2.0)}  # that are usual
+
+    def truth_of(self, stated: StatedTruth) -> LabelDistribution:
+        """Return what is stated, for predictions of these classes."""
+        return stated.for_classes(self.m)
 
     @property
     def m(self) -> int:

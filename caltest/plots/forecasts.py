@@ -349,7 +349,7 @@ def joint_band(values: Floats, confidence: float, *, alike: bool = False) -> Flo
 
 def _spread_and_error(rows: Forecasts, order: Order, count: int) -> Floats:
     """Return root mean predicted variance and root mean squared error, (2, K), of bins."""
-    weight = np.ones(rows.n) if rows.sample_weight is None else rows.sample_weight
+    weight = rows.weights
     squares = np.square([rows.scale, rows.law.held(rows.outcomes) - rows.mean])
     starts = np.arange(count) * rows.n // count
     sums, size = (

@@ -18,7 +18,7 @@ from caltest.predictions import models, multilabel, tables
 from caltest.predictions.dependence import CLUSTER
 from caltest.predictions.options import ClassOptions, FileOptions, check_names, parted
 from caltest.predictions.redrawing import Inversion, Redrawing
-from caltest.predictions.rows import ABOUT, OF_ROWS, Redraws, RowColumns, Rows
+from caltest.predictions.rows import ABOUT, OF_ROWS, Deviations, Redraws, RowColumns, Rows
 from caltest.types import AnyArray, Codes, Floats, Labels
 
 BLOCK = 1 << 18  # probabilities at a time, 2 MiB: as much as a cache holds
@@ -481,6 +481,36 @@ class Predictions(Rows):
     def label_probs(self) -> Floats:
         """The probabilities of the labels."""
         return self.probs
+
+    @property
+    def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
+        """Sizes and classes, probabilities and labels."""
+        named = (self.n, self.m, self.classes.tolist())
+        return named, ((self.probs, "<f8"), (self.labels, "<i8"))
+
+    @property
+    def residuals(self) -> Floats:
+        """The label as a unit vector less the probabilities, (n, m), times the sample weights."""
+        out = -self.probs
+        out[np.arange(self.n), self.labels] += 1.0
+        return out if self.sample_weight is None else out * self.sample_weight[:, None]
+
+    def deviations_of(self, table: Floats) -> Deviations:
+        """Return the deviations of terms (n, m) of the labels from their means if calibrated."""
+        apart = np.where(self.probs > 0, table, 0.0)
+        mean = np.einsum("ik,ik->i", self.probs, apart)
+        own = np.take_along_axis(table, self.labels[:, None], axis=1)[:, 0] - mean
+        apart -= mean[:, None]
+        product = self.probs * np.square(apart)
+        return product.sum(axis=1), np.einsum("ik,ik->i", product, apart), own
+
+    @property
+    def deviations(self) -> Sequence[Deviations]:
+        """Those of the residuals in the direction of their sum, and of the squared error."""
+        weight, total = self.weights, self.residuals.sum(axis=0)
+        sums = np.outer(weight, total / max(float(np.abs(total).max()), 1e-300))
+        # The terms of the squared error, up to a constant of the row.
+        return self.deviations_of(sums), self.deviations_of(weight[:, None] * self.probs)
 
     @property
     def has_impossible(self) -> bool:

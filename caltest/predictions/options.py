@@ -155,6 +155,8 @@ class Truth(TypedDict, total=False):
     ratio: Annotated[float | None, "R: Truth: p / R, so that 1.2 is a risk 20 % too high."]
     noise: Annotated[float | None, "S: Truth: a share S of the labels is uniform."]
     truth: Annotated[object, "FILE: Truth: the map that `caltest calibrate fit` wrote."]
+    spread: Annotated[float | None, "S: Truth of forecasts: outcomes scatter S times as widely."]
+    shift: Annotated[float | None, "D: Truth of forecasts: outcomes are D deviations higher."]
 
 
 class Procedure(TypedDict, total=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self, TypedDict
@@ -21,6 +21,8 @@ from caltest.types import AnyArray, Codes, Flags, Floats
 
 LEAST_SHARE = 1e-38  # of the largest weight
 OF_ROWS = ("sample_weight", "groups", "clusters")
+# Variance, third central moment and deviation from the mean of what each row adds to a sum, (n,).
+Deviations = tuple[Floats, Floats, Floats]
 ABOUT = ("unit", "source", "library")
 Redraws = Redrawing | Callable[[], Redrawing] | None  # a function makes it when it is needed
 
@@ -164,6 +166,11 @@ class Rows(ABC):
         """What was observed, (n,), as it is redrawn."""
 
     @property
+    def weights(self) -> Floats:
+        """The sample weights, (n,), or ones."""
+        return np.ones(self.n) if self.sample_weight is None else self.sample_weight
+
+    @property
     def happened(self) -> AnyArray:
         """What happened, (n,): labels, or outcomes in their unit."""
         return self.observed
@@ -172,6 +179,21 @@ class Rows(ABC):
     def label_probs(self) -> Floats | None:
         """The probabilities (n, m) of what may be observed; None where that is no class."""
         return None
+
+    @property
+    @abstractmethod
+    def hashed(self) -> tuple[tuple[object, ...], Sequence[tuple[AnyArray, str]]]:
+        """What tells them apart but weights and groups: in words, and arrays with their types."""
+
+    @property
+    @abstractmethod
+    def residuals(self) -> Floats:
+        """What was observed less what is expected, (n, k), times the weights."""
+
+    @property
+    @abstractmethod
+    def deviations(self) -> Sequence[Deviations]:
+        """Of the sum of residuals, and of the squared error: what its rows add."""
 
     @property
     @abstractmethod

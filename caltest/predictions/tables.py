@@ -218,8 +218,8 @@ def choose_forecasts(
     ----------
     table : Table
         The columns.
-    label : str
-        Column of the outcomes.
+    label : str, optional
+        Column of the outcomes, where they are wanted.
     mean, scale : str, optional
         Columns of Gaussian forecasts; the scale may be a number.
     members : str or list of str, optional
@@ -239,18 +239,21 @@ def choose_forecasts(
     InvalidInput
         If a column is not there or holds no numbers.
     """
-    label = checks.check_choice(label, table.names, "label")
-    found: dict[str, Any] = {"outcomes": as_numbers(table.column(label), f"column {label!r}")}
+    found: dict[str, Any] = {}
+    if label is not None:
+        named = checks.check_choice(label, table.names, "label")
+        found["outcomes"] = as_numbers(table.column(named), f"column {label!r}")
+    taken = [] if label is None else [label]
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
             found[name] = as_numbers(column, f"column {value!r}") if column is not value else value
     if members is not None:
-        columns = prob_columns(table.names, members, [label])
+        columns = prob_columns(table.names, members, taken)
         found["members"] = np.atleast_2d(numbers_of_columns(table, columns).T).T
     if quantiles is not None:
         if isinstance(quantiles, str):
-            columns = prob_columns(table.names, quantiles, [label])
+            columns = prob_columns(table.names, quantiles, taken)
             quantiles = {_level(name, quantiles): name for name in columns}
         levels = sorted(quantiles)
         found["levels"] = levels

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from caltest import __version__, checks
 from caltest.errors import invalid, shown
-from caltest.predictions import Predictions
 from caltest.predictions.files import files_of
+from caltest.predictions.rows import Rows
 from caltest.reporting.content import Block, Content, Reproduction, Settings, facts
 from caltest.sources import Cells
 from caltest.types import Ints
@@ -220,16 +220,18 @@ def call_of(given: Mapping[str, object], seed: int) -> str:
     return f"caltest.report({', '.join(map('='.join, words.items()))})"
 
 
-def data_hash(predictions: Predictions) -> str:
+def data_hash(predictions: Rows) -> str:
     """Return the SHA-256 of probabilities, labels, names of classes, weights and groups.
+
+    Of forecasts of outcomes, limits of the PIT, means, scales, weights and groups.
 
     Numbers are hashed as little-endian 64-bit values in C order, names as JSON-like text; so the
     hash is that of the predictions and not of the file that held them.
     """
-    digest = hashlib.sha256()
-    digest.update(repr((predictions.n, predictions.m, predictions.classes.tolist())).encode())
-    add_to_hash(digest, predictions.probs, "<f8")
-    add_to_hash(digest, predictions.labels, "<i8")
+    named, columns = predictions.hashed
+    digest = hashlib.sha256(repr(named).encode())
+    for values, kind in columns:
+        add_to_hash(digest, values, kind)
     if predictions.sample_weight is not None:
         add_to_hash(digest, predictions.sample_weight, "<f8")
     if predictions.groups is not None:

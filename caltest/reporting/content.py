@@ -228,10 +228,10 @@ class Recalibrated:
     Attributes
     ----------
     key, title : str
-    log_loss, brier, ece : float
-        Of all held-out rows together.
+    scores : dict
+        Log loss, Brier score and ECE, or the scores of forecasts, of all held-out rows together.
     difference, stderr : float or None
-        Of the log loss, from that before, with its standard error; None where it is infinite.
+        Of the first of them, from that before, with its standard error; None where it is infinite.
     pvalue, adjusted : float or None
         Of the test of the held-out rows; None where the data leave it undefined.
     fold_pvalues : tuple of float
@@ -240,9 +240,7 @@ class Recalibrated:
 
     key: str
     title: str
-    log_loss: float
-    brier: float
-    ece: float
+    scores: dict[str, float]
     difference: float | None
     stderr: float | None
     pvalue: float | None

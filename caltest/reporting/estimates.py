@@ -106,8 +106,7 @@ def temperature_interval(predictions: Predictions) -> tuple[float, float, float]
     """
     from caltest.numerics.softmax import RANGE, inverse_temperature  # loads numba
 
-    probs, labels, given = predictions.probs, predictions.labels, predictions.sample_weight
-    weight = np.ones(predictions.n) if given is None else given
+    probs, labels, weight = predictions.probs, predictions.labels, predictions.weights
     # No temperature changes a probability of 0: rows with such an outcome tell nothing of it.
     seen = (weight > 0) & (probs[np.arange(predictions.n), labels] > 0)
     logs, labels, weight = np.log(np.maximum(probs[seen], SMALLEST)), labels[seen], weight[seen]

@@ -180,5 +180,5 @@ def _of_outcomes(outcomes: Sequence[HeldOut]) -> Iterator[Sketch]:
     for row, rows in outcomes[:MOST_AFTER]:
         when = "before" if row.key == "identity" else f"after {row.key}"
         tested = "" if row.pvalue is None else f"p {equals(row.pvalue)}, "
-        text = f"Reliability diagram of {rows.n:,} rows; {tested}ECE {row.ece:.4f}. {KEY}"
+        text = f"Reliability diagram of {rows.n:,} rows; {tested}ECE {row.scores['ECE']:.4f}. {KEY}"
         yield "comparison", f"Rows that were held out, {when}", text, partial(_small, rows)

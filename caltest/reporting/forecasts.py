@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from caltest.forecasts import Forecasts
 from caltest.htests import DEFAULT
 from caltest.lenses import Lens
 from caltest.measures import Measure
-from caltest.reporting.about import add_to_hash
+from caltest.reporting.about import data_hash
 from caltest.reporting.content import Content, Estimated, Score, Scores
 from caltest.reporting.estimates import if_calibrated
 from caltest.reporting.source import ReportedRows, TestPlan
@@ -36,13 +35,7 @@ class ForecastRows(ReportedRows):
         self.plan, self.logits = plan, None
         self.name, self.n, self.m = forecasts.source, forecasts.n, forecasts.m
         self.weight, self.lens = forecasts.sample_weight, "strong"
-        digest = hashlib.sha256(repr((forecasts.n, forecasts.kind)).encode())
-        columns = forecasts.outcomes, *forecasts.limits, forecasts.mean, forecasts.scale
-        for values in (*columns, *([] if self.weight is None else [self.weight])):
-            add_to_hash(digest, values, "<f8")
-        if forecasts.groups is not None:
-            digest.update(repr(forecasts.groups.tolist()).encode())
-        self.hashed = digest.hexdigest()
+        self.hashed = data_hash(forecasts)
 
     def search(self) -> None:  # type: ignore[override]
         """Return no candidates for places: forecasts have neither classes nor probabilities."""

@@ -38,10 +38,10 @@ from caltest.segments.inputs import Given, read_segments
 from caltest.types import AnyArray
 
 if TYPE_CHECKING:
-    from caltest.calibrators import Calibrator
+    from caltest.comparison.maps import AnyCalibrator
     from caltest.results.verdict import Verdict
 
-SCHEMA = "caltest/report/4"
+SCHEMA = "caltest/report/5"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -200,7 +200,7 @@ def report(
     grades: object = None,
     segments: object = None,
     cluster: object = None,
-    recalibrate: str | Calibrator | Sequence[str | Calibrator] | None = None,
+    recalibrate: str | AnyCalibrator | Sequence[str | AnyCalibrator] | None = None,
     profile: str | None = None,
     tolerance: float | None = None,
     meta: Mapping[str, str] | None = None,
@@ -358,9 +358,9 @@ def report(
     given = ModelData(model, data, y, by=by, cluster=cluster, **read)
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
-    wanted = {"grades": grades, "segments": segments, "cluster": cluster}
-    wanted |= {"recalibrate": maps or None, "tolerance": tolerance}
-    needs_rows = {name: one is not None for name, one in wanted.items()}
+    wanted = {"grades": grades, "segments": segments, "cluster": cluster, "tolerance": tolerance}
+    needs_rows = {"recalibrate": bool(maps)}
+    needs_rows |= {name: one is not None for name, one in wanted.items()}
     for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))
     needs_rows["sample_weight"] = given.sample_weight is not None
@@ -416,7 +416,7 @@ def _content(
     *,
     profile: about.Profile,
     tolerance: float | None,
-    maps: list[Calibrator],
+    maps: list[AnyCalibrator],
     columns: Given | None,
     scale: AnyArray | None,
     **stated: Any,
@@ -530,18 +530,20 @@ def _typeset(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", MINUS, text)
 
 
-def _calibrators(values: object) -> list[Calibrator]:
+def _calibrators(values: object) -> list[AnyCalibrator]:
     """Return calibrators, with their default options where a key stands for one."""
     if values is None:
         return []
-    from caltest.calibrators import REGISTRY, Calibrator
+    from caltest.calibrators import FORECAST_MAPS, REGISTRY
+    from caltest.calibrators.output import Saved
 
     inner = {key for key, kind in REGISTRY.items() if "calibrator" in signature(kind).parameters}
-    kinds = {key: kind for key, kind in REGISTRY.items() if key not in {"identity", *inner}}
+    every: dict[str, Any] = {**FORECAST_MAPS, **REGISTRY}
+    kinds = {key: kind for key, kind in every.items() if key not in {"identity", *inner}}
     return [
         kinds[checks.check_choice(one, kinds, "recalibrate")]()
         if isinstance(one, str)
-        else checks.check_calibrator(one, Calibrator, "recalibrate")
+        else checks.check_calibrator(one, Saved, "recalibrate")
         for one in _as_list(values, "recalibrate")
     ]
 

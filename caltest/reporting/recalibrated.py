@@ -17,15 +17,18 @@ from caltest.results import ComparedCalibrator, wording
 from caltest.results.comparison import REFERENCE
 
 if TYPE_CHECKING:
-    from caltest.calibrators import Calibrator
     from caltest.calibrators.base import CalibrationSet
+    from caltest.comparison.maps import AnyCalibrator
     from caltest.comparison.out_of_fold import OutOfFold
 
-HeldOut = tuple[Recalibrated, Predictions]  # the held-out rows as a calibrator maps them
+HeldOut = tuple[Recalibrated, Any]  # the held-out rows as a calibrator of classes maps them
 
 
 def compare(
-    rows: Predictions, maps: Sequence[Calibrator], settings: Settings, data: CalibrationSet | None
+    rows: Predictions,
+    maps: Sequence[AnyCalibrator],
+    settings: Settings,
+    data: CalibrationSet | None,
 ) -> tuple[RecalibrationContent, tuple[HeldOut, ...]]:
     """Score and test each calibrator out of fold; `data` is what they are fitted to, as logits."""
     from caltest.comparison.calibrators import FEWEST_ROWS  # loads scikit-learn
@@ -35,15 +38,15 @@ def compare(
         rule = "calibrators are tested on rows that are held out, and"
         remedy = f"pass {FEWEST_ROWS} rows or more, or leave recalibrate out"
         raise NotApplicable(f"{rule} {rows.n} rows are too few", remedy)
-    named: dict[str, Calibrator] = {}  # by keys; the second of a key has its number beside it
+    named: dict[str, AnyCalibrator] = {}  # by keys; the second of a key has its number beside it
     for one in maps:
         same = sum(other.key == one.key for other in named.values())
         named[f"{one.key} {same + 1}" if same else one.key] = one
     correction = "holm" if settings.correction == "joint" else settings.correction
     how: dict[str, Any] = {"correction": correction, "progress": settings.progress}
     found = out_of_fold(rows, named, data=data, **how, **settings.of_draws)
-    kept = [row for row in found.rows if row.name in found.predictions]
-    outcomes = tuple((_row(row, found), found.predictions[row.name]) for row in kept)
+    kept = [row for row in found.rows if not row.reason]
+    outcomes = tuple((_row(row, found), found.predictions.get(row.name)) for row in kept)
     left_out = (f"{row.name}: {row.reason}." for row in found.rows if row.reason)
     helps = None  # what the verdict says; nothing where no map could be fitted
     with suppress(NotApplicable):
@@ -61,14 +64,15 @@ def compare(
 
 
 def _row(row: ComparedCalibrator, found: OutOfFold) -> Recalibrated:
-    after = found.predictions[row.name]
+    after = found.predictions.get(row.name)
     test = row.tests[0] if row.tests else None
+    scores = {name.replace("Brier score", "Brier"): float(x) for name, x in row.scores.items()}
+    if after is not None:
+        scores["ECE"] = float(measures.ece(after, lens=found.lens_of_measures))
     return Recalibrated(
         key=row.name,
         title=(getattr(found.maps[row.name], "calibrator", None) or found.maps[row.name]).title,
-        log_loss=float(row.scores["log loss"]),
-        brier=float(row.scores["Brier score"]),
-        ece=float(measures.ece(after, lens=found.lens_of_measures)),
+        scores=scores,
         difference=row.difference,
         stderr=row.stderr,
         pvalue=getattr(test, "pvalue", None),
@@ -82,7 +86,8 @@ def after_reading(row: Recalibrated, found: OutOfFold) -> str:
     if row.pvalue is None:
         return "The test is not defined for these data."
     is_before = row.key == REFERENCE
-    whose = "the probabilities before recalibration" if is_before else f"the maps of {row.key}"
+    what = "probabilities" if found.m else "forecasts"
+    whose = f"the {what} before recalibration" if is_before else f"the maps of {row.key}"
     parts = len(row.fold_pvalues)
     how = "tested together"
     if parts > 1:
@@ -112,14 +117,14 @@ def blocks_of(comparison: RecalibrationContent) -> Iterator[Block]:
     )
     before: dict[str, Any] = {"key": "before", "difference": None, "stderr": None}  # from itself
     rows = [replace(row, **before) if row.key == REFERENCE else row for row in comparison.rows]
-    fields = ("log_loss", "brier", "ece", "difference", "stderr")
     adjusted = ("adjusted",) if comparison.correction else ()
     cells = []
     for row in rows:
         pvalues = (row.pvalue, row.adjusted)[: 1 + len(adjusted)]
-        numbers = decimal(getattr(row, name) for name in fields)
+        numbers = decimal((*row.scores.values(), row.difference, row.stderr))
         cells.append((row.key, *map(short_pvalue, pvalues), *numbers))
-    header = ("calibrator", "p-value", *adjusted, "log loss", "Brier", "ECE", "difference", "s.e.")
-    text = "difference: of the log loss, from that before, with its standard error"
+    names = list(rows[0].scores) if rows else ["score"]
+    header = ("calibrator", "p-value", *adjusted, *names, "difference", "s.e.")
+    text = f"difference: of the {names[0]}, from that before, with its standard error"
     yield content.table("Rows that were held out", header, cells, explained=text)
     yield from content.notes(comparison.left_out)

@@ -13,6 +13,7 @@ from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
 from caltest.predictions import Predictions
+from caltest.predictions.rows import Rows
 from caltest.sources import Cells
 from caltest.types import AnyArray, Events, Flags, Floats, Ints, Order
 
@@ -279,7 +280,7 @@ class CellUnits(Units):
         return CellUnits(self.cells.taken(kept), start), kept
 
 
-def row_weights(predictions: Predictions) -> Floats:
+def row_weights(predictions: Rows) -> Floats:
     """Return the sample weights, or ones that take no memory."""
     if predictions.sample_weight is None:
         return np.broadcast_to(1.0, predictions.n)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from caltest.calibrators.output import Saved
 from caltest.checks import check_unused
 from caltest.checks.options import check_instance
-from caltest.errors import invalid
+from caltest.errors import invalid, shown
 from caltest.forecasts import Forecasts
-from caltest.forecasts.laws import Law
+from caltest.forecasts.laws import Law, NormalLaw
+from caltest.render import Sheet, number
+from caltest.results import Summary
+from caltest.results.base import plain
 from caltest.types import AnyArray, Floats
 
 PROBED = np.linspace(0.05, 0.95, 7)  # levels whose quantiles tell whether two maps agree
@@ -44,7 +47,7 @@ class ForecastSet:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ForecastCalibrator(BaseEstimator, ABC):
+class ForecastCalibrator(Saved, ABC):
     """A calibration map of forecasts: distributions in, calibrated distributions out.
 
     Subclasses store their options in `__init__`, check them and fit in `_fit`, and map in
@@ -59,6 +62,9 @@ class ForecastCalibrator(BaseEstimator, ABC):
     key: ClassVar[str]
     title: ClassVar[str]
     fewest: ClassVar[int] = 2  # rows that a fit needs
+    schema: ClassVar[str] = "forecast-map"
+    known: ClassVar[dict[str, type[ForecastCalibrator]]] = {}  # filled by the package
+    fitted_by: ClassVar[str] = "n_fit_"
 
     @abstractmethod
     def _fit(self, forecasts: Forecasts, share: Floats) -> None:
@@ -114,8 +120,7 @@ class ForecastCalibrator(BaseEstimator, ABC):
 
     def fit_set(self, data: ForecastSet, _classes: object = None) -> Self:
         """Fit to what was checked before."""
-        rows = data.forecasts
-        weight = np.ones(rows.n) if rows.sample_weight is None else rows.sample_weight
+        rows, weight = data.forecasts, data.forecasts.weights
         kept = weight > 0
         self.n_fit_ = int(kept.sum())
         if self.n_fit_ < self.fewest:
@@ -123,6 +128,28 @@ class ForecastCalibrator(BaseEstimator, ABC):
             raise invalid(rule, f"{self.n_fit_}", "pass more rows with weight")
         self._fit(rows.subset(kept), weight[kept] / weight[kept].sum())
         return self
+
+    def broken(self) -> str:
+        check_is_fitted(self)
+        found = self.probe(NormalLaw([0.0], [1.0]))
+        apart = np.isfinite(found).all() and (np.diff(found) >= 0.0).all()
+        return "" if apart else "quantiles that are no numbers in ascending order"
+
+    def summary(self, **_of_a_test: object) -> Summary:
+        """Return the options and the fitted values.
+
+        Returns
+        -------
+        Summary
+            It prints as text, Markdown, HTML and LaTeX.
+        """
+        values = {name: getattr(self, name) for name in self.to_dict()["state"]}
+        told = (
+            (k, number(v) if isinstance(v, float) else shown(plain(v))) for k, v in values.items()
+        )
+        facts = [(name.rstrip("_"), text) for name, text in told]
+        facts = [("calibrator", " ".join(repr(self).split())), *facts]
+        return Summary(Sheet(title=self.title, facts=tuple(facts)))
 
     def notes(self) -> list[str]:
         """Return nothing: what the data leave undefined is an error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,10 @@ MOST_KNOTS = 256
 class _OfPIT(ForecastCalibrator):
     """A distribution of PIT values, fitted to those of the calibration set."""
 
-    levels_: Any
+    @property
+    @abstractmethod
+    def levels_(self) -> Any:
+        """The distribution of the PIT values, frozen, of scipy.stats."""
 
     def calibrate(self, inputs: Law) -> Law:
         return inputs.recalibrated(self.levels_)
@@ -94,7 +98,11 @@ class BetaPIT(_OfPIT):
                 break
             theta = theta + moved[0] * step
         self.a_, self.b_ = theta.tolist()
-        self.levels_ = stats.beta(self.a_, self.b_)
+
+    @property
+    def levels_(self) -> Any:
+        """The distribution of the PIT values."""
+        return stats.beta(self.a_, self.b_)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -111,6 +119,8 @@ class IsotonicPIT(_OfPIT):
 
     Attributes
     ----------
+    knots_, shares_ : (k,) array
+        Levels, and G there.
     levels_ : scipy.stats.rv_histogram
         The distribution of levels, with the distribution function G.
 
@@ -145,5 +155,10 @@ class IsotonicPIT(_OfPIT):
             raise invalid(rule, "0 or 1 in all rows", remedy)
         count = min(inside.size, MOST_KNOTS)
         kept = inside[np.linspace(0, inside.size - 1, count).round().astype(np.intp)]
-        knots, shares = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (levels, values))
-        self.levels_ = stats.rv_histogram((np.diff(shares), knots), density=False)
+        ends = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (levels, values))
+        self.knots_, self.shares_ = ends
+
+    @property
+    def levels_(self) -> Any:
+        """The distribution of levels, with the distribution function G."""
+        return stats.rv_histogram((np.diff(self.shares_), self.knots_), density=False)

@@ -16,7 +16,7 @@ from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
 from caltest.measures.outcome import Outcome
-from caltest.measures.residual_sums import Flippable, residuals
+from caltest.measures.residual_sums import Flippable
 from caltest.measures.tolerance import (
     Deviation,
     Tolerance,
@@ -55,7 +55,7 @@ def binned_deviation(units: BinnedRows, *, equivalence: bool) -> Deviation:
     Lee, Huang, Hassani, Dobriban (2023), T-Cal, JMLR 24, equation 7 (the estimator); Efron, Stein
     (1981), The jackknife estimate of variance, Ann. Stat. 9.
     """
-    n, delta = units.rows, units.in_order(residuals(units.predictions))
+    n, delta = units.rows, units.in_order(units.predictions.residuals)
     if units.predictions.m == 2:
         delta = delta[:, 1:]
     value, without, largest = unbiased_bin_errors(delta, units.bins, float(equivalence))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from caltest.errors import invalid
 from caltest.measures.outcome import Gaps
-from caltest.measures.residual_sums import ResidualStatistic, of_cells, residuals
+from caltest.measures.residual_sums import ResidualStatistic, of_cells
 from caltest.numerics.bins import (
     class_lengths,
     event_counts,
@@ -178,7 +178,7 @@ def table_sums(
 def bin_residuals(predictions: Predictions, mean: BinMean) -> Floats:
     """Return the residuals times the weights, (n, T, c); of two classes in one table the second."""
     tables, classes = mean.first.size, mean.mean.shape[1]
-    own = np.ascontiguousarray(residuals(predictions)[:, -tables * classes :])
+    own = np.ascontiguousarray(predictions.residuals[:, -tables * classes :])
     return own.reshape(-1, tables, classes)
 
 

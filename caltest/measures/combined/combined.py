@@ -21,7 +21,7 @@ from caltest.measures.combined import component
 from caltest.measures.combined.chunks import CombinedChunks
 from caltest.measures.combined.component import BINARY, Component, Function, combine
 from caltest.measures.combined.context import LANDMARKS, Context
-from caltest.measures.combined.forecasts import FORECASTS, ForecastContext
+from caltest.measures.combined.forecasts import BY_FEATURE, FORECASTS, ForecastContext
 from caltest.measures.combined.one_event import EventCells, OneEvent
 from caltest.measures.combined.ordered import KEPT, ORDERED, Events
 from caltest.measures.combined.tails import SCALE, Combining, parameters_of
@@ -141,7 +141,7 @@ Name = str | Measure | tuple[str | Measure, str | Lens]
 
 MANY = 100_000  # rows from which cells of two classes, and chunks of several, are cheaper
 HELD = 1 << 24  # sums of chunks that are held, of one kind
-KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS)}
+KEYS = {kind.key for kind in (*BINARY, *component.SEVERAL, *ORDERED, *FORECASTS, *BY_FEATURE)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +149,14 @@ class Combined(Measure):
     """The combination with its portfolio; see `combined`."""
 
     components: Sequence[Name] | None = None
+    design: object = None
 
     key: ClassVar[str] = "combined"
     title: ClassVar[str] = "combination of several statistics"
 
     def __post_init__(self) -> None:
+        if self.design is not None:
+            object.__setattr__(self, "design", checks.check_design(self.design))
         if self.components is None:
             return
         given = checks.check_strings(self.components, "components")
@@ -179,17 +182,31 @@ class Combined(Measure):
 
     of = Rows
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether the portfolio is the usual one, which needs no rows."""
+        return self.components is None and self.design is None
+
+    def context_of(self, rows: Rows) -> Any:
+        """Return what the components of some rows share."""
+        if isinstance(rows, Forecasts):
+            return ForecastContext(rows, self.design)
+        if self.design is not None:
+            reason = "design= of the default test is of forecasts of numbers"
+            raise NotApplicable(reason, "use by= or segments= for probabilities of classes")
+        return Context(rows)  # type: ignore[arg-type]
+
     def bind(self, predictions: Rows) -> BoundCombined:
-        return BoundCombined(context_of(predictions), self.components)
+        return BoundCombined(self.context_of(predictions), self.components)
 
     def bind_cells(self, cells: Cells) -> BoundCells:
-        return super().bind_cells(cells) if self.components else CombinedCells(cells)
+        return CombinedCells(cells) if self.is_usual else super().bind_cells(cells)
 
     def bind_counted(self, predictions: Predictions) -> BoundCells | None:
         if not predictions.m:
             return None
         p = predictions.probs[:, -1]
-        is_simple = self.components is None and predictions.sample_weight is None
+        is_simple = self.is_usual and predictions.sample_weight is None
         if predictions.m > 2 or not is_simple or np.count_nonzero((p > 0.0) & (p < 1.0)) < MANY:
             return None
         order = np.argsort(p, kind="stable")
@@ -200,28 +217,28 @@ class Combined(Measure):
 
     def takes_chunks_of(self, predictions: Predictions, n_resamples: int) -> bool:
         n, m = predictions.n, predictions.m
-        is_simple = self.components is None and predictions.sample_weight is None
+        is_simple = self.is_usual and predictions.sample_weight is None
         usual = is_simple and m > 2 and not predictions.ordinal
         return usual and n >= MANY and n_resamples * m * max(m, LANDMARKS) <= HELD
 
     def bind_chunks(
         self, survey: Survey, names: Sequence[str], rows: Predictions | None = None
     ) -> BoundChunks:
-        if self.components is not None:
+        if not self.is_usual:
             return super().bind_chunks(survey, names)
         return CombinedChunks(survey, names, None if rows is None else Context(rows))
 
     def bind_groups(self, many: ManyCells) -> BoundGroups:
-        return super().bind_groups(many) if self.components else CombinedGroups(self, many)
+        return CombinedGroups(self, many) if self.is_usual else super().bind_groups(many)
 
     def residual_statistics(self, predictions: Predictions) -> list[ResidualStatistic]:
         """Return the components as statistics of the residuals."""
-        some = portfolio(context_of(predictions), self.components)
+        some = portfolio(self.context_of(predictions), self.components)
         return [one.residual_statistic() for one in some]
 
     def findings(self, predictions: Predictions) -> tuple[Part, ...]:
         """Return what the observed labels show of each component; its p-values are left open."""
-        some = portfolio(context_of(predictions), self.components)
+        some = portfolio(self.context_of(predictions), self.components)
         return tuple(one.part(np.empty(0)) for one in some)
 
 
@@ -361,11 +378,6 @@ def measure_of(key: str) -> Measure:
     raise KeyError(key)
 
 
-def context_of(rows: Rows) -> Any:
-    """Return what the components of some rows share."""
-    return ForecastContext(rows) if isinstance(rows, Forecasts) else Context(rows)  # type: ignore[arg-type]
-
-
 def portfolio(rows: Any, names: Sequence[Name] | None) -> Iterator[Component]:
     """Yield the components: those of the rows of a context, or those that are named.
 
@@ -397,6 +409,7 @@ def combined(
     *,
     lens: str | Lens = "strong",
     components: Sequence[Name] | None = None,
+    design: object = None,
     **rows: Unpack[Measured],
 ) -> float | Floats:
     r"""Combine several statistics of calibration into one.
@@ -426,6 +439,9 @@ def combined(
     components : sequence, optional
         Another portfolio: keys of components ("temperature"), of tests ("ece"), measures, or pairs
         of a test and a lens, ("ks", "confidence").
+    design : (n, k) or (n,) array or data frame, optional
+        Features of the rows of forecasts of numbers: two components more look whether level and
+        spread are off along these, by scores of normal numbers along the ranks of each.
     **rows
         `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
         `n_jobs`, the number of threads as in joblib.
@@ -456,4 +472,4 @@ def combined(
     >>> ct.measures.combined(predictions) > 3
     True
     """
-    return Combined(components=components).evaluate(probs, labels, lens, **rows)
+    return Combined(components=components, design=design).evaluate(probs, labels, lens, **rows)

@@ -52,8 +52,7 @@ class Context:
         self.kinds = component.BINARY if self.m == 2 else component.SEVERAL
         self.dtype = label_dtype(self.m)
         self.probs, self.labels = predictions.probs, predictions.labels
-        weight = predictions.sample_weight
-        self.weight: Floats = np.ones(self.n) if weight is None else weight
+        self.weight: Floats = predictions.weights
         self.order: Order | None = None
         if self.m == 2:
             self.order = np.argsort(self.probs[:, 1], kind="stable")

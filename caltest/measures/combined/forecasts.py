@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
 
-from caltest.errors import NotApplicable
+from caltest.checks.arrays import check_rows_of_design
 from caltest.forecasts import Forecasts
 from caltest.measures.combined.component import (
     Component,
@@ -21,9 +23,9 @@ from caltest.measures.combined.component import (
     plain,
     ratio,
 )
-from caltest.measures.residual_sums import ResidualStatistic
-from caltest.numerics.harmonics import harmonics
-from caltest.numerics.loops import njit
+from caltest.measures.residual_sums import ResidualStatistic, of_terms, residuals_up_to
+from caltest.numerics import harmonics
+from caltest.numerics.pit_cells import CELLS, PitCells
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
 
@@ -35,6 +37,8 @@ VARIES = 1e-6  # least relative spread of a covariate that is one
 SCORES = "(in normal scores)"
 NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 
+Names = tuple[str, str]  # of two sets of rows
+ENDS = "lowest forecasts", "highest"
 Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
 
 
@@ -52,12 +56,7 @@ class Uniformed:
     @cached_property
     def polynomials(self) -> Sequence[Floats]:
         """The orthonormal polynomials of the uniform numbers, of degrees from 1."""
-        place = 2.0 * self.v - 1.0
-        before, last, found = np.ones_like(place), place, [math.sqrt(3.0) * place]
-        for k in range(1, DEGREES):  # Legendre's recursion
-            before, last = last, ((2 * k + 1) * place * last - k * before) / (k + 1)
-            found.append(math.sqrt(2.0 * k + 3.0) * last)
-        return found
+        return harmonics.polynomials(self.v, DEGREES)
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         """Return the sums of functions of the numbers times columns (n, Q), (B, D Q)."""
@@ -70,9 +69,7 @@ class Uniformed:
 
 
 class Stepped(Uniformed):
-    """Very many uniform numbers (B, n), of which sums are taken by the cell that they are in.
-
-    Cells have the width 1/1024, and near 0 and 1 at most 1/32 of the distance from there.
+    """Very many uniform numbers (B, n), of which sums are taken by the cells that they are in.
 
     Parameters
     ----------
@@ -86,8 +83,7 @@ class Stepped(Uniformed):
     def __init__(self, uniform: Floats, span: Floats) -> None:
         super().__init__(uniform)
         self.span = span
-        self.totals = np.zeros((len(uniform), CELLS.size, span.shape[1]))
-        _add_to_cells(np.ascontiguousarray(self.v), np.ascontiguousarray(span), self.totals)
+        self.totals = PitCells(span).of(self.v)
 
     def sums(self, basis: Basis, columns: Floats) -> Floats:
         table = np.concatenate([np.atleast_2d(part) for part in basis(Uniformed(CELLS[None]))])
@@ -100,41 +96,13 @@ class Stepped(Uniformed):
         return np.asarray(found * float(self.span[:, 0] @ weight))
 
 
-@njit()
-def _add_to_cells(uniform: Floats, columns: Floats, totals: Floats) -> None:
-    size, (n, width) = len(uniform), columns.shape
-    for b in range(size):
-        for i in range(n):
-            v = uniform[b, i]
-            near = min(v, 1.0 - v)
-            if near >= 1.0 / 32:
-                k = TAIL - 32 + int(v * 1024)
-            else:
-                part, exponent = math.frexp(near)
-                k = (OCTAVES + 4 + exponent) * 32 + int((part - 0.5) * 64)
-                if v > 0.5:
-                    k = 2 * TAIL + 959 - k
-            for q in range(width):
-                totals[b, k, q] += columns[i, q]
-
-
-OCTAVES = 48  # of a tail below 1/32
-TAIL = 32 * OCTAVES  # cells
-_NEAR = 2.0 ** -np.arange(OCTAVES + 4, 4, -1)[:, None] * (0.5 + (np.arange(32) + 0.5) / 64)
-_MIDDLE = (np.arange(32, 992) + 0.5) / 1024
-CELLS = np.concatenate([_NEAR.ravel(), _MIDDLE, 1.0 - _NEAR.ravel()[::-1]])  # their middles
 STEPPED_FROM = 20_000  # rows
 
 
 def hermite(degree: int) -> Basis:
-    """Return the orthonormal polynomial of a degree, up to 4, of the normal numbers."""
-    functions: list[Callable[[Floats], Floats]] = [
-        lambda z: z,
-        lambda z: (z * z - 1.0) / math.sqrt(2.0),
-        lambda z: z * (z * z - 3.0) / math.sqrt(6.0),
-        lambda z: ((z * z - 6.0) * z * z + 3.0) / math.sqrt(24.0),
-    ]
-    return lambda seen: [functions[degree - 1](seen.z)]
+    """Return the orthonormal polynomial of a degree of the normal numbers."""
+    series = [0.0] * degree + [1.0 / math.sqrt(math.factorial(degree))]
+    return lambda seen: [np.asarray(hermeval(seen.z, series))]
 
 
 def polynomials(seen: Uniformed) -> Sequence[Floats]:
@@ -144,7 +112,7 @@ def polynomials(seen: Uniformed) -> Sequence[Floats]:
 
 def waves(seen: Uniformed) -> Sequence[Floats]:
     """Return cosines of the uniform numbers."""
-    return list(math.sqrt(2.0) * harmonics(math.pi * seen.v, WAVES, sines=False))
+    return list(math.sqrt(2.0) * harmonics.harmonics(math.pi * seen.v, WAVES, sines=False))
 
 
 class ForecastContext:
@@ -154,18 +122,23 @@ class ForecastContext:
     ----------
     forecasts : Forecasts
         The rows.
+    design : (n, k) array, optional
+        Their features.
     """
 
     order: Order | None = None
 
-    def __init__(self, forecasts: Forecasts) -> None:
+    def __init__(self, forecasts: Forecasts, design: Any = None) -> None:
         self.predictions, self.n = forecasts, forecasts.n
-        weight = forecasts.sample_weight
-        self.weight: Floats = np.ones(self.n) if weight is None else weight
+        self.weight: Floats = forecasts.weights
         self.noise = float(np.square(self.weight).sum())
         law = forecasts.law.drawn_from(forecasts.outcomes)
         self.mean, self.scale = law.mean, law.sd
-        self.kinds = FORECASTS
+        self.kinds: tuple[Kind, ...] = FORECASTS
+        self.design = np.empty((self.n, 0))
+        if design is not None:
+            check_rows_of_design(design, self.n)
+            self.kinds, self.design = (*FORECASTS, *BY_FEATURE), design
 
     def source(self, lens: str) -> Source:
         return self
@@ -215,7 +188,12 @@ class ForecastContext:
     @cached_property
     def span(self) -> Floats:
         """Orthonormal columns, (n, Q), of which all others are combinations."""
-        return self.covariates(*self._sizes, self.precision)
+        return self.covariates(*self._sizes, self.precision, *self.feature_ranks)
+
+    @cached_property
+    def feature_ranks(self) -> list[Floats]:
+        """The ranks of the features, from -1 to 1, (n,) each."""
+        return [_shares(column) for column in self.design.T]
 
     @property
     def precision(self) -> Floats:
@@ -234,7 +212,9 @@ class ForecastContext:
         mean, scale, square, *_ = self._sizes
         by_mean = self.covariates(mean)
         squares = self.covariates(mean, square)[:, by_mean.shape[1] :]
-        return {"mean": by_mean[:, 1:], "mean^2": squares, "scale": self.covariates(scale)[:, 1:]}
+        by_features = self.covariates(*self.feature_ranks)[:, 1:]
+        found = {"mean": by_mean[:, 1:], "mean^2": squares, "features": by_features}
+        return found | {"scale": self.covariates(scale)[:, 1:]}
 
     @cached_property
     def constant(self) -> Floats:
@@ -243,18 +223,24 @@ class ForecastContext:
 
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
-        return Summing(lambda seen: seen.sums(basis, columns), _unsigned)
+
+        def signed(function: Function) -> ResidualStatistic:
+            found = basis(Uniformed(self.predictions.pit[None]))
+            return of_terms(np.hstack([part.T * columns for part in found]), function)
+
+        return Summing(lambda seen: seen.sums(basis, columns), signed)
 
     @cached_property
     def steps(self) -> Summing:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
         ends, weight = np.arange(1, STEPS) / STEPS, self.constant[:, 0]
+        residuals = partial(residuals_up_to, self.predictions.pit, weight, STEPS)
 
         def of(seen: Uniformed) -> Floats:
             found = np.cumsum(seen.shares(weight), axis=1)
             return np.asarray(found[:, :-1] - weight.sum() * ends)
 
-        return Summing(of, _unsigned)
+        return Summing(of, lambda function: of_terms(residuals(), function))
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
         """Say which share of the outcomes is below a quantile that was forecast."""
@@ -306,15 +292,11 @@ class ForecastContext:
         size, power = (float(np.average(z**k, weights=self.weight)) for k in (2, degree))
         return float(power / max(size, LEAST) ** (degree / 2))
 
-    def thirds(self, column: str) -> tuple[Flags, Flags, Flags]:
-        """Return the rows with weight whose mean or scale is low, is neither, and is high."""
-        place, counts = _shares(getattr(self.predictions, column)), self.weight > 0
+    def thirds(self, values: Floats) -> tuple[Flags, Flags, Flags]:
+        """Return the rows with weight whose values are low, are neither, and are high."""
+        place, counts = _shares(values), self.weight > 0
         low, high = place <= max(place.min(), -1 / 3), place >= min(place.max(), 1 / 3)
         return low & ~high & counts, ~low & ~high & counts, high & ~low & counts
-
-
-def _unsigned(_: Function) -> ResidualStatistic:
-    raise NotApplicable("numbers of forecasts have no signs of clusters", "use null='exact'")
 
 
 def _shares(values: Floats) -> Floats:
@@ -390,21 +372,21 @@ def _along(
     return Component(rows, sums, value, finding, two_sided=True)
 
 
-def _levels(rows: ForecastContext, first: Flags, second: Flags, names: tuple[str, str]) -> Finding:
+def _levels(rows: ForecastContext, first: Flags, second: Flags, names: Names = ENDS) -> Finding:
     if not (first.any() and second.any()):
         return NO_GAP
     (one, low), (other, high) = rows.level(first), rows.level(second)
-    text = f"{one} for the {first.sum():,} {names[0]} forecasts, {other} for the"
+    text = f"{one} for the {first.sum():,} {names[0]}, {other} for the"
     return Finding(f"{text} {second.sum():,} {names[1]}", high - low, "difference of these gaps")
 
 
-def _scatter(rows: ForecastContext, column: str, names: tuple[str, str]) -> Finding:
-    first, _, second = rows.thirds(column)
+def _scatter(rows: ForecastContext, values: Floats, names: Names = ENDS) -> Finding:
+    first, _, second = rows.thirds(values)
     if not (first.any() and second.any()):
         return NO_GAP
     low, high = rows.scatter(first), rows.scatter(second)
     text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
-    text += f" {first.sum():,} {names[0]} forecasts, {high:.3g} times for the"
+    text += f" {first.sum():,} {names[0]}, {high:.3g} times for the"
     text += f" {second.sum():,} {names[1]}"
     return Finding(text, high / max(low, LEAST), "ratio of these")
 
@@ -413,8 +395,7 @@ def slope(rows: ForecastContext) -> Component:
     """Score of a slope: outcomes that rise less or more steeply than the means of forecasts."""
 
     def finding() -> Finding:
-        low, _, high = rows.thirds("mean")
-        return _levels(rows, low, high, ("lowest", "highest"))
+        return _levels(rows, *rows.thirds(rows.predictions.mean)[::2])
 
     return _along(rows, 1, "mean", finding)
 
@@ -423,20 +404,36 @@ def curve(rows: ForecastContext) -> Component:
     """Score of a curve: outcomes that are off in the middle of the forecasts and at their ends."""
 
     def finding() -> Finding:
-        low, middle, high = rows.thirds("mean")
-        return _levels(rows, middle, low | high, ("middle", "outer ones"))
+        low, middle, high = rows.thirds(rows.predictions.mean)
+        return _levels(rows, middle, low | high, ("middle forecasts", "outer ones"))
 
     return _along(rows, 1, "mean^2", finding)
 
 
 def spread_by_mean(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are high or low."""
-    return _along(rows, 2, "mean", lambda: _scatter(rows, "mean", ("lowest", "highest")))
+    return _along(rows, 2, "mean", lambda: _scatter(rows, rows.predictions.mean))
 
 
 def spread_by_scale(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are wide or narrow."""
-    return _along(rows, 2, "scale", lambda: _scatter(rows, "scale", ("narrowest", "widest")))
+    names, scale = ("narrowest forecasts", "widest"), rows.predictions.scale
+    return _along(rows, 2, "scale", lambda: _scatter(rows, scale, names))
+
+
+def _by_feature(rows: ForecastContext, degree: int) -> Component:
+    """Squared scores of level or spread along the ranks of the features, added up."""
+    sums = rows.sums(hermite(degree), rows.along["features"])
+
+    def finding() -> Finding:
+        alone = np.hstack([rows.covariates(one)[:, 1:2] for one in rows.feature_ranks])
+        k = int(np.argmax(np.abs(rows.sums(hermite(degree), alone).of(rows.observed)[0])))
+        values, names = rows.design[:, k], (f"lowest values of feature {k}", "highest")
+        if degree == 2:
+            return _scatter(rows, values, names)
+        return _levels(rows, *rows.thirds(values)[::2], names)
+
+    return Component(rows, sums, _square, finding)
 
 
 def anderson_darling(rows: ForecastContext) -> Component:
@@ -517,4 +514,8 @@ FORECASTS = (
     Kind("anderson-darling", "Anderson-Darling", anderson_darling),
     Kind("kuiper", "Kuiper", kuiper),
     Kind("extremes", "outcomes far outside", extremes),
+)
+BY_FEATURE = (
+    Kind("level-by-feature", "score of level along features", partial(_by_feature, degree=1)),
+    Kind("spread-by-feature", "score of spread along features", partial(_by_feature, degree=2)),
 )

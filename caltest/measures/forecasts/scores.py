@@ -11,8 +11,13 @@ import numpy as np
 from caltest.forecasts import Forecasts
 from caltest.measures.base import ForecastMeasure
 from caltest.measures.bound import BoundMeasure
+from caltest.measures.forecasts.uniformity import BoundForecasts
+from caltest.measures.residual_sums import Flippable, robust_z
+from caltest.numerics.labels import resample_keys
+from caltest.numerics.pit_cells import CELLS, VERY_MANY, PitCells
 from caltest.types import Floats
 
+POINTS = 64  # of the PIT, at which scores are expected
 __all__ = ["CRPS", "LogScore", "crps", "log_score"]
 
 
@@ -22,6 +27,7 @@ class MeanForecastScore(ForecastMeasure):
     alternative: ClassVar[str] = "two-sided"
     no_interval: ClassVar[str] = "is a score, whose size is that of the outcomes"
     is_proper_score: ClassVar[bool] = True
+    power: ClassVar[int] = 0  # of the standard deviation, with which it grows
 
     @abstractmethod
     def scores(self, forecasts: Forecasts) -> Floats:
@@ -31,8 +37,28 @@ class MeanForecastScore(ForecastMeasure):
     def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
         """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
 
-    def bind(self, predictions: Forecasts) -> BoundScores:  # type: ignore[override]
-        return BoundScores(predictions, self)
+    def bind(self, predictions: Forecasts) -> BoundMeasure:  # type: ignore[override]
+        bound, standard = BoundScores(predictions, self), predictions.law.unit_law
+        if standard is None or predictions.n < VERY_MANY:
+            return bound
+        one = Forecasts([0.0], distribution=standard)
+        table = self.scores_at(one, CELLS[None])[0]
+        cells = PitCells((bound.share * predictions.law.sd**self.power)[:, None])
+        # What all scores have besides, and by how much the observed one is another by cells.
+        rest = bound.value() - float(cells.of(predictions.pit[None])[0, :, 0] @ table)
+        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, cells)
+
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+        """Return the sum of the scores, each less its mean, over its cluster-robust error.
+
+        Means and moments are those of quantiles at equal steps of the PIT, begun at random.
+        """
+        weight, begin = predictions.weights, predictions.uniforms.labels(resample_keys(0, 1)).T
+        scores = self.scores_at(predictions, (begin + np.arange(POINTS)) / POINTS)
+        mean = scores.mean(axis=1)
+        apart, own = scores - mean[:, None], weight * (self.scores(predictions) - mean)
+        second, third = (weight**k * (apart**k).mean(axis=1) for k in (2, 3))
+        return [robust_z(own, (second, third, own))]
 
 
 class BoundScores(BoundMeasure):
@@ -41,9 +67,7 @@ class BoundScores(BoundMeasure):
     def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
         super().__init__(forecasts)
         self.forecasts, self.score = forecasts, score
-        weight = forecasts.sample_weight
-        self.share = np.full(forecasts.n, 1.0) if weight is None else weight
-        self.share = self.share / self.share.sum()
+        self.share = forecasts.weights / forecasts.weights.sum()
         self.seen = score.scores(forecasts)
         self.scale = float(np.abs(self.seen).mean())
 
@@ -66,6 +90,7 @@ class CRPS(MeanForecastScore):
     key: ClassVar[str] = "crps"
     title: ClassVar[str] = "continuous ranked probability score"
     symbol: ClassVar[str] = "CRPS"
+    power: ClassVar[int] = 1
 
     def scores(self, forecasts: Forecasts) -> Floats:
         return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,15 +14,18 @@ from scipy.special import ndtri
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
 from caltest.forecasts import Forecasts
-from caltest.measures.base import ForecastMeasure
+from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
-from caltest.numerics.loops import njit
-from caltest.types import Floats
+from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to
+from caltest.numerics.harmonics import polynomials
+from caltest.numerics.pit_cells import CELLS, VERY_MANY, PitCells
+from caltest.types import Floats, Hashes
 
 __all__ = ["PitUniformity", "pit_uniformity"]
 
 LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
-GRID = 1 << 17  # steps that the numbers of as many rows or more are rounded up to
+GRID = VERY_MANY  # steps that the numbers of as many rows or more are rounded up to
+COARSE = 128  # steps where signs of clusters are flipped
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
 
 
@@ -32,20 +37,37 @@ class BoundForecasts(BoundMeasure):
     forecasts : Forecasts
         The rows.
     function : callable
-        The measure (B,) of numbers (B, n).
+        The measure (B,) of numbers (B, n), or of sums (B, cells).
     scale : float
         Size of its terms.
+    cells : PitCells, optional
+        Cells of the numbers of very many rows, and one column that is summed in them.
     """
 
     def __init__(
-        self, forecasts: Forecasts, function: Callable[[Floats], Floats], scale: float = 1.0
+        self,
+        forecasts: Forecasts,
+        function: Callable[[Floats], Floats],
+        scale: float = 1.0,
+        cells: PitCells | None = None,
     ) -> None:
         super().__init__(forecasts)
-        self.function, self.scale = function, scale
+        self.function, self.scale, self.cells = function, scale, cells
 
     def values(self, labels: Floats) -> Floats:  # type: ignore[override]
         """Return the measure for each row of uniform numbers (B, n)."""
-        return self.function(labels)
+        return self.function(labels if self.cells is None else self.cells.of(labels)[:, :, 0])
+
+    def of_keys(self) -> Callable[[Hashes], Floats] | None:
+        if self.cells is None:
+            return None
+        sums = partial(self.cells.redrawn, self.predictions.uniforms.rows)
+
+        def values(keys: Hashes) -> Floats:
+            some = (sums(keys[k : k + 8]) for k in range(0, keys.size, 8))
+            return np.concatenate([self.function(each) for each in some])
+
+        return values
 
 
 def _distances(ends: Floats, below: Floats) -> tuple[Floats, Floats]:
@@ -125,39 +147,88 @@ class PitUniformity(ForecastMeasure):
     def symbol(self) -> str:
         return (DISTANCES.get(self.distance) or SUMS[self.distance])[1]
 
-    def bind(self, predictions: Forecasts) -> BoundForecasts:  # type: ignore[override]
-        n, given = predictions.n, predictions.sample_weight
-        weight = np.ones(n) if given is None else given
+    def parts(self, uniform: Floats) -> list[Floats]:
+        """Return what "neyman" and "berkowitz" are functions of the sums of, (..., n)."""
         if self.distance == "neyman":
-            return BoundForecasts(predictions, lambda v: _neyman(v, weight, self.degree))
-        if self.distance == "berkowitz":
-            if self.serial and given is not None:
+            return polynomials(uniform, self.degree)
+        z = ndtri(np.clip(uniform, LEAST, 1.0 - LEAST))
+        return [z, (z * z - 1.0) / math.sqrt(2.0)]
+
+    def _of_sums(self, weight: Floats, sums: Floats) -> Floats:
+        """Return the statistic (B,) of the sums (B, D) of the parts of the rows."""
+        if self.distance == "neyman":
+            return np.asarray(np.square(sums).sum(axis=1) / np.square(weight).sum())
+        square, total = math.sqrt(2.0) * sums[:, 1], float(weight.sum())
+        variance = 1.0 + square / total - np.square(sums[:, 0] / total)
+        return np.asarray(square - total * np.log(np.maximum(variance, LEAST)))
+
+    def _of_shares(self, n: int, up_to: Floats) -> Floats:
+        """Return the distance (B,) of the shares of n rows up to the inner ends of steps."""
+        _, _, distance, is_integral = DISTANCES[self.distance]
+        steps = up_to.shape[1] + 1
+        ends = np.clip(np.arange(steps + 2) / steps, LEAST, 1.0 - LEAST)[None]
+        below = np.pad(up_to, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (0.0, 1.0)))
+        return distance(ends, below) * (n if is_integral else 1.0)
+
+    def bind(self, predictions: Forecasts) -> BoundForecasts:  # type: ignore[override]
+        n, weight = predictions.n, predictions.weights
+        if self.distance == "berkowitz" and n < 3:
+            raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
+        if self.distance == "berkowitz" and self.serial:
+            if predictions.sample_weight is not None:
                 raise NotApplicable("serial=True takes no sample weights", "leave one of them out")
-            if n < 3:
-                raise NotApplicable("Berkowitz' test needs 3 rows", "use test='pit-ks'")
-            return BoundForecasts(predictions, lambda v: _berkowitz(v, weight, serial=self.serial))
+            return BoundForecasts(predictions, _serial)
+        if self.distance in SUMS:
+            value = partial(self._of_sums, weight)
+            if n < GRID:
+
+                def of_rows(v: Floats) -> Floats:
+                    return value(np.stack([part @ weight for part in self.parts(v)], axis=1))
+
+                return BoundForecasts(predictions, of_rows)
+            table = np.column_stack(self.parts(CELLS))
+            cells = PitCells(weight[:, None])
+            return BoundForecasts(predictions, lambda sums: value(sums @ table), cells=cells)
         _, _, distance, is_integral = DISTANCES[self.distance]
         factor = float(n) if is_integral else 1.0
+        if n < GRID:
+            return BoundForecasts(
+                predictions,
+                lambda v: factor * distance(*_ordered(v, predictions.sample_weight)),
+                factor,
+            )
 
-        def values(uniform: Floats) -> Floats:
-            return factor * distance(*_ordered(uniform, None if given is None else weight))
+        def at_steps(shares: Floats) -> Floats:
+            return self._of_shares(n, np.cumsum(shares[:, :-1], axis=1))
 
-        return BoundForecasts(predictions, values, factor)
+        cells = PitCells((weight / weight.sum())[:, None], GRID)
+        return BoundForecasts(predictions, at_steps, factor, cells)
+
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+        """Return the distance at steps, or that of sums of functions of the numbers.
+
+        Of "berkowitz" the squared scores of mean and variance.
+        """
+        v, weight = predictions.pit, predictions.weights
+        if self.serial:
+            raise declines(self, "residual_statistics")
+        if self.distance in SUMS:
+            terms, noise = weight[:, None] * np.column_stack(self.parts(v)), np.square(weight).sum()
+            found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
+            found.deviations = None if self.distance == "neyman" else predictions.deviations[1]
+            return [found]
+        terms, expected = (
+            residuals_up_to(v, weight / weight.sum(), COARSE),
+            np.arange(1, COARSE) / COARSE,
+        )
+        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + expected))
+        found.symbol = f"{self.symbol} at {COARSE} steps"
+        return [found]
 
 
 def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
-    """Return the numbers in ascending order between 0 and 1, and the share of rows up to each.
-
-    Of very many rows they are rounded up to a grid, whose last point is 1 twice.
-    """
+    """Return the numbers in ascending order between 0 and 1, and the share of rows up to each."""
     size, n = uniform.shape
-    if n >= GRID:
-        share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-        below = np.zeros((size, GRID + 1))
-        _count_steps(np.ascontiguousarray(uniform), share, below[:, 1:])
-        np.cumsum(below, axis=1, out=below)
-        ends = np.clip(np.arange(GRID + 2) / GRID, LEAST, 1.0 - LEAST)
-        return np.broadcast_to(ends, (size, GRID + 2)), below
     ends = np.zeros((size, n + 2))
     ends[:, -1] = 1.0
     if weight is None:
@@ -173,40 +244,15 @@ def _ordered(uniform: Floats, weight: Floats | None) -> Ordered:
     return ends, below
 
 
-@njit()
-def _count_steps(uniform: Floats, share: Floats, counts: Floats) -> None:
-    size = counts.shape[1]
-    for b in range(len(uniform)):
-        for i in range(share.size):
-            counts[b, min(int(uniform[b, i] * size), size - 1)] += share[i]
-
-
-def _neyman(uniform: Floats, weight: Floats, degree: int) -> Floats:
-    place, noise = 2.0 * uniform - 1.0, float(np.square(weight).sum())
-    if weight.size >= GRID:  # all that are in a step are at its middle
-        counts = np.zeros((len(uniform), GRID))
-        _count_steps(np.ascontiguousarray(uniform), weight, counts)
-        place = (np.arange(1, 2 * GRID, 2) / GRID - 1.0)[None]
-    total, before, last = np.zeros(len(uniform)), np.ones_like(place), place
-    for k in range(1, degree + 1):  # Legendre's recursion
-        sums = counts @ last[0] if weight.size >= GRID else last @ weight
-        total += (2 * k + 1) / noise * np.square(sums)
-        before, last = last, ((2 * k + 1) * place * last - k * before) / (k + 1)
-    return total
-
-
-def _berkowitz(uniform: Floats, weight: Floats, *, serial: bool) -> Floats:
+def _serial(uniform: Floats) -> Floats:
+    """Return the likelihood ratio of Berkowitz that looks for dependence on the row before too."""
     z = ndtri(np.clip(uniform, LEAST, 1.0 - LEAST))
-    now = z[:, 1:] if serial else z
-    weight = weight[1:] if serial else weight
-    size = float(weight.sum())
-    rest = now - (now @ weight / size)[:, None]
-    variance = np.square(rest) @ weight / size
-    if serial:
-        before = z[:, :-1] - z[:, :-1].mean(axis=1, keepdims=True)
-        shared = np.einsum("bi,bi->b", rest, before)
-        variance -= np.square(shared) / (np.square(before).sum(axis=1) * size)
-    return np.asarray(np.square(now) @ weight - size * (1.0 + np.log(variance)))
+    now, size = z[:, 1:], float(z.shape[1] - 1)
+    rest, before = (each - each.mean(axis=1, keepdims=True) for each in (now, z[:, :-1]))
+    shared = np.einsum("bi,bi->b", rest, before)
+    variance = np.square(rest).sum(axis=1) / size
+    variance -= np.square(shared) / (np.square(before).sum(axis=1) * size)
+    return np.asarray(np.square(now).sum(axis=1) - size * (1.0 + np.log(variance)))
 
 
 def pit_uniformity(
@@ -248,7 +294,7 @@ def pit_uniformity(
     -------
     float
         The statistic; of 131,072 rows or more, distances are those of u rounded up to as many
-        steps, and "neyman" has u at the middles of these.
+        steps, and the others have u at the middles of 4,032 cells, finer towards 0 and 1.
 
     Raises
     ------

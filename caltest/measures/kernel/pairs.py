@@ -32,7 +32,7 @@ from caltest.kernels.simplex import MatrixKernel
 from caltest.measures.bound import BoundCells, BoundMeasure, Counts, UStatistic
 from caltest.measures.chunks import BoundChunks, FeatureTotals
 from caltest.measures.outcome import Part
-from caltest.measures.residual_sums import ResidualStatistic, in_parts, residuals
+from caltest.measures.residual_sums import ResidualStatistic, in_parts
 from caltest.numerics import class_sums
 from caltest.numerics.loops import map_threads
 from caltest.numerics.sorted_scores import sort_scores
@@ -130,7 +130,7 @@ class AllPairs(PairMean, UStatistic):
         drawn = np.random.default_rng(0).choice(self.predictions.n, n, replace=False)
         rows = np.sort(drawn)
         left, right = np.repeat(rows, n), np.tile(rows, n)
-        delta, h = residuals(self.predictions)[rows], np.zeros((n, n))
+        delta, h = self.predictions.residuals[rows], np.zeros((n, n))
         for term in self.kernel.terms:
             z = term.project(delta)
             h += term.pairs(left, right).reshape(n, n) * (z @ z.T)
@@ -238,7 +238,7 @@ class TiledPairs(AllPairs):
 
     def __init__(self, predictions: Predictions, kernel: FittedKernel, *, biased: bool) -> None:
         super().__init__(predictions, kernel, biased=biased)
-        self._projected = [term.project(residuals(predictions)) for term in kernel.terms]
+        self._projected = [term.project(predictions.residuals) for term in kernel.terms]
 
     def value(self) -> float:
         total = 2.0 * self._added(lambda tiles: sum(float(h.sum()) for *_, h in tiles))

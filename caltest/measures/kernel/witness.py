@@ -10,7 +10,6 @@ import numpy as np
 from caltest.kernels import FittedKernel, MatrixKernel
 from caltest.kernels.fitted import COLUMNS, FittedTerm, LineKernel, column_tiles
 from caltest.measures.fits import ReadOnly
-from caltest.measures.residual_sums import residuals
 from caltest.numerics.loops import blocks, map_threads
 from caltest.numerics.tails import path_length_of_products, tube_quantile
 from caltest.predictions import Predictions
@@ -36,9 +35,8 @@ class Embedding:
     def __init__(self, predictions: Predictions, kernel: MatrixKernel) -> None:
         self.predictions = predictions
         self.kernel = FittedKernel.of(kernel, predictions)
-        weight = predictions.sample_weight
-        self.weight = np.ones(predictions.n) if weight is None else weight
-        self.weighted = residuals(predictions)
+        self.weight = predictions.weights
+        self.weighted = predictions.residuals
         self._on_line = all(term.is_line for term in self.kernel.terms)
 
     def at(self, points: Floats) -> Floats:

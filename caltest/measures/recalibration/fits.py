@@ -14,7 +14,7 @@ from caltest.measures.fits import Fit
 from caltest.measures.outcome import Outcome, chi2_limit
 from caltest.measures.recalibration import binary_fit
 from caltest.measures.recalibration.multinomial_loops import class_sums, fit, make_task
-from caltest.measures.residual_sums import Flippable, residuals, robust_quadratic, robust_z
+from caltest.measures.residual_sums import Flippable, robust_quadratic, robust_z
 from caltest.predictions import Predictions
 from caltest.types import Flags, Floats, Labels, Order
 from caltest.units import CellUnits, RowUnits, Units
@@ -295,7 +295,7 @@ def score_statistics(predictions: Predictions, measure: str, column: int) -> Fli
     check_one_dimension(predictions, measure)
     p, weight = predictions.probs[:, 1], row_weights(predictions)
     inside = np.clip(p, LEAST_PROB, 1.0 - LEAST_PROB)
-    x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(residuals(predictions)[:, 1])
+    x, gap = np.log(inside) - np.log1p(-inside), np.ascontiguousarray(predictions.residuals[:, 1])
     basis = np.column_stack([np.ones_like(x), x])
     if column == BOTH:
         return [robust_quadratic(basis * gap[:, None])]
@@ -305,4 +305,5 @@ def score_statistics(predictions: Predictions, measure: str, column: int) -> Fli
         size = float(v @ np.square(other))
         function = function - float(v @ (function * other)) / max(size, TINY) * other
     weighted = weight * function
-    return [robust_z(function * gap, np.column_stack([np.zeros_like(weighted), weighted]))]
+    table = np.column_stack([np.zeros_like(weighted), weighted])
+    return [robust_z(function * gap, predictions.deviations_of(table))]

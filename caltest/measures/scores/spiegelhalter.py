@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.checks.arrays import as_numbers, read_only
-from caltest.errors import NotApplicable, invalid
+from caltest.errors import NotApplicable
 from caltest.lenses import Lens
 from caltest.measures.base import LabelScore, Measure, sum_unit
 from caltest.measures.outcome import Outcome, two_sided_normal
@@ -219,7 +218,7 @@ class LeCessieVanHouwelingen(Measure):
         if not self.internal:
             checks.check_unused("without internal=True", design=self.design)
         if self.design is not None:
-            object.__setattr__(self, "design", check_design(self.design))
+            object.__setattr__(self, "design", checks.check_design(self.design))
 
     @property
     def description(self) -> str:
@@ -261,7 +260,7 @@ class LeCessieVanHouwelingen(Measure):
                 columns = (np.log(inner) - np.log1p(-inner))[:, None]
             else:
                 columns = np.asarray(self.design)
-                check_rows_of_design(columns, predictions.n)
+                checks.check_rows_of_design(columns, predictions.n)
             features, root = np.column_stack((np.ones(predictions.n), columns)), np.sqrt(weight * v)
             size = np.abs(features).max(axis=0)
             X = features / np.where(size > 0, size, 1.0)
@@ -336,26 +335,3 @@ def le_cessie_van_houwelingen(
     """
     measure = LeCessieVanHouwelingen(internal=internal, design=design)
     return measure.evaluate(probs, labels, lens, **rows)
-
-
-def check_design(design: object, name: str = "design") -> Floats:
-    """Check the features (rows, k) that a model was fitted to, finite; (rows,) for one feature."""
-    given = as_numbers(design, name)
-    array = given[:, None] if given.ndim == 1 else given
-    if array.ndim != 2 or array.size == 0:
-        rule = f"{name} must have a row for each observation and a column for each feature"
-        raise invalid(rule, f"shape {array.shape}", "pass the features of the model, (n, k)")
-    values = array.astype(np.float64)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = (int(at) for at in np.argwhere(bad)[0])
-        got = f"{values[row, column]} at row {row}, column {column}"
-        raise invalid(f"{name} must be finite", got, "pass the features as the model saw them")
-    return read_only(values)
-
-
-def check_rows_of_design(design: Floats, n: int, name: str = "design") -> None:
-    """Check that the design has the rows of the predictions that are tested."""
-    if len(design) != n:
-        rule = f"{name} must have one row per row of probs"
-        raise invalid(rule, f"{len(design)} for {n} rows", "take both from the same rows")

@@ -13,6 +13,7 @@ from caltest.calibrators import (
     FORECAST_MAPS,
     BetaPIT,
     ConformalOffset,
+    ForecastCalibrator,
     ForecastIdentity,
     IsotonicPIT,
     VarianceScaling,
@@ -281,3 +282,31 @@ class TestEstimators:
                 ct.test_calibration(after, test="pit-ks", n_resamples=99, rng=seed).pvalue <= 0.1
             )
         assert stats.binomtest(rejected, 200, 0.1).pvalue > 0.005
+
+
+@pytest.mark.parametrize("key", FORECAST_MAPS)
+def test_a_map_is_read_back_to_the_last_bit(key):
+    """From JSON, which follows the schema; what does not fit together is refused."""
+    data = forecasts("gaussian", n=60)
+    options = {"levels": [0.1, 0.5, 0.9]} if key == "conformal-offset" else {}
+    made = FORECAST_MAPS[key](**options).fit(data)
+    read = ForecastCalibrator.from_json(made.to_json())
+    assert (type(read), read.get_params()) == (type(made), made.get_params())
+    np.testing.assert_array_equal(read.probe(data.law), made.probe(data.law))
+    assert str(60) in str(made.summary())
+    values = made.to_dict()
+    values["state"].pop("n_fit_")
+    with pytest.raises(InvalidInput, match="state"):
+        ForecastCalibrator.from_dict(values)
+
+
+def test_a_map_is_none_of_classes():
+    text = BetaPIT().fit(forecasts("gaussian")).to_json()
+    with pytest.raises(InvalidInput, match="calibrator must be one of 'identity', 'temperature'"):
+        ct.calibrators.Calibrator.from_json(text)
+    wrong = ConformalOffset(levels=[0.1, 0.9]).fit(forecasts("gaussian")).to_dict()
+    wrong["state"]["offsets_"]["items"][0] = {"float": "nan"}
+    with pytest.raises(InvalidInput, match="state"):
+        ForecastCalibrator.from_dict(wrong)
+    with pytest.raises(NotFittedError):
+        BetaPIT().to_json()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from caltest.checks import check_design, check_rows_of_design
 from caltest.errors import InvalidInput
-from caltest.measures.scores.spiegelhalter import check_design, check_rows_of_design
 from caltest.measures.smooth.ici import check_fraction
 
 

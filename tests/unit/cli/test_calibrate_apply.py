@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from caltest.calibrators import Calibrator, TemperatureScaling
+from caltest import Forecasts
+from caltest.calibrators import Calibrator, ForecastCalibrator, TemperatureScaling
 from caltest.cli.app import run
 from caltest.predictions import files
 
@@ -282,3 +283,32 @@ def test_full_disk_leaves_the_old_file_alone(caltest, map_json, tmp_path, name):
     assert f"old.{name}" in finished.err
     assert finished.err.count("\n") == 1
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "members", "quantiles"])
+@pytest.mark.parametrize("method", ["variance-scaling", "beta-pit"])
+def test_maps_of_forecasts_add_what_they_forecast(caltest, tmp_path, kind, method):
+    """The columns of the calibrated laws are those of Python; they are forecasts of their own."""
+    rng = np.random.default_rng(0)
+    mean, path, out = rng.normal(size=80), tmp_path / "rows.csv", tmp_path / "out.csv"
+    sizes = {"members": "m_1 m_2 m_3", "quantiles": "q_0.1 q_0.5 q_0.9"}.get(kind, "").split()
+    columns = {name: mean + shift for name, shift in zip(sizes, (-1.0, 0.0, 1.0), strict=False)}
+    columns = columns or {"mu": mean, "sd": np.ones(80)}
+    frame = pl.DataFrame({**columns, "y": mean + 2 * rng.normal(size=80)})
+    frame.write_csv(path)
+    named = {"members": "m_", "quantiles": "q_"}.get(kind, "mu")
+    given = {"mean": "mu", "scale": "sd"} if kind == "gaussian" else {kind: named}
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    file = tmp_path / "map.json"
+    told = ("--label", "y", "--method", method, "-o", file, "-q")
+    assert caltest("calibrate", "fit", path, *words, *told).status == 0
+    saved = json.loads(file.read_text())
+    assert (saved["schema"], saved["data"]["columns"]) == ("caltest/forecast-map/1", given)
+    assert caltest("calibrate", "apply", file, path, "-o", out, "-q").status == 0
+    fitted = ForecastCalibrator.from_dict(saved)
+    law = fitted.transform(Forecasts.from_frame(frame, label="y", **given)).law
+    found = pl.read_csv(out)
+    assert found.columns == [*frame.columns, *(f"calibrated_{name}" for name in law.columns)]
+    for name, values in law.columns.items():
+        np.testing.assert_allclose(found[f"calibrated_{name}"], values, rtol=1e-12)
+    assert "--probs has no effect" in caltest("calibrate", "apply", file, path, "--probs", "m").err

@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import beta, dirichlet
 
@@ -183,3 +185,20 @@ def test_three_classes_have_no_width(caltest, predictions_csv):
     finished = caltest("precision", predictions_csv)
     assert (finished.status, finished.out) == (2, "")
     assert "and there are 3; name the column of one class by --probs\n" in finished.err
+
+
+def test_studies_of_forecasts_are_those_of_python(caltest, tmp_path):
+    """Columns of a file, with outcomes or without; the drift of a plan too."""
+    mean, path = np.linspace(0.0, 3.0, 40), tmp_path / "forecasts.csv"
+    pl.DataFrame({"mu": mean, "sd": np.full(40, 0.5)}).write_csv(path)
+    rows = package.Forecasts(mean, mean=mean, scale=0.5, source=path.name)
+    columns = (path, "--mean", "mu", "--scale", "sd")
+    expected = package.power(rows, n=30, spread=1.5, n_datasets=20, rng=1)
+    assert caltest("power", *columns, "--spread", "1.5", "--n", "30", *QUICK).out == str(expected)
+    watched = {"rows_per_day": 100.0, "n_streams": 3, "rng": 1}
+    asked = ("--rows-per-day", "100", "--n-streams", "3", "--seed", "1", "--shift", "0.5,1")
+    plan = package.plan_monitoring(rows, shift=[0.5, 1.0], **watched)
+    assert caltest("plan-monitoring", *columns, *asked).out == str(plan)
+    usual = package.plan_monitoring(rows, **watched)
+    assert [row.drift.split()[2] for row in usual.rows] == ["1.1", "1.2", "1.5", "2"]
+    assert plan.rows[1].rows < plan.rows[0].rows

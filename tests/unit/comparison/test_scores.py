@@ -13,7 +13,6 @@ from caltest.comparison.scores import (
     mean_score,
     reported,
     row_scores,
-    weights_of,
 )
 from caltest.datasets import generative_model
 
@@ -30,7 +29,7 @@ def test_row_scores_have_the_means_of_the_measures(m):
         "1 - spherical score": 1 - measures.spherical_score(data),
     }
     found = row_scores(data, SCORES["spherical"])
-    assert {k: mean_score(v, weights_of(data)) for k, v in found.items()} == pytest.approx(expected)
+    assert {k: mean_score(v, data.weights) for k, v in found.items()} == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("score", ["ece", "ks", "skce", "classwise_ece", "accuracy", "ECE"])

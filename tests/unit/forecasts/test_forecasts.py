@@ -14,7 +14,9 @@ from scipy import stats
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.forecasts.laws import Members
+from caltest.htests import REGISTRY
 from caltest.measures.forecasts.uniformity import DISTANCES
+from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.labels import resample_keys
 
 LEVELS = (0.1, 0.3, 0.5, 0.9)
@@ -47,6 +49,9 @@ def every_kind(rng, n=40):
     drawn = np.where(rng.random(n) < uniform, rng.random(n), 1 + 2 * rng.random(n))
     yield ct.Forecasts(drawn, edges=edges, probs=probs)
     yield ct.Forecasts(mean + rng.normal(size=n), cdf=lambda y: stats.norm.cdf(y - mean))
+
+
+SCORES = "crps", "log-score"
 
 
 class TestForecasts:
@@ -307,6 +312,24 @@ class TestDefault:
         rounded = ct.measures.pit_uniformity(forecasts, distance=distance)
         assert rounded == pytest.approx(exact, rel=0.03)
 
+    @pytest.mark.parametrize("key", ["pit-kuiper", "pit-neyman", "pit-berkowitz", *SCORES])
+    def test_redrawn_numbers_of_very_many_rows_need_not_be_kept(self, key, rng, monkeypatch):
+        """Sums over cells are those of the numbers that the keys give; values are near."""
+        rows = gaussian(rng, n=5000, spread=1.1, sample_weight=rng.uniform(0.5, 1.5, 5000))
+        measure, keys = REGISTRY[key].with_options({}), resample_keys(3, 9)
+        exact = measure.bind(rows)
+        for module in ("uniformity.GRID", "scores.VERY_MANY"):
+            monkeypatch.setattr(f"caltest.measures.forecasts.{module}", 4096)
+        bound = measure.bind(rows)
+        found = bound.of_keys()(keys)
+        np.testing.assert_allclose(found, bound.values(bound.redraw(keys)), rtol=1e-9)
+        slack = 0.1 if key == "pit-kuiper" else 0.05
+        near = exact.values(exact.redraw(keys))
+        apart = np.ptp(found - near) if key in SCORES else np.abs(found - near).max()
+        assert apart < slack * near.std()
+        if key in SCORES:
+            assert bound.value() == pytest.approx(exact.value(), rel=1e-12)
+
     def test_order_of_rows_changes_nothing_but_the_draws(self, rng):
         forecasts = gaussian(rng, n=60)
         order = rng.permutation(60)
@@ -322,12 +345,91 @@ class TestDefault:
         assert len(table) == 10
         assert np.all(table.adjusted >= table.pvalues)
 
-    def test_rows_that_depend_are_refused_but_for_events(self, rng):
+    def test_rows_that_depend(self, rng):
+        """The cluster null for every test that has sums; those that have none say so."""
         forecasts = gaussian(rng, clusters=np.arange(200) // 4)
-        with pytest.raises(NotApplicable, match="no test for rows that depend"):
-            ct.test_calibration(forecasts, rng=1)
-        seen = ct.test_calibration(forecasts, lens="interval[0.9]", test="ks", rng=1)
-        assert seen.null == "cluster"
+        keys = "combined", "pit-kuiper", "pit-anderson-darling", "log-score"
+        assert {ct.test_calibration(forecasts, test=key, rng=1).null for key in keys} == {"cluster"}
+        for asked in ({"test": "forecast-skce"}, {"test": "pit-berkowitz", "serial": True}):
+            with pytest.raises(NotApplicable, match="no test for rows that depend"):
+                ct.test_calibration(forecasts, **asked)
+
+    @pytest.mark.parametrize("key", ["pit-ks", "pit-neyman", "pit-berkowitz", "crps"])
+    def test_flipped_signs(self, key, rng):
+        """Flips of the statistics are those of what each row adds, summed in NumPy."""
+        forecasts = gaussian(rng, sample_weight=rng.uniform(0.5, 1.5, 200))
+        v, w, code = forecasts.pit, forecasts.sample_weight, np.arange(200) % 40
+        (statistic,) = REGISTRY[key].with_options({}).residual_statistics(forecasts)
+        signs = np.where(rng.random((5, 40)) < 0.5, -1.0, 1.0)
+        s, z, x = signs[:, code] * w, stats.norm.ppf(v), 2 * v - 1
+        steps = np.arange(1, 128) / 128
+        if key == "pit-ks":
+            gap = s @ ((v[:, None] < steps) - steps) / w.sum()
+            value = np.maximum(gap.max(axis=1), np.max(1 / 128 - np.pad(gap, ((0, 0), (1, 0))), 1))
+        elif key == "crps":
+            terms = z * (2 * v - 1) + 2 * stats.norm.pdf(z) - 2 / np.sqrt(np.pi)
+            sums = np.bincount(code, w * terms * forecasts.scale)
+            value = signs @ sums / np.sqrt(np.square(sums).sum())
+        else:
+            legendre = [
+                np.polynomial.Legendre.basis(k)(x) * np.sqrt(2 * k + 1) for k in range(1, 5)
+            ]
+            parts = legendre if key == "pit-neyman" else [z, (z * z - 1) / np.sqrt(2)]
+            value = sum(np.square(s @ part) for part in parts) / np.square(w).sum()
+        found = statistic.flipped(code, 40)(signs)
+        np.testing.assert_allclose(found, value, atol=0.05 if key == "crps" else 1e-9)
+
+    @pytest.mark.parametrize("key", ["combined", "pit-ks", "pit-berkowitz", "crps"])
+    @pytest.mark.parametrize("count", [8, 50])
+    def test_size_where_clusters_share_most(self, key, count):
+        """Normal scores correlate by .9 in clusters of five: at most the 99.9 % point of 5 %."""
+        measure, test, rejected = REGISTRY[key].with_options({}), NULLS["cluster"].test, 0
+        for seed in range(100):
+            rng, code = np.random.default_rng(seed), np.repeat(np.arange(count), 5)
+            z = np.sqrt(0.9) * rng.normal(size=count)[code] + np.sqrt(0.1) * rng.normal(
+                size=code.size
+            )
+            rows = ct.Forecasts(z, mean=0.0, scale=1.0, clusters=code)
+            rejected += test(measure, rows, n_resamples=99, seed=seed).pvalue <= 0.05
+        assert rejected <= stats.binom.ppf(0.999, 100, 0.05)
+
+    @pytest.mark.parametrize("clusters", [None, np.arange(300) // 3])
+    def test_errors_by_a_feature(self, clusters, rng):
+        """A spread along a feature is found and told; the scores are those of ranks in NumPy."""
+        X = np.column_stack([rng.normal(size=300), rng.integers(3, size=300), np.ones(300)])
+        y = np.exp(0.4 * X[:, 0]) * rng.normal(size=300)
+        rows = ct.Forecasts(y, mean=0.0, scale=1.0, clusters=clusters)
+        part = ct.test_calibration(rows, design=X, rng=1).components[0]
+        assert (part.test, part.pvalue <= 0.002) == ("spread-by-feature", True)
+        assert "for the 100 lowest values of feature 0" in " ".join(str(part).split())
+        ranks = np.column_stack([stats.rankdata(column) for column in X[:, :2].T])
+        q = np.linalg.qr(np.column_stack([np.ones(300), ranks]))[0][:, 1:]
+        expected = np.square(q.T @ ((y * y - 1) / np.sqrt(2))).sum()
+        assert part.statistic == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.parametrize("n", [8, 50])
+    def test_size_with_features(self, n):
+        rejected = 0
+        for seed in range(200):
+            rng = np.random.default_rng(seed)
+            rows = ct.Forecasts(rng.normal(size=n), mean=0.0, scale=1.0)
+            named = {"components": ["level-by-feature", "spread-by-feature"], "n_resamples": 99}
+            rejected += (
+                ct.test_calibration(rows, design=rng.normal(size=(n, 2)), rng=seed, **named).pvalue
+                <= 0.05
+            )
+        assert rejected <= stats.binom.ppf(0.999, 200, 0.05)
+
+    def test_features_that_are_none(self, rng):
+        rows = gaussian(rng)
+        for design, message in (
+            (np.ones((5, 2)), "one row per row"),
+            (np.full(200, np.nan), "finite"),
+        ):
+            with pytest.raises(InvalidInput, match=f"design must .*{message}"):
+                ct.test_calibration(rows, design=design)
+        with pytest.raises(NotApplicable, match="design= of the default test is of forecasts"):
+            ct.test_calibration([0.2, 0.7], [0, 1], design=[1.0, 2.0])
 
     def test_components_that_are_named(self, rng):
         forecasts = gaussian(rng, bias=0.5)

@@ -6,7 +6,7 @@ from scipy import stats
 
 import caltest as ct
 from caltest.nulls.base import Draws
-from caltest.nulls.cluster import Clusters, SkewedSum, sum_table
+from caltest.nulls.cluster import Clusters, SkewedSum
 
 SIZE, PROB, CORRELATION = 6, 0.2, 0.3
 
@@ -23,7 +23,7 @@ def beta_binomial(count):
 
 def implied(p, n_resamples=199, seed=0):
     """The sums in the direction of their total."""
-    return SkewedSum.of(sum_table(p), p, Clusters.of(p), Draws(n_resamples, seed))
+    return SkewedSum.of(p.deviations[0], Clusters.of(p), Draws(n_resamples, seed))
 
 
 def test_moments_of_many_clusters_are_beta_binomial():

@@ -68,8 +68,20 @@ def test_levels_of_few_members_are_one_event(make):
 
 def test_what_is_of_classes_is_refused(make, forecasts):
     """Each by its name."""
-    for name, value in (("tolerance", 0.1), ("recalibrate", "temperature")):
+    for name, value in (("tolerance", 0.1), ("grades", [0.1])):
         with pytest.raises(NotApplicable, match=f"{name}= of a report is of predicted"):
             make(forecasts, **{name: value})
     with pytest.raises(InvalidInput, match="profile must be one of 'distribution'"):
         make(forecasts, profile="clinical")
+
+
+def test_maps_are_tested_on_rows_that_were_held_out(make, forecasts):
+    """By the CRPS, as the verdict does; maps of classes are none of forecasts."""
+    page = make(forecasts, recalibrate=["beta-pit", ct.calibrators.VarianceScaling()])
+    found = page.content.comparison
+    assert [row.key for row in found.rows] == ["identity", "beta-pit", "variance-scaling"]
+    assert list(found.rows[0].scores) == ["CRPS", "log score"]
+    assert found.rows[0].scores["CRPS"] == pytest.approx(ct.measures.crps(forecasts), rel=1e-9)
+    assert "difference: of the CRPS" in page.to_markdown()
+    with pytest.raises(InvalidInput, match="must be a calibrator of forecasts; got a Temperature"):
+        make(forecasts, recalibrate="temperature")
