@@ -64,8 +64,9 @@ In the root of the repository,
 A full run takes hours. `--stored` takes the rows that `results/` holds and computes only what is
 not there: to compare again takes 7 s of CPU time, and leaves the pictures as they are. `--smoke`
 runs a little of each check in 35 s of it without data, in 45 s with them. The exit status is 1
-where a check fails to run, and where nothing was compared. The package xgboost fits KITTI's boosted trees where it is installed.
-Seeds are fixed: a rerun writes the same pages, but for times, which depend on the machine.
+where a check fails to run, and where nothing was compared. The package xgboost fits KITTI's boosted
+trees where it is installed. Seeds are fixed: a rerun writes the same pages, but for times, which
+depend on the machine.
 """
 
 

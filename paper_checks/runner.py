@@ -164,7 +164,7 @@ def _read(folder: Path, task: Task) -> dict[str, Any] | None:
 def _keep(folder: Path, task: Task, source: str, rows: list[Row], seconds: float) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(
-        {"key": task.key, "source": source, "seconds": round(seconds, 3), "rows": rows},
+        {"key": task.key, "source": source, "seconds": seconds, "rows": rows},
         default=lambda value: value.item(),  # numpy's scalars
     )
     # Written beside and renamed: a run that is stopped leaves no half of a file.

@@ -164,8 +164,10 @@ def nested_maps(m: int) -> tuple[str, ...]:
 
 
 def free_maps(n: int, m: int) -> tuple[str, ...]:
-    """Return the keys of maps by which the order of predictions may turn around again and again."""
-    return ("quadratic", "kernel") if m < MOST_CLASSES and n < MOST_ROWS else ("quadratic",)
+    """Return the keys of maps that may bend: quadratic, and a kernel or, of many rows, steps."""
+    if n < MOST_ROWS:
+        return ("quadratic", "kernel") if m < MOST_CLASSES else ("quadratic",)
+    return ("quadratic", "venn-abers") if m > 2 else ("quadratic",)
 
 
 def mixed_maps(n: int, m: int) -> tuple[str, ...]:
@@ -191,8 +193,8 @@ class AutoCalibrator(Calibrator):
     that only this one predicts: few rows leave each map a weight, many those that predict best. A
     mixture of maps that are right in different places predicts better than each; over the models of
     the study "Calibration maps" it has the least mean rank. By default the free maps of several
-    classes, quadratic and kernel, have no weight unless the mixture with them has a smaller
-    held-out log loss than that without, by more than one standard error.
+    classes, quadratic and kernel or Venn-Abers, have no weight unless the mixture with them has a
+    smaller held-out log loss than that without, by more than one standard error.
 
     Parameters
     ----------
@@ -201,7 +203,7 @@ class AutoCalibrator(Calibrator):
         more. By default temperature and quadratic scaling with, for two classes, Platt, beta,
         Venn-Abers and kernel maps, and for more structured vector and matrix scaling, this with
         `off_diagonal_lam=0.3`, and, below 50 classes, Dirichlet maps with `reg="l2"` and kernels.
-        From 20,000 rows on there are no kernels.
+        From 20,000 rows on there are no kernels, and of several classes Venn-Abers maps instead.
     cv : int, splitter or iterable, default 10
         As in `EnsembleCalibrator`; rows are shuffled, always in the same way, before they are dealt
         to a number of folds.

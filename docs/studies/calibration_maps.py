@@ -1,6 +1,7 @@
 """Every calibration map on classifiers and networks: fits, and writes the tables of the page.
 
     python -P docs/studies/calibration_maps.py --data DIR --keep FOLDER [--jobs 2] [--only NAME]
+    python -P docs/studies/calibration_maps.py --data DIR --many
 
 DIR holds `uci/*.npz` and `logits/*.npz`. What is done is kept in FOLDER, a file for each model, so
 that a run goes on where another stopped; `--only` fits to models whose name holds NAME alone.
@@ -116,9 +117,7 @@ def parts_of(name: str, folder: Path) -> Parts:
     data, _, model = name.partition("/")
     if data in SETS:
         X, y = table_of(folder / "uci" / f"{data}.npz")
-        classifier = make_pipeline(StandardScaler(), CLASSIFIERS[model]())
-        folds = StratifiedKFold(3, shuffle=True, random_state=0)
-        return halves(cross_val_predict(classifier, X, y, cv=folds, method="predict_proba"), y)
+        return halves(predicted(model, X, y), y)
     with np.load(folder / "logits" / f"{data}.npz") as stored:
         if model in OF_WIDMANN:
             return halves(normalised(stored[model]), stored["y"])
@@ -135,7 +134,14 @@ def parts_of(name: str, folder: Path) -> Parts:
         return first, stored["y_val"].astype(int), probs, stored["y_test"].astype(int)
 
 
-def table_of(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def predicted(model: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the probabilities of rows that a classifier was not trained on."""
+    classifier = make_pipeline(StandardScaler(), CLASSIFIERS[model]())
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    return cross_val_predict(classifier, X, y, cv=folds, method="predict_proba")
+
+
+def table_of(path: Path, most: int = MOST_ROWS) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of a sample of rows, without classes that are very rare."""
     with np.load(path) as stored:
         if "X" in stored:
@@ -143,7 +149,7 @@ def table_of(path: Path) -> tuple[np.ndarray, np.ndarray]:
         else:
             X, y = (np.concatenate([stored[f"{k}_train"], stored[f"{k}_test"]]) for k in "Xy")
     X, y = X.reshape(len(X), -1).astype(float), (y > 0 if "kitti" in path.name else y).astype(int)
-    rows = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
+    rows = np.random.default_rng(0).permutation(len(y))[:most]
     X, y = X[rows], y[rows]
     kept = np.isin(y, np.flatnonzero(np.bincount(y) >= FEWEST_OF_A_CLASS))
     X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
@@ -156,12 +162,12 @@ def normalised(probs: np.ndarray) -> np.ndarray:
     return probs / probs.sum(axis=1, keepdims=True)
 
 
-def halves(probs: np.ndarray, y: np.ndarray) -> Parts:
-    """Deal rows to two halves, in which each class has its share."""
+def halves(probs: np.ndarray, y: np.ndarray, first: float = 0.5) -> Parts:
+    """Deal rows to two parts, in which each class has its share."""
     y = y.astype(int)
     rows = np.arange(len(y))
-    first, second = train_test_split(rows, test_size=0.5, stratify=y, random_state=0)
-    return probs[first], y[first], probs[second], y[second]
+    one, other = train_test_split(rows, train_size=first, stratify=y, random_state=0)
+    return probs[one], y[one], probs[other], y[other]
 
 
 # ---- maps ---------------------------------------------------------------------------------------
@@ -199,16 +205,35 @@ def measured(name: str, folder: Path, keep: Path) -> None:
     n, m = p.shape
     kept["size"] = [n, m, len(t)]
     for key in missing:
-        if n * m > SLOW.get(key, np.inf):
-            kept[key] = None
-            continue
-        start = time.process_time()
-        probs = map_of(key, m).fit(p, y).predict_proba(q)
-        seconds = time.process_time() - start
-        own = np.maximum(probs[np.arange(len(t)), t], SMALLEST)
-        brier = np.square(probs - np.eye(m)[t]).sum(axis=1).mean() / (2 if m == 2 else 1)
-        kept[key] = [float(-np.log(own).mean()), float(brier), seconds]
+        slow = n * m > SLOW.get(key, np.inf)
+        kept[key] = None if slow else errors_of(key, (p, y, q, t))
     path.write_text(json.dumps(kept))
+
+
+def errors_of(key: str, parts: Parts) -> list[float]:
+    """Fit a map, and return its log loss, Brier score and seconds."""
+    p, y, q, t = parts
+    m, start = p.shape[1], time.process_time()
+    probs = map_of(key, m).fit(p, y).predict_proba(q)
+    seconds = time.process_time() - start
+    own = np.maximum(probs[np.arange(len(t)), t], SMALLEST)
+    brier = np.square(probs - np.eye(m)[t]).sum(axis=1).mean() / (2 if m == 2 else 1)
+    return [float(-np.log(own).mean()), float(brier), seconds]
+
+
+def many(folder: Path) -> list[str]:
+    """Return the table of 50,000 rows, without the maps that take long."""
+    warnings.simplefilter("ignore")
+    X, y = table_of(folder / "uci" / "mnist.npz", 70_000)
+    some = [key for key in keys() if key not in (TWIN, "gp", "kernel", "bbq", "enir")]
+    parts = [halves(predicted(one, X, y), y, 5 / 7) for one in ("bayes", "tree", "logistic")]
+    found = {key: np.array([errors_of(key, each) for each in parts]) for key in some}
+    order = np.argsort([one[:, 0] for one in found.values()], axis=0).argsort(axis=0).sum(axis=1)
+    lines = ["| map | bayes | tree | logistic | seconds |", "|---|" + "---:|" * 4]
+    for k in np.argsort(order):
+        cells = [f"{loss:.4f}" for loss in found[some[k]][:, 0]]
+        lines.append(f"| {some[k]} | {' | '.join(cells)} | {found[some[k]][:, 2].mean():.2f} |")
+    return lines
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -292,15 +317,19 @@ def choice(found: Found) -> list[str]:
     return lines
 
 
-def write_page(found: Found) -> None:
-    """Write each table below its mark."""
+def tables_of(found: Found) -> dict[str, list[str]]:
+    """Return the tables of the page, by their marks."""
     trained = {k: v for k, v in found.items() if k.partition("/")[0] in SETS}
-    tables = {
+    return {
         "several": ranked({k: v for k, v in trained.items() if v["size"][1] > 2}),
         "two": ranked({k: v for k, v in trained.items() if v["size"][1] == 2}),
         "networks": ranked({k: v for k, v in found.items() if k not in trained}),
         "choice": choice(found),
     }
+
+
+def write_page(tables: dict[str, list[str]]) -> None:
+    """Write each table below its mark."""
     text = PAGE.read_text(encoding="utf-8")
     for name, lines in tables.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
@@ -313,15 +342,19 @@ def main() -> None:
     """Run what is not kept, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--keep", type=Path, required=True)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--many", action="store_true", help="the table of 50,000 rows alone")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
+    if args.many:
+        write_page({"many": many(args.data)})
+        return
     args.keep.mkdir(parents=True, exist_ok=True)
     names = [name for name in experiments() if args.only in name]
     tasks = (joblib.delayed(measured)(name, args.data, args.keep) for name in names)
     joblib.Parallel(args.jobs, verbose=5)(tasks)
-    write_page(found_in(args.keep))
+    write_page(tables_of(found_in(args.keep)))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 pytest.importorskip("paper_checks.check", reason="paper_checks is not here")
 from paper_checks import __main__ as command
@@ -256,6 +257,20 @@ def test_stored_rows_stand_in_for_tasks(toy, tmp_path):
     outcome = runner.run("toy", Setting(), stored=True, **elsewhere)
     assert CALLS == [[4]]
     assert [row["square"] for row in outcome.rows] == [1, 4, 9, 16]
+
+
+def test_stored_rows_give_the_same_files(toy, tmp_path):
+    """Rows are rounded before they are compared, and pictures of stored rows stay."""
+    toy.tasks = lambda _setting: [Task("thirds", lambda: [{"square": k / 3} for k in range(9)])]
+    figure, (toy.CAPTIONS, drawn) = Figure(), ({"one": "A picture."}, [])
+    toy.figures = lambda *_unused: drawn.append(1) or {"one": figure}
+    report.write(runner.run("toy", Setting(), folder=tmp_path / "kept", quiet=True), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("toy_*")}
+    elsewhere = {"folder": tmp_path / "other", "results": tmp_path, "quiet": True}
+    report.write(runner.run("toy", Setting(), stored=True, **elsewhere), tmp_path)
+    assert before == {path.name: path.read_bytes() for path in tmp_path.glob("toy_*")}
+    assert len(drawn) == 1
+    assert b"A picture." in before["toy_quick.md"]
 
 
 def test_stored_values_have_their_types(tmp_path):

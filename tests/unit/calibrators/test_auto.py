@@ -16,6 +16,7 @@ from caltest.calibrators import (
     PlattScaling,
     TemperatureScaling,
 )
+from caltest.calibrators.mixtures import mixed_maps
 from caltest.errors import InvalidInput
 
 
@@ -89,6 +90,11 @@ def test_default_maps_depend_on_the_classes(m, kernel):
     keys = [getattr(one, "calibrator", one).key for one in calibrator.calibrators_]
     assert ("kernel" in keys, "platt" in keys) == (kernel, m == 2)
     assert calibrator.weights_.sum() == pytest.approx(1)
+    assert ("venn-abers" in mixed_maps(19_999, m), "kernel" in mixed_maps(20_000, m)) == (
+        m == 2,
+        False,
+    )
+    assert "venn-abers" in mixed_maps(20_000, m)
 
 
 def test_some_map_is_needed():

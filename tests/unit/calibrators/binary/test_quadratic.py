@@ -21,6 +21,8 @@ def test_quadratic_scaling_is_logistic_regression_on_log_odds_and_square():
     got = quadratic.coefficients()
     assert [c.name for c in got] == ["intercept", "slope", "quadratic"]
     np.testing.assert_allclose([c.value for c in got], model.params, atol=1e-8)
+    found = expit(design @ [c.value for c in got])
+    assert abs(design.T @ (weight * (found - y)) / weight.sum()).max() < 1e-8
     np.testing.assert_allclose([c.stderr for c in got], model.bse, rtol=1e-6)
     expected = expit(design @ model.params)
     np.testing.assert_allclose(quadratic.predict_proba(s)[:, 1], expected, atol=1e-9)
