@@ -19,7 +19,7 @@ import typer
 from caltest import __version__, checks
 from caltest.checks.schemas import parse_json
 from caltest.cli import inputs, options, settings
-from caltest.cli.inputs import STREAM, FileForm, ForecastColumns, RowsFile
+from caltest.cli.inputs import STREAM, FileForm, NumberColumns, RowsFile
 from caltest.cli.options import grouped
 from caltest.cli.output import choose_format, echo, progress_bar, to_file, write_text
 from caltest.errors import InvalidInput, invalid, rows_named
@@ -253,7 +253,7 @@ def _added(
         from caltest.forecasts.laws import law_of
 
         checks.check_unused("with a map of forecasts", **{"--probs": probs})
-        named = ForecastColumns(**fitted.columns).forecasts_from()
+        named = NumberColumns(**fitted.columns).forecasts_from()
         law = law_of(**tables.choose_forecasts(table, label=None, **named))
         mapped = fitted.calibrator.calibrate(law).columns
         added = {prefix + name: values for name, values in mapped.items()}

@@ -220,7 +220,7 @@ class PredictionFile(FileForm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForecastColumns:
+class NumberColumns:
     """The columns of forecasts of numbers."""
 
     mean: str | None = None
@@ -245,7 +245,7 @@ class ForecastColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsFile(ForecastColumns, PredictionFile):
+class RowsFile(NumberColumns, PredictionFile):
     """The same, or a file of forecasts of numbers, whose columns an option names."""
 
     @property

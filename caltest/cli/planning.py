@@ -43,7 +43,7 @@ STUDY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyFile(inputs.ForecastColumns, inputs.FileForm):
+class StudyFile(inputs.NumberColumns, inputs.FileForm):
     """A file of predictions or forecasts, if there is one, and what its columns hold."""
 
     file: File = None
