@@ -23,7 +23,7 @@ from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats
 
 LARGEST_SCORE = 1e4  # of the scores that are taken as they are
-SMALLEST_TOTAL = 1e-200  # of weights, whose inverse is a penalty
+SMALLEST_TOTAL = 1e-100  # of weights, whose inverse is a penalty: its square must be a number
 MANY_CLASSES, WEIGHTS_PER_ROW = 300, 100  # beyond both a fit takes hours, and means nothing
 Penalty = float | str
 

@@ -283,7 +283,7 @@ def test_single_test_that_does_not_apply_is_an_error():
         ({"rng": -1}, "rng must be None, a non-negative integer"),
         ({"rng": "7"}, "rng must be None, a non-negative integer"),
         ({"level": 5}, "level must lie strictly between 0 and 1; got 5"),
-        ({"bandwidth": 1.0}, "got 'bandwidth'; use components, or name a test that takes it"),
+        ({"bandwidth": 1.0}, "got 'bandwidth'; use components, design, or name a test"),
         ({"seed": 1}, "got 'seed'; use rng="),
         ({"test": "skce-linear", "estimator": "biased"}, "got 'estimator'; use kernel"),
     ],
