@@ -95,9 +95,9 @@ class Inputs:
 
     def clipped(self, smallest: float) -> Inputs:
         """Return the inputs with another clip of probabilities, in (0, 0.1]."""
-        if smallest == self.smallest:
+        if check_finite(smallest, "clip") == self.smallest:
             return self
-        if not 0 < check_finite(smallest, "clip") <= LARGEST_CLIP:
+        if not 0 < smallest <= LARGEST_CLIP:
             rule = f"clip must lie in (0, {LARGEST_CLIP}]"
             raise invalid(rule, shown(smallest), "pass a small probability, such as 1e-300")
         return replace(self, smallest=smallest)

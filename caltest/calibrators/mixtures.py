@@ -17,7 +17,7 @@ from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.linear.scaling import LogitMap
 from caltest.calibrators.linear.softmax_regression import logit_rows
 from caltest.calibrators.output import REGISTRY
-from caltest.checks import check_jobs, check_not_empty
+from caltest.checks import check_instance, check_jobs, check_not_empty
 from caltest.numerics.newton import backtrack
 from caltest.numerics.softmax import softmax
 from caltest.types import Floats
@@ -249,7 +249,11 @@ class AutoCalibrator(Calibrator):
         maps = [REGISTRY[key](**OPTIONS.get(key, {})) for key in mixed_maps(n, m)]
         few = len(maps) - (len(free_maps(n, m)) if m > 2 else 0)
         if self.calibrators is not None:
-            maps = check_not_empty(list(self.calibrators), "calibrators")
+            is_list = isinstance(self.calibrators, list | tuple)
+            given: Any = self.calibrators if is_list else [self.calibrators]
+            maps = check_not_empty(list(given), "calibrators")
+            for one in maps:
+                check_instance(one, Calibrator, "calibrators", "pass a list of calibrators")
             few = len(maps)
         several = [m > 2 and isinstance(one, BinaryCalibrator) for one in maps]
         maps = [OneVsRest(one) if wrap else one for wrap, one in zip(several, maps, strict=True)]

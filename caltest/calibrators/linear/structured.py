@@ -18,6 +18,8 @@ from caltest.numerics.softmax import smoothed_logs, softmax
 from caltest.numerics.sorted_scores import shares
 from caltest.types import Floats
 
+MOST = 1e100  # a penalty
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StructuredScaling(scaling.LogitMap):
@@ -36,6 +38,10 @@ class StructuredScaling(scaling.LogitMap):
         self.smoothing_ = 1 / (total + 1)
         rows = logit_rows(data, self._scores)
         self.weights_, self.biases_ = self._minimise(rows, 2 * data.inputs.m / total)
+
+    def _penalty(self, name: str, unit: float) -> float:
+        """Return an option as the second derivative of its penalty, whose square is a number."""
+        return min(unit * check_positive(getattr(self, name), name), MOST)
 
     def _scores(self, inputs: Inputs) -> Floats:
         return smoothed_logs(self._logits(inputs), 1 / self.temperature_, self.smoothing_)
@@ -107,9 +113,8 @@ class StructuredVectorScaling(StructuredScaling):
 
     def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
         m = rows.logits.shape[1]
-        own = check_positive(self.diagonal_lam, "diagonal_lam")
-        strength = [own, check_positive(self.intercept_lam, "intercept_lam")]
-        start, ridge = np.repeat([1.0, 0.0], m), unit * np.repeat(strength, m)
+        strength = [self._penalty(name, unit) for name in ("diagonal_lam", "intercept_lam")]
+        start, ridge = np.repeat([1.0, 0.0], m), np.repeat(strength, m)
         found, _ = scaling.minimise(rows.logits, rows.codes, rows.weight, start, ridge)
         return found.theta[:m].copy(), found.theta[m:].copy()
 
@@ -181,10 +186,9 @@ class StructuredMatrixScaling(StructuredScaling):
 
     def _minimise(self, rows: LogitRows, unit: float) -> tuple[Floats, Floats]:
         n, m = rows.logits.shape
-        off = check_positive(self.off_diagonal_lam, "off_diagonal_lam")
-        penalty = np.full((m, m + 1), unit * (m - 1) * off)
-        np.fill_diagonal(penalty, unit * check_positive(self.diagonal_lam, "diagonal_lam"))
-        penalty[:, m] = unit * check_positive(self.intercept_lam, "intercept_lam")
+        penalty = np.full((m, m + 1), self._penalty("off_diagonal_lam", unit * (m - 1)))
+        np.fill_diagonal(penalty, self._penalty("diagonal_lam", unit))
+        penalty[:, m] = self._penalty("intercept_lam", unit)
         X, start = np.column_stack([rows.logits, np.ones(n)]), np.eye(m, m + 1)
         entries = penalty, start, np.ones(start.shape, np.bool_)
         task = Problem(X, rows.codes, rows.weight, *entries, scale=False, centre=start)

@@ -298,8 +298,8 @@ class SplineCalibrator(Calibrator):
     monotone: bool = False
 
     def _fit(self, data: CalibrationSet) -> None:
-        options = self._options()
         kind, r = check_spline_mode(self.mode, data.inputs.m)
+        options = self._options()
         pairs = _scores(data.inputs.probs, data.codes, kind, r)
         splines = [cumulative_spline.fit_spline(*pair, data.weight, options) for pair in pairs]
         constant = [k for k, spline in enumerate(splines) if spline.cumulative[-1] in {0.0, 1.0}]

@@ -1,5 +1,7 @@
 """What calibrators share: reading of inputs, names of classes, saving, the summary."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ from caltest.calibrators import (
     TemperatureScaling,
 )
 from caltest.calibrators.inputs import Inputs
-from caltest.calibrators.output import Saved, decode, encode
+from caltest.calibrators.output import REGISTRY, Saved, decode, encode
 from caltest.errors import DegenerateDataWarning
 
 P = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5], [0.9, 0.1]])
@@ -310,3 +312,28 @@ def test_state_that_is_not_of_a_fitted_map_is_refused(changes, message):
     values["state"] = {} if changes is None else values["state"] | changes
     with pytest.raises(InvalidInput, match=message):
         BetaCalibrator.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("spline", {"mode": {1, 2}}),
+        ("ordinal", {"clip": np.empty(0)}),
+        ("auto", {"calibrators": 0.5}),
+        ("auto", {"calibrators": [TemperatureScaling]}),
+    ],
+)
+def test_odd_options_get_a_clear_error(key, options):
+    P = np.random.default_rng(1).dirichlet(np.ones(3), 30)
+    with pytest.raises(InvalidInput, match=f"{next(iter(options))} must"):
+        REGISTRY[key](**options).fit(P, np.arange(30) % 3)
+
+
+def test_largest_penalty_leaves_the_temperature_alone():
+    """Its square would be no number."""
+    P, y = np.random.default_rng(1).dirichlet(np.ones(3), 30), np.arange(30) % 3
+    most = {"diagonal_lam": 1e308, "intercept_lam": 1e308}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        fitted = REGISTRY["structured-vector"](**most).fit(P, y)
+    np.testing.assert_allclose(fitted.weights_, 1.0, atol=1e-9)
