@@ -191,7 +191,7 @@ class Event:
         others = expit(self.x[own] + self.basis[own] @ gamma)
         mass = float(weight @ size)
         observed = float(weight @ self.hits[own]) / mass
-        variance *= self.points[g] ** 2
+        variance = max(variance, 0.0) * self.points[g] ** 2  # rounding may leave less than 0
         rows = mass / float(np.square(weight) @ size) / self.points[g]
         clusters = None
         if self.dependent and self.clusters is not None:
@@ -288,7 +288,7 @@ def _statistics(scores: Floats, covariance: Floats) -> Floats:
     shifts, of_shifts = scores[:, ::2], covariance[::2, ::2]
     variance = np.diag(of_shifts)
     seen = variance > FLAT * variance.max()
-    farthest = (np.square(shifts[:, seen]) / variance[seen]).max(axis=1)
+    farthest = (np.square(shifts[:, seen]) / variance[seen]).max(axis=1, initial=0.0)
     return np.stack([_chi2(shifts, of_shifts), farthest, _chi2(scores, covariance)])
 
 

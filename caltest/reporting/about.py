@@ -9,7 +9,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ WORDS = ("event", "events")  # of the sentences, not of the page
 ENOUGH_EVENTS = 100  # Collins et al. 2016, of either outcome
 
 
-def check_meta(meta: object) -> tuple[tuple[str, str], ...]:
-    """Check what the author adds: a mapping of names to texts.
+def check_meta(meta: object, **given: object) -> tuple[tuple[str, str], ...]:
+    """Check what the author adds: a mapping of names to texts, and arguments that are texts.
 
     Raises
     ------
@@ -42,6 +42,11 @@ def check_meta(meta: object) -> tuple[tuple[str, str], ...]:
     >>> check_meta({"data_period": "2024", "Limitations": "one site"})
     (('data period', '2024'), ('limitations', 'one site'))
     """
+    for name, value in given.items():
+        kind = {"time": dt.datetime, "data_file": str | PurePath}.get(name, str)
+        if not isinstance(value, kind | None):
+            got, of = shown(value), "datetime" if name == "time" else "text"
+            raise invalid(f"{name} must be a {of}", got, "or leave it out")
     if meta is None:
         return ()
     rule = "meta must map names to texts"

@@ -343,7 +343,9 @@ def report(
         progress=progress or (lambda _what: None),
     )
     error = checks.check_tolerance(tolerance, equivalence=False, null=None)
-    stated = about.check_meta(meta)
+    stated = about.check_meta(
+        meta, title=title, author=author, command=command, time=time, data_file=data_file
+    )
 
     def field(m: int) -> about.Profile:
         return about.worded(about.profile_of(profile, m), stated)

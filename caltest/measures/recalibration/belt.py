@@ -301,7 +301,8 @@ def _belt(
     at = log_odds_grid(float(model.z.min()), float(model.z.max()), points)
     grid = scipy.special.expit(at)
     edges = np.array([model.bounds(fit, at, selection.quantile(level, degree)) for level in levels])
-    lower, upper = edges[:, :, 0], edges[:, :, 1]
+    # Where the likelihood overflows, nothing is ruled out.
+    lower, upper = (np.nan_to_num(edges[:, :, k], nan=k) for k in (0, 1))
     return CalibrationBeltCurve(
         grid=grid,
         levels=levels,

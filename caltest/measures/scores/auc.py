@@ -253,6 +253,8 @@ def _limits(area: float, scale: float) -> tuple[float, float]:
     def excess(other: float) -> float:
         return abs(area - other) - math.sqrt(scale * _shape(other))
 
+    if scale * _shape(area) < EDGE**2 and EDGE < area < 1.0 - EDGE:  # equal predictions
+        return area, area
     low = 0.0 if area <= EDGE else float(brentq(excess, 0.0, area - EDGE / 2.0))
     high = 1.0 if area >= 1.0 - EDGE else float(brentq(excess, area + EDGE / 2.0, 1.0))
     return low, high

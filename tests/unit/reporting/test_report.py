@@ -433,3 +433,19 @@ def test_card_has_at_most_five_lines(make, risks):
     assert card[-1].text.startswith("Tolerance: ")
     below = " ".join(block.text for block in _section(page, "details").blocks)
     assert "Groups: " in below or "All rows: " in below
+
+
+@pytest.mark.parametrize("name", ["title", "author", "command", "time", "data_file"])
+def test_texts_of_a_report_are_texts(name):
+    """Found out before rows are read, not where the page is written."""
+    with pytest.raises(ct.InvalidInput, match=f"{name} must be a"):
+        ct.report([0.2, 0.8], [0, 1], **{name: np.empty(0)})
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_report_of_equal_predictions_in_small_groups(m):
+    """Their AUC has no spread, and a group of one row none of its score."""
+    P, groups = np.full((6, m), 1 / m), np.arange(6) % 5
+    with pytest.warns(ct.DegenerateDataWarning):
+        page = ct.report(P, np.arange(6) % m, by=groups, n_resamples=19, rng=1)
+    assert "0.5" in page.to_markdown()
