@@ -149,7 +149,7 @@ def verdict(
             raise NotApplicable(rule, "leave out segments=, or what says which rows depend")
     if tolerance is not None and test is None and not options:
         test = "ks"
-        lens = "confidence" if lens == "strong" and predictions.m > 2 else lens
+        lens = "confidence" if str(lens) == "strong" and predictions.m > 2 else lens
     asked: dict[str, Any] = {"test": test, "lens": lens, **options}
     within: dict[str, Any] = {"tolerance": tolerance, "equivalence": equivalence}
     run = partial(test_calibration, None, predictions, **asked, **within, **settings)

@@ -26,9 +26,10 @@ Setting = Mapping[str, Any]
 
 def check_folds(cv: object) -> Any:
     """Check a number of folds, an object with a method `split`, or pairs of indices, as a list."""
-    if hasattr(cv, "split") and not isinstance(cv, str | type):
+    odd = isinstance(cv, str | bytes | bytearray | np.ndarray | type)
+    if hasattr(cv, "split") and not odd:
         return cv
-    if isinstance(cv, Iterable) and not isinstance(cv, str):
+    if isinstance(cv, Iterable) and not odd:
         pairs = list(cv)
         if pairs and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             return pairs

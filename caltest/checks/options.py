@@ -73,7 +73,8 @@ def check_tolerance(tolerance: object, *, equivalence: object, null: object) -> 
 
 def check_light_bounds(bounds: object, name: str = "lights") -> tuple[float, float, float]:
     """Check the three p-values that part four colours: in (0, 1) and descending."""
-    items = list(bounds) if isinstance(bounds, (tuple, list, np.ndarray)) else []
+    items = np.ravel(bounds).tolist() if isinstance(bounds, np.ndarray) else bounds
+    items = list(items) if isinstance(items, (tuple, list)) else []
     if len(items) == 3:
         first, second, third = arrays.as_numbers(items, name).astype(np.float64).tolist()
         if 1 > first > second > third > 0:

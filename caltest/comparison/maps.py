@@ -90,7 +90,7 @@ def resolve_calibrators(
     every: dict[str, object] = {REFERENCE: REFERENCE}
     reserved = (REFERENCE, SELECTED)
     for name, one in checks.check_not_empty(pairs, "calibrators"):
-        if name == getattr(one, "key", one) == REFERENCE:
+        if name == REFERENCE and str(getattr(one, "key", one)) == REFERENCE:
             continue
         if name in {*every, SELECTED}:
             got = f"the name {name!r}" if name in reserved else f"{name!r} twice"

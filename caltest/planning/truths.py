@@ -18,6 +18,7 @@ from caltest.predictions.model_data import as_classes
 from caltest.predictions.rows import Rows
 from caltest.types import Floats
 
+STEEPEST = 1e6  # slope of log odds
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
 DRAWS = 20_000
 ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
@@ -109,6 +110,10 @@ def _temperature(value: object, _m: int) -> LabelDistribution:
 
 def _log_odds(pair: tuple[object, object], m: int) -> LabelDistribution:
     b = 1.0 if pair[0] is None else checks.check_finite(pair[0], "slope")
+    if abs(b) > STEEPEST:
+        raise invalid(
+            f"slope must be at most {STEEPEST:g} in size", f"{b:g}", "pass a slope near 1"
+        )
     given = 0.0 if pair[1] is None else pair[1]
     values = checks.as_numbers(given, "intercept").astype(np.float64)
     wanted = "a finite number" if m == 2 else f"{m} finite numbers, one for each class, or 0"

@@ -188,7 +188,7 @@ def quantile_reliability(
     'level of the quantile'
     """
     rows, result = _given(forecasts)
-    some = LEVELS.tolist() if levels is None else levels
+    some = np.atleast_1d(LEVELS if levels is None else np.asarray(levels)).tolist()
     at = np.asarray([checks.check_share(one, "levels") for one in some])
     if not at.size or at.min() <= 0 or at.max() >= 1 or (np.diff(at) <= 0).any():
         rule = "levels must be between 0 and 1, and increase"

@@ -242,6 +242,7 @@ def column_of(values: object, n: int, name: str, bins: int, *, parts: int | None
     numeric = numbers_of(present)
     if numeric is not None and np.unique(numeric).size > bins:
         ends = quantile_cuts(np.sort(numeric), None, parts or bins)
+        ends = ends if ends.size else np.unique(numeric)[-2:-1]  # most have the largest value
         codes[~lacks], cuts = np.searchsorted(ends, numeric, side="left"), _short(ends.tolist())
         inside = [f"{name} in ({a}, {b}]" for a, b in pairwise(cuts)]
         conditions = [f"{name} <= {cuts[0]}", *inside, f"{name} > {cuts[-1]}"]

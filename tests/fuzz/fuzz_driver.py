@@ -155,7 +155,9 @@ def look_at(result: Any) -> None:
 
 def _check_row(row: Any) -> None:
     numbers = [getattr(row, name, 0.0) for name in ("statistic", "pvalue", "estimate")]
-    if any(isinstance(x, float) and np.isnan(x) for x in numbers) and not row.notes:
+    if any(isinstance(x, float) and np.isnan(x) for x in numbers) and not (
+        getattr(row, "notes", ()) or getattr(row, "infinite", 0)
+    ):
         raise Fault(f"NaN without a note: {numbers}")
     p = getattr(row, "pvalue", 0.0)
     if isinstance(p, float) and not np.isnan(p) and not 0 <= p <= 1:

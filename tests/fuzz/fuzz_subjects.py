@@ -121,7 +121,9 @@ def followed_up(draw: Draw) -> Case:
     options: dict[str, Any] = {}
     if name == "confidence_interval":
         methods = ("percentile", "bca", "jackknife", "own", "studentized", "analytic")
-        options = draw.some(level=lambda: draw.one((0.5, 0.95)), method=lambda: draw.one(methods))
+        options = draw.some(
+            confidence=lambda: draw.one((0.5, 0.95)), method=lambda: draw.one(methods)
+        )
         options |= {"n_resamples": draw.one((9, 19)), "rng": 1}
 
     def call() -> Any:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fuzz_plots
 from fuzz_driver import Fault, run_case
 from fuzz_kinds import KINDS
+from fuzz_subjects import SUBJECTS
 
 import caltest as ct
 
@@ -46,6 +47,13 @@ def test_fuzz_each_call_ends_in_a_result_or_an_error_of_caltest(seeds):
 @pytest.mark.parametrize("seeds", blocks(QUICK, FULL), ids=shown)
 def test_fuzz_more_calls(seeds):
     _run(seeds)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_fuzz_each_subject(subject):
+    """Those that are rarely drawn too."""
+    _run(range(20_000, 20_010), subject)
 
 
 @pytest.mark.slow
