@@ -13,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.checks.arrays import as_numbers, label_values, listing
 from caltest.errors import invalid
-from caltest.types import AnyArray
+from caltest.types import AnyArray, Floats
 
 PREFIXES = ("p_", "prob_")
 NUMBERED = re.compile(r"((?:y_)?p(?:rob(?:a|ability)?)?[._]?|class[._]?)(\d+)", re.IGNORECASE)
@@ -137,6 +137,17 @@ def features_of_frame(
     wanted = [features] if isinstance(features, str) else features
     chosen = [names[checks.check_choice(str(name), names, "features")] for name in wanted]
     return frame.select(nw.col(*chosen)).to_native()
+
+
+def design_columns(design: object) -> dict[str, Floats]:
+    """Read the features of rows by name, (n,) each: columns of a table, a mapping or an array."""
+    if is_table(design):
+        table = table_of_frame(design)
+        design = {name: table.column(name) for name in table.names}
+    if isinstance(design, Mapping) and design:
+        checked = {f"{k}": checks.check_design(x, f"design {k!r}") for k, x in design.items()}
+        return {name: values.ravel() for name, values in checked.items()}
+    return {f"feature {k}": column for k, column in enumerate(checks.check_design(design).T)}
 
 
 def choose_columns(

@@ -7,6 +7,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
@@ -406,6 +407,18 @@ class TestDefault:
         q = np.linalg.qr(np.column_stack([np.ones(300), ranks]))[0][:, 1:]
         expected = np.square(q.T @ ((y * y - 1) / np.sqrt(2))).sum()
         assert part.statistic == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.parametrize("table", [pl.DataFrame, pd.DataFrame, dict])
+    def test_features_have_the_names_of_their_columns(self, table, rng):
+        """Of a table or a mapping; a column that holds no numbers is named."""
+        age = rng.normal(size=200)
+        rows = ct.Forecasts(np.exp(0.5 * age) * rng.normal(size=200), mean=0.0, scale=1.0)
+        columns = {"age": age, "income": rng.integers(3, size=200)}
+        part = ct.test_calibration(rows, design=table(columns), rng=1).components[0]
+        assert part.test == "spread-by-feature"
+        assert "67 lowest values of age" in " ".join(str(part).split())
+        with pytest.raises(InvalidInput, match="design 'site' must be numbers; got 'a' at row 0"):
+            ct.test_calibration(rows, design=table(columns | {"site": ["a"] * 200}))
 
     @pytest.mark.parametrize("n", [8, 50])
     def test_size_with_features(self, n):
