@@ -113,7 +113,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
     r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet) "
     r"(must|has|is about)": _flagged,
-    r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
+    r"\b(ratio|slope|intercept|coverage|bias|spread)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
     r"; call sample_size once for each$": "; run it once for each",
@@ -172,6 +172,7 @@ sample-size: caltest sample-size --beta 2,5 --slope 0.7 --test cox --null asympt
 sample-size: caltest sample-size val.csv --temperature 2 --test brier --power 0.9
 precision: caltest precision --beta 2,5
 precision: caltest precision risks.csv --ratio-width 0.1 --intercept-width 0.4
+precision: caltest precision days.csv --mean mu --scale sd --coverage-width 0.06
 monitor: caltest monitor state.json predictions.csv --label y --level 0.01
 monitor: caltest monitor watch.json predictions.csv --label y --by ward --fail
 plan-monitoring: caltest plan-monitoring --beta 2,5 --rows-per-day 500 --n-streams 2

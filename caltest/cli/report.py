@@ -64,10 +64,9 @@ def _test(
     if fail and level is None:
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
     seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
-    features: dict[str, Any] = {}
     if design is not None:
         check_unused("with --design", by=by, segments=segments)
-        features["design"] = file.by_name(design, "--design")
+    features: Any = {} if design is None else {"design": file.by_name(design, "--design")}
     with progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
             check_unused("on segments, except in caltest report", by=by)

@@ -145,8 +145,7 @@ def design_columns(design: object) -> dict[str, Floats]:
         table = table_of_frame(design)
         design = {name: table.column(name) for name in table.names}
     if isinstance(design, Mapping) and design:
-        checked = {f"{k}": checks.check_design(x, f"design {k!r}") for k, x in design.items()}
-        return {name: values.ravel() for name, values in checked.items()}
+        return {f"{k}": checks.check_design(x, f"design {k!r}").ravel() for k, x in design.items()}
     return {f"feature {k}": column for k, column in enumerate(checks.check_design(design).T)}
 
 
