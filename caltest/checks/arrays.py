@@ -563,4 +563,4 @@ def check_rows_of_design(design: Mapping[str, Floats], n: int, name: str = "desi
     """Check that each column has the rows of the predictions that are tested."""
     for wrong in (len(column) for column in design.values() if len(column) != n):
         rule = f"{name} must have one row per row of probs"
-        raise invalid(rule, f"{wrong} for {n} rows", "take both from the same rows")
+        raise invalid(rule, f"{wrong} for {n} rows", "take both from the same rows, without by=")

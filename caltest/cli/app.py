@@ -92,7 +92,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(renormalize|from_logits|again)=True": _flagged,
     r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,
     r"\b(tolerance)=([\d.]+)": _flagged,
-    rf"\b(batch_id|classes|truth|{TRUTHS})=(?=[, ]|$)": _flagged,
+    rf"\b(batch_id|classes|truth|design|{TRUTHS})=(?=[, ]|$)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
@@ -111,7 +111,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^path must (name|be)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
     rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
-    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet) "
+    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet|mean|scale|design) "
     r"(must|has|is about)": _flagged,
     r"\b(ratio|slope|intercept|coverage|bias|spread)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",

@@ -79,6 +79,11 @@ class TestForecasts:
         keys = resample_keys(3, 2)
         assert np.array_equal(rest.redrawing.labels(keys), forecasts.redrawing.labels(keys)[:, 50:])
 
+    def test_outcomes_of_a_table_are_named(self):
+        with pytest.raises(InvalidInput, match="label must be one of 'm_1', 'm_2'; got None"):
+            frame = pl.DataFrame({"m_1": [1.0], "m_2": [2.0]})
+            ct.Forecasts.from_frame(frame, label=None, members="m_")
+
     def test_columns_of_tables(self, rng):
         mean, members = rng.normal(size=30), rng.normal(size=(30, 3))
         columns = {"y": mean + 0.1, "mu": mean, "q_0.1": mean - 1, "q_0.9": mean + 1}
