@@ -250,14 +250,14 @@ def choose_forecasts(
         If a column is not there or holds no numbers.
     """
     found: dict[str, Any] = {}
-    if label is not None:
-        named = checks.check_choice(label, table.names, "label")
-        found["outcomes"] = as_numbers(table.column(named), f"column {label!r}")
     taken = [] if label is None else [label]
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
             found[name] = as_numbers(column, f"column {value!r}") if column is not value else value
+    if label is not None:
+        named = checks.check_choice(label, table.names, "label")
+        found["outcomes"] = as_numbers(table.column(named), f"column {label!r}")
     if members is not None:
         columns = prob_columns(table.names, members, taken)
         found["members"] = np.atleast_2d(numbers_of_columns(table, columns).T).T
