@@ -80,8 +80,8 @@ class TestForecasts:
         assert np.array_equal(rest.redrawing.labels(keys), forecasts.redrawing.labels(keys)[:, 50:])
 
     def test_outcomes_of_a_table_are_named(self):
+        frame = pl.DataFrame({"m_1": [1.0], "m_2": [2.0]})
         with pytest.raises(InvalidInput, match="label must be one of 'm_1', 'm_2'; got None"):
-            frame = pl.DataFrame({"m_1": [1.0], "m_2": [2.0]})
             ct.Forecasts.from_frame(frame, label=None, members="m_")
 
     def test_columns_of_tables(self, rng):
