@@ -559,8 +559,8 @@ def check_design(design: object, name: str = "design") -> Floats:
     return read_only(values)
 
 
-def check_rows_of_design(design: Floats, n: int, name: str = "design") -> None:
-    """Check that the design has the rows of the predictions that are tested."""
-    if len(design) != n:
+def check_rows_of_design(design: Mapping[str, Floats], n: int, name: str = "design") -> None:
+    """Check that each column has the rows of the predictions that are tested."""
+    for wrong in (len(column) for column in design.values() if len(column) != n):
         rule = f"{name} must have one row per row of probs"
-        raise invalid(rule, f"{len(design)} for {n} rows", "take both from the same rows")
+        raise invalid(rule, f"{wrong} for {n} rows", "take both from the same rows, without by=")

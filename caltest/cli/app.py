@@ -92,7 +92,7 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\b(renormalize|from_logits|again)=True": _flagged,
     r"\b(engine|on_error|null|lens|file_format)='([\w-]+)'": _flagged,
     r"\b(tolerance)=([\d.]+)": _flagged,
-    rf"\b(batch_id|classes|truth|{TRUTHS})=(?=[, ]|$)": _flagged,
+    rf"\b(batch_id|classes|truth|design|{TRUTHS})=(?=[, ]|$)": _flagged,
     r"\btest without by=$": "leave out --by",
     r"\bat row (\d+)\b(?! of)": r"at row \1 (counted from 0)",
     r"^probs must come before labels; got (.*); swap the two arguments": (
@@ -111,9 +111,9 @@ OPTIONS: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"^path must (name|be)": r"FILE must \1",
     r"^(label|null|lens|test|level|correction|recalibrate|tolerance|equivalence|classes|"
     rf"calibrators|score|reference|cluster|time|lag|{TRUTHS}|sample_weight|n_resamples|n_datasets|"
-    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet) "
+    r"file_format|cv|inner_cv|power|n|batch_id|ids|sep|decimal|encoding|sheet|mean|scale|design) "
     r"(must|has|is about)": _flagged,
-    r"\b(ratio|slope|intercept)_width\b": r"--\1-width",
+    r"\b(ratio|slope|intercept|coverage|bias|spread)_width\b": r"--\1-width",
     r"\bn_(min|max)\b": r"--n-\1",
     r"^sample_size must": "caltest sample-size must",
     r"; call sample_size once for each$": "; run it once for each",
@@ -172,6 +172,7 @@ sample-size: caltest sample-size --beta 2,5 --slope 0.7 --test cox --null asympt
 sample-size: caltest sample-size val.csv --temperature 2 --test brier --power 0.9
 precision: caltest precision --beta 2,5
 precision: caltest precision risks.csv --ratio-width 0.1 --intercept-width 0.4
+precision: caltest precision days.csv --mean mu --scale sd --coverage-width 0.06
 monitor: caltest monitor state.json predictions.csv --label y --level 0.01
 monitor: caltest monitor watch.json predictions.csv --label y --by ward --fail
 plan-monitoring: caltest plan-monitoring --beta 2,5 --rows-per-day 500 --n-streams 2

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 
 @grouped(
-    method="KEY: Calibrator: temperature, dirichlet, isotonic, ..., see `caltest list "
-    "calibrators`; or auto, a mixture of several with the least cross-validated log loss.",
+    method="KEY: Calibrator: temperature, dirichlet, isotonic, ..., of forecasts variance-scaling, "
+    "beta-pit, ..., see `caltest list calibrators`; or auto, a mixture of several with the least "
+    "cross-validated log loss.",
     set_="Option of the calibrator, such as lam=0.01; see `caltest list calibrators KEY`. "
     "Repeatable.",
     n_resamples="Resamples of the test in the summary.",

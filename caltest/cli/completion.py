@@ -38,12 +38,10 @@ def keys(kind: str) -> list[str]:
     if kind == "lenses":
         return [*LENSES]
     folder = PACKAGE / FOLDERS[kind]
-    other = PACKAGE / "calibrators/forecasts"  # of which no command asks
-    files = (path for path in folder.rglob("*.py") if path.parent != other)
-    texts = [path.read_text(encoding="utf-8") for path in files]
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
     if kind != "tests":
         pattern = NULL if kind == "nulls" else KEY
-        return sorted(key for text in texts for key in pattern.findall(text))
+        return sorted({key for text in texts for key in pattern.findall(text)})
     parts = [part for text in texts for part in text.split("\nclass ")[1:]]
     classes = {head[1]: (head[2], part) for part in parts if (head := CLASS.match(part))}
     found: list[str] = []
@@ -121,10 +119,10 @@ def registry(kind: str) -> Mapping[str, Any]:
     Returns
     -------
     Mapping
-        Key to entry.
+        Key to entry; of calibrators those of forecasts too.
     """
-    package = "htests" if kind == "tests" else kind
-    entries: Mapping[str, Any] = importlib.import_module(f"caltest.{package}").REGISTRY
+    package = importlib.import_module(f"caltest.{'htests' if kind == 'tests' else kind}")
+    entries: Mapping[str, Any] = package.REGISTRY | getattr(package, "FORECAST_MAPS", {})
     return entries
 
 

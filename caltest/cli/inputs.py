@@ -201,15 +201,15 @@ class PredictionFile(FileForm):
         opened = self._opened[0]
         return opened.column(check_choice(asked, opened.names, "--grades"))
 
-    def segments(self, names: str | None) -> dict[str, object] | None:
-        """Return the columns that `--segments` gave, by name."""
+    def by_name(self, names: str | None, option: str) -> dict[str, object] | None:
+        """Return the columns that an option gave, by name."""
         if names is None:
             return None
         opened = self._opened[0]
         chosen = [names] if names in opened.names else options.split(names) or []
-        for name in checks.check_not_empty(chosen, "--segments"):
-            check_choice(name, opened.names, "--segments")
-            checks.check_not_label(name, self.observed, "--segments")
+        for name in checks.check_not_empty(chosen, option):
+            check_choice(name, opened.names, option)
+            checks.check_not_label(name, self.observed, option)
         return {name: opened.column(name) for name in chosen}
 
     @property

@@ -55,6 +55,8 @@ OPTIONS: dict[str, str] = {
     "crossed.",
     "segments": "COLUMNS: Test all values of these columns and their intersections, which overlap; "
     "joined by commas.",
+    "design": "COLUMNS: Forecasts: features along which level and spread are tested too; with "
+    "--test le-cessie-van-houwelingen those that the model was fitted to; joined by commas.",
     "correction": "KEY: Multiple testing: joint, holm, fdr_bh, none, ...",
     "calibrators": "KEY: Calibrators to compare: temperature, dirichlet, ... Repeatable, as "
     "--lens.",

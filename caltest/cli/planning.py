@@ -245,12 +245,18 @@ class Widths:
     ratio_width: float | None = None
     slope_width: float | None = None
     intercept_width: float | None = None
+    coverage_width: float | None = None
+    bias_width: float | None = None
+    spread_width: float | None = None
 
 
 @grouped(
     ratio_width="W: Width of the interval of E/O.",
     slope_width="W: Width of the interval of the calibration slope.",
     intercept_width="W: Width of the interval of the calibration in the large.",
+    coverage_width="W: Forecasts: width of the interval of the share in intervals of 90 %.",
+    bias_width="W: Forecasts: that of the bias, in predicted standard deviations.",
+    spread_width="W: Forecasts: that of the scatter of outcomes over the predicted one.",
     **STUDY,
 )
 def precision(
@@ -262,9 +268,10 @@ def precision(
     rng: int | None = None,
     out: Output,
 ) -> None:
-    """Number of rows that makes 95 % confidence intervals as narrow as is wanted, for two classes.
+    """Number of rows that makes 95 % confidence intervals as narrow as is wanted.
 
-    Of expected/observed events (E/O) and of the slope, 0.2 wide each, unless widths are given.
+    Of expected/observed events (E/O) and of the slope, 0.2 wide each, unless widths are given; of
+    forecasts of the share in intervals of 90 %, 0.1 wide, and of bias and spread, 0.2 wide.
     """
     write = out.writer(file.file)
     asked = vars(widths) if widths != Widths() else {}

@@ -44,6 +44,7 @@ def _test(
     time: str | None = None,
     lag: int | None = None,
     segments: str | None = None,
+    design: str | None = None,
     level: float | None = None,
     fail: bool = False,
     n_resamples: str = "999",
@@ -63,6 +64,9 @@ def _test(
     if fail and level is None:
         raise invalid("--fail needs a significance level", "none", "add --level 0.05")
     seed, rows = check_seed(rng), {"cluster": cluster, "time": time, "lag": lag}
+    if design is not None:
+        check_unused("with --design", by=by, segments=segments)
+    features: Any = {} if design is None else {"design": file.by_name(design, "--design")}
     with progress_bar("testing", quiet=out.quiet) as progress:
         if segments is not None:
             check_unused("on segments, except in caltest report", by=by)
@@ -73,7 +77,7 @@ def _test(
             given["sample_weight"] = file.sample_weight
         else:
             given = {"data": file.predictions(by=by, dependence=Dependence(**rows))}
-            given |= {"by": True if by else None, "segments": file.segments(segments)}
+            given |= {"by": True if by else None, "segments": file.by_name(segments, "--segments")}
         run = partial(
             caltest.test_calibration,
             None,
@@ -88,6 +92,7 @@ def _test(
             level=level,
             progress=progress,
             **tests.asked(segments),
+            **features,
         )
         whole = run(**given | {"by": None}) if out.beside and by is not None else None
         result = run(**given)
@@ -193,7 +198,7 @@ def report(
             given = {"model": predictions, "from_logits": beside, "by": True if by else None}
             if beside:
                 given |= {"model": file.logits, "data": predictions}
-        given["segments"] = file.segments(segments)
+        given["segments"] = file.by_name(segments, "--segments")
         words = list(context.obj or ())  # the command line as it was given, with its seed
         if not any(word.partition("=")[0] == "--seed" for word in words):
             words += ["--seed", str(seed)]

@@ -9,16 +9,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from caltest.checks import check_choice
 from caltest.checks.options import not_a_choice
 from caltest.cli import options
 from caltest.cli.completion import OF_THE_COMMAND
 from caltest.errors import invalid, shown
-
-if TYPE_CHECKING:
-    pass
 
 Settings = dict[str, dict[str, object]]
 

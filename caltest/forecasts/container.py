@@ -264,6 +264,8 @@ class Forecasts(Rows):
     def _of_table(
         cls, table: tables.ColumnTable, source: str, label: str | None, columns: Any
     ) -> Forecasts:
+        if label is None:
+            checks.check_choice(label, table.names, "label")  # which it is not
         raw = tables.choose_forecasts(table, label=label, **columns)
         return cls(raw.pop("outcomes"), **raw, source=source)
 

@@ -42,13 +42,13 @@ class ForecastDistribution:
 
     def __init__(self, forecasts: Forecasts) -> None:
         weight = forecasts.sample_weight
-        self._share = None if weight is None else weight / weight.sum()
+        self.share = None if weight is None else weight / weight.sum()
         self.pool = forecasts._with(sample_weight=None, groups=None, clusters=None)  # noqa: SLF001
         self.template = self.pool
         self.name = f"{forecasts.source}, {counted(forecasts.n)} drawn with replacement"
 
     def _rows(self, rng: np.random.Generator, n: int) -> Forecasts:
-        return self.pool.subset(rng.choice(self.pool.n, size=n, p=self._share))
+        return self.pool.subset(rng.choice(self.pool.n, size=n, p=self.share))
 
     def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Forecasts:
         """Return n rows with outcomes of the truth."""

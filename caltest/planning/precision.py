@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import scipy
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid
+from caltest.lenses.forecasts import USUAL_LEVEL, Interval
 from caltest.planning import truths
+from caltest.planning.numbers import ForecastDistribution, forecasts_of
 from caltest.planning.simulation import EFFECT
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
@@ -22,7 +24,10 @@ from caltest.results.base import Table
 from caltest.types import Floats
 
 DRAWS = 200_000
+FARTHEST = 8.2  # normal number that a probability in double precision can tell from 1
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 STEPS = 100
+RATIOS = "E/O", "observed/predicted spread"  # whose intervals are those of their logarithms
 STEP = 1e-10  # change of the coefficients at the end
 
 
@@ -39,7 +44,7 @@ class PrecisionRow:
     width : float
         The width of its interval.
     standard_error : float
-        The standard error that gives the width: of the logarithm of E/O, else of the measure.
+        The standard error that gives the width: of the logarithm of a ratio, else of the measure.
     n : int
         The number of rows.
     """
@@ -61,8 +66,8 @@ class PrecisionSize(Table[PrecisionRow]):
         One for each interval.
     predictions, truth : str
         Where the predictions come from, and the distribution of the labels given them.
-    event_rate : float
-        The true share of events.
+    event_rate : float or None
+        The true share of events; None of forecasts.
     confidence : float
         Coverage of the intervals.
     seed : int
@@ -75,7 +80,7 @@ class PrecisionSize(Table[PrecisionRow]):
     rows: tuple[PrecisionRow, ...]
     predictions: str
     truth: str
-    event_rate: float
+    event_rate: float | None
     confidence: float
     seed: int
 
@@ -85,28 +90,30 @@ class PrecisionSize(Table[PrecisionRow]):
         return max(row.n for row in self.rows)
 
     @property
-    def events(self) -> int:
-        """The number of events to be expected in them."""
-        return round(self.n * self.event_rate)
+    def events(self) -> int | None:
+        """The number of events to be expected in them; None of forecasts."""
+        return None if self.event_rate is None else round(self.n * self.event_rate)
 
     def _sheet(self) -> Sheet:
         rows = (
             (row.measure, *map(number, (row.value, row.width, row.standard_error)), str(row.n))
             for row in self.rows
         )
-        note = ("note", "the standard error of E/O is that of its logarithm")
+        names = [row.measure for row in self.rows if row.measure in RATIOS]
+        notes = [("note", f"the standard error of {x} is that of its logarithm") for x in names]
+        events = self.event_rate is not None  # forecasts have none
         return Sheet(
             title="Number of rows for confidence intervals of given widths",
             facts=(
-                ("n", f"{self.n}, with {self.events} events to be expected"),
+                ("n", f"{self.n}" + f", with {self.events} events to be expected" * events),
                 ("predictions", self.predictions),
                 ("truth", self.truth),
-                ("event rate", number(self.event_rate)),
+                *([("event rate", number(self.event_rate or 0.0))] * events),
                 ("confidence", f"{100 * self.confidence:g} percent"),
             ),
             header=("", "value", "width", "standard error", "n"),
             rows=tuple(rows),
-            closing=(note,) if any(row.measure == "E/O" for row in self.rows) else (),
+            closing=tuple(notes),
             listing=True,
         )
 
@@ -119,6 +126,9 @@ def sample_size_for_precision(
     ratio_width: float | None = 0.2,
     slope_width: float | None = 0.2,
     intercept_width: float | None = None,
+    coverage_width: float | None = 0.1,
+    bias_width: float | None = 0.2,
+    spread_width: float | None = 0.2,
     confidence: float = 0.95,
     rng: object = None,
     **study: Unpack[PlannedData],
@@ -136,24 +146,41 @@ def sample_size_for_precision(
 
     Nothing is simulated but predictions, where they are given by their distribution.
 
+    Of forecasts of numbers, with the errors :math:`Z = (Y - m) / \sigma` in the unit of the
+    predicted standard deviations (of an ensemble, of its members and the outcome together), these
+    have intervals of :math:`\pm z \sqrt{V / n}`:
+
+    - the share of outcomes in central intervals of 90 %, V = c (1 - c) with the true share c;
+    - the bias, the mean of Z, with its variance V, 1 where the forecasts are calibrated;
+    - the logarithm of the ratio of spreads, the standard deviation of Z, :math:`V = (\kappa -
+      1) / 4` with the kurtosis :math:`\kappa` of Z, 3 of Gaussian ones.
+
+    These are means over 20,000 rows, with outcomes on a grid of the truth.
+
     Parameters
     ----------
     model, data, y : object
-        Where the predictions come from; see `power`. Two classes.
+        Where the predictions come from; see `power`. Two classes, or forecasts of numbers.
     ratio_width : float or None, default 0.2
         Width of the interval of E/O; None leaves it out.
     slope_width : float or None, default 0.2
         Width of the interval of the calibration slope; None leaves it out.
     intercept_width : float, optional
         Width of the interval of the calibration in the large.
+    coverage_width : float or None, default 0.1
+        Of forecasts, width of the interval of the share in intervals of 90 %, 0.1 for 10 points.
+    bias_width, spread_width : float or None, default 0.2
+        Of forecasts, widths of the intervals of the bias, in predicted standard deviations, and of
+        the ratio of spreads. Laws need finite fourth moments; quantiles have neither.
     confidence : float, default 0.95
         Coverage of the intervals, in (0, 1).
     rng : None, int, Generator or SeedSequence
         Seed of the 200,000 predictions that stand for a distribution.
     **study
-        What is true, `temperature`, `slope`, `intercept`, `ratio`, `noise` or `truth`, by default
-        that the predictions are calibrated; and data options, `label`, `features`, `probs`,
-        `classes`, `from_logits` and `renormalize`, as for `power`.
+        What is true, `temperature`, `slope`, `intercept`, `ratio`, `noise` or `truth`, of forecasts
+        `spread`, `shift` or `truth`, by default that the predictions are calibrated; and data
+        options, `label`, `features`, `probs`, `classes`, `from_logits` and `renormalize`, as for
+        `power`.
 
     Returns
     -------
@@ -166,7 +193,7 @@ def sample_size_for_precision(
         If an argument breaks its rule, or no width is given.
     NotApplicable
         If there are more than two classes, every label is the same, or risks of 0 or 1 or of one
-        value leave no slope.
+        value leave no slope; of forecasts, if they have no standard deviations.
 
     References
     ----------
@@ -174,7 +201,8 @@ def sample_size_for_precision(
     external validation of a clinical prediction model with a binary outcome, Statistics in Medicine
     40(19), equations for O/E and the calibration slope; Pavlou, Qu, Omar, Seaman, Steyerberg,
     White, Ambler (2021), Estimation of required sample size for external validation of risk models
-    for binary outcomes, Statistical Methods in Medical Research 30(10) (calibration in the large).
+    for binary outcomes, Statistical Methods in Medical Research 30(10) (calibration in the large);
+    Cramer (1946), Mathematical methods of statistics, eq. 27.4.2 (variance of a variance).
 
     Examples
     --------
@@ -183,38 +211,43 @@ def sample_size_for_precision(
     >>> planned = ct.sample_size_for_precision(risks, slope_width=0.4)
     >>> [(row.measure, row.n) for row in planned.rows]
     [('E/O', 944), ('calibration slope', 463)]
+    >>> forecasts = ct.Forecasts([1.0, 2.5], mean=[1.1, 2.0], scale=0.5)
+    >>> [row.n for row in ct.sample_size_for_precision(forecasts, rng=1)]
+    [139, 385, 193]
     """
     check_names(study, PlannedData, sample_size_for_precision)
     columns, stated, _ = parted(study, ColumnOptions, Truth)
-    asked = dict(zip(CRITERIA, (ratio_width, slope_width, intercept_width), strict=True))
-    given = {name: value for name, value in asked.items() if value is not None}
-    if not given:
-        raise invalid(f"one of {', '.join(asked)} must be given", "none", "pass ratio_width=0.2")
-    widths = {name: checks.check_positive(value, name) for name, value in given.items()}
+    of_events = ratio_width, slope_width, intercept_width
+    of_numbers = coverage_width, bias_width, spread_width
+    asked = dict(zip([*OF_RISKS, *OF_FORECASTS], of_events + of_numbers, strict=True))
+    read = ModelData(model, data, y, **columns)
+    forecasts = forecasts_of(read)
+    names = OF_FORECASTS if forecasts else tuple(OF_RISKS)
+    usual: Any = sample_size_for_precision.__kwdefaults__
+    others = {k: v for k, v in asked.items() if k not in names and v != usual[k]}
+    checks.check_unused(f"of {'forecasts' if forecasts else 'predictions of classes'}", **others)
+    widths = {k: checks.check_positive(asked[k], k) for k in names if asked[k] is not None}
+    if not widths:
+        raise invalid(f"one of {', '.join(names)} must be given", "none", f"pass {names[0]}=0.2")
     confidence = checks.check_level(confidence, "confidence", percent=95)
     seed = checks.check_seed(rng)
-    distribution = truths.as_distribution(ModelData(model, data, y, **columns))
-    remedy = "pass the probabilities of one class, (n,)"
-    truths.check_two_classes(distribution.m, "the width of an interval", remedy)
-    true = truths.StatedTruth(**stated).for_classes(distribution.m)
-    p = distribution.pool  # the risks of all rows, or of many draws
-    if p is None:
-        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
-        p = distribution.draw(np.random.default_rng(child), DRAWS)
-    weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
-    risks = Risks(p[:, 1], true.of(p)[:, 1], weights)
+    distribution: Any = forecasts or truths.as_distribution(read)
+    true = distribution.truth_of(truths.StatedTruth(**stated))
+    risks = None if forecasts else _risks(distribution, true, seed)
+    found = {k: OF_RISKS[k](risks) for k in widths} if risks else _errors(distribution, true)
     z = -float(scipy.special.ndtri((1 - confidence) / 2))
-    rows = tuple(CRITERIA[name](risks, width, z) for name, width in widths.items())
-    source, pool = distribution.template.source, distribution.pool
     return PrecisionSize(
         library=distribution.template.library,
-        rows=rows,
-        predictions=distribution.name if pool is None else f"{source}, {truths.counted(len(pool))}",
+        rows=tuple(_row(found[name], width, z) for name, width in widths.items()),
+        predictions=distribution.name.removesuffix(" drawn with replacement"),
         truth=true.text,
-        event_rate=risks.mean(risks.q),
+        event_rate=risks.mean(risks.q) if risks else None,
         confidence=confidence,
         seed=seed,
     )
+
+
+Found = tuple[str, float, float]  # what is estimated, its value, n times the variance
 
 
 class Risks(NamedTuple):
@@ -229,19 +262,50 @@ class Risks(NamedTuple):
         return float(np.average(values, weights=self.weights))
 
 
-def _ratio(risks: Risks, width: float, z: float) -> PrecisionRow:
+def _risks(distribution: Any, true: truths.LabelDistribution, seed: int) -> Risks:
+    """Return the risks of all rows, or of many draws."""
+    remedy = "pass the probabilities of one class, (n,)"
+    truths.check_two_classes(distribution.m, "the width of an interval", remedy)
+    p = distribution.pool
+    if p is None:
+        child = np.random.SeedSequence(seed, spawn_key=(EFFECT,))
+        p = distribution.draw(np.random.default_rng(child), DRAWS)
+    weights = np.ones(len(p)) if distribution.weights is None else distribution.weights
+    return Risks(p[:, 1], true.of(p)[:, 1], weights)
+
+
+def _errors(distribution: ForecastDistribution, true: truths.LabelDistribution) -> dict[str, Found]:
+    """Return means over normal numbers on a grid, each with a row of a lattice.
+
+    Fourth moments are those of the far tails, which numbers that are drawn would miss.
+    """
+    z, pool = np.linspace(-FARTHEST, FARTHEST, truths.DRAWS), distribution.pool
+    share = np.full(pool.n, 1.0 / pool.n) if distribution.share is None else distribution.share
+    rows = pool.subset(np.searchsorted(np.cumsum(share), GOLDEN * np.arange(z.size) % 1.0, "right"))
+    rows = rows.redrawn_at(true.of(z, rows))
+    law, mean = rows.law.drawn_from(rows.outcomes), partial(np.average, weights=np.exp(-z * z / 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        errors = (rows.outcomes - law.mean) / (law.sd if law.has_tails else math.nan)
+        middle = round(mean(errors), 9) + 0.0  # no -1e-17 where it is 0
+        variance, fourth = (mean((errors - middle) ** k) for k in (2, 4))
+        held, excess = mean(Interval(USUAL_LEVEL)(rows).labels), fourth / variance**2 - 1.0
+    return {
+        "coverage_width": (f"coverage of {100 * USUAL_LEVEL:g} % intervals", held, held - held**2),
+        "bias_width": ("bias in standard deviations", middle, variance),
+        "spread_width": (RATIOS[1], math.sqrt(variance), excess / 4.0),
+    }
+
+
+def _ratio(risks: Risks) -> Found:
     rate = risks.mean(risks.q)
     if not 0 < rate < 1:
         what = f"E/O needs a true event rate between 0 and 1; got {rate:g}"
         raise NotApplicable(what, "state another truth")
-    ratio = risks.mean(risks.p) / rate
-    error = math.asinh(width / (2 * ratio)) / z
-    n = _rows_for((1 - rate) / rate, error, width)
-    return PrecisionRow(measure="E/O", value=ratio, width=width, standard_error=error, n=n)
+    return RATIOS[0], risks.mean(risks.p) / rate, (1 - rate) / rate
 
 
-def _recalibration(risks: Risks, width: float, z: float, *, slope: bool) -> PrecisionRow:
-    """The row of the slope of a recalibration, or of its intercept where the slope is 1."""
+def _recalibration(risks: Risks, *, slope: bool) -> Found:
+    """The slope of a recalibration, or its intercept where the slope is 1."""
     p = risks.p
     bad = (p <= 0) | (p >= 1)
     if bad.any():
@@ -257,22 +321,26 @@ def _recalibration(risks: Risks, width: float, z: float, *, slope: bool) -> Prec
         reason = "the recalibration has no finite limit for these predictions and this truth"
         remedy = "it needs predictions of several values, and events and non-events"
         raise NotApplicable(reason, remedy) from error
-    wanted = width / (2 * z)
-    n = _rows_for(float(covariance[-1, -1]), wanted, width)
     name = "calibration slope" if slope else "calibration in the large"
-    own = {"value": float(beta[-1]), "width": width, "standard_error": wanted}
-    return PrecisionRow(measure=name, **own, n=n)
+    return name, beta[-1], covariance[-1, -1]
 
 
-def _rows_for(variance: float, error: float, width: float) -> int:
-    """Return how many rows bring a variance of one row down to the square of an error."""
+def _row(found: Found, width: float, z: float) -> PrecisionRow:
+    """Return how many rows an interval needs, from the variance of one; of a ratio, of its log."""
+    name, value, variance = found
+    if not math.isfinite(value + variance):
+        reason = "bias and spread need forecasts with finite standard deviations above 0"
+        raise NotApplicable(reason, "ask for coverage_width only")
+    error = (math.asinh(width / (2 * value)) if name in RATIOS else width / 2) / z
     n = variance / error / error if error else math.inf
     if not math.isfinite(n):
         raise invalid("widths must be those of a finite sample", f"{width:g}", "pass 0.2 or so")
-    return math.ceil(n)
+    own = {"value": float(value), "width": width, "standard_error": error}
+    return PrecisionRow(measure=name, **own, n=max(math.ceil(n), 1))
 
 
-CRITERIA: dict[str, Callable[[Risks, float, float], PrecisionRow]] = {
+OF_FORECASTS = "coverage_width", "bias_width", "spread_width"
+OF_RISKS: dict[str, Callable[[Risks], Found]] = {
     "ratio_width": _ratio,
     "slope_width": partial(_recalibration, slope=True),
     "intercept_width": partial(_recalibration, slope=False),

@@ -99,9 +99,9 @@ def _gives_no_probabilities(model: object) -> InvalidInput:
     elif type(model).__module__.startswith("statsmodels."):
         remedy = "pass the results of Logit, Probit, MNLogit, OrderedModel or a binomial GLM or GEE"
     elif not hasattr(model, "fit"):  # a booster of xgboost or lightgbm
-        remedy = (
-            "pass a function of X that returns probabilities, such as lambda X: model.predict(X)"
-        )
+        remedy = "pass a function of X that returns probabilities, as lambda X: model.predict(X)"
+    elif "RegressorMixin" in {base.__name__ for base in type(model).__mro__}:
+        remedy = "of a regressor pass caltest.Forecasts(y, mean=model.predict(X), scale=sd)"
     return invalid("model must have predict_proba", describe(model), remedy)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from caltest import checks
 from caltest.checks.arrays import as_numbers, label_values, listing
 from caltest.errors import invalid
-from caltest.types import AnyArray
+from caltest.types import AnyArray, Floats
 
 PREFIXES = ("p_", "prob_")
 NUMBERED = re.compile(r"((?:y_)?p(?:rob(?:a|ability)?)?[._]?|class[._]?)(\d+)", re.IGNORECASE)
@@ -139,6 +139,16 @@ def features_of_frame(
     return frame.select(nw.col(*chosen)).to_native()
 
 
+def design_columns(design: object) -> dict[str, Floats]:
+    """Read the features of rows by name, (n,) each: columns of a table, a mapping or an array."""
+    if is_table(design):
+        table = table_of_frame(design)
+        design = {name: table.column(name) for name in table.names}
+    if isinstance(design, Mapping) and design:
+        return {f"{k}": checks.check_design(x, f"design {k!r}").ravel() for k, x in design.items()}
+    return {f"feature {k}": column for k, column in enumerate(checks.check_design(design).T)}
+
+
 def choose_columns(
     table: ColumnTable,
     *,
@@ -240,14 +250,14 @@ def choose_forecasts(
         If a column is not there or holds no numbers.
     """
     found: dict[str, Any] = {}
-    if label is not None:
-        named = checks.check_choice(label, table.names, "label")
-        found["outcomes"] = as_numbers(table.column(named), f"column {label!r}")
     taken = [] if label is None else [label]
     for name, value in (("mean", mean), ("scale", scale)):
         if value is not None:
             column = column_or_values(table, value, name)
             found[name] = as_numbers(column, f"column {value!r}") if column is not value else value
+    if label is not None:
+        named = checks.check_choice(label, table.names, "label")
+        found["outcomes"] = as_numbers(table.column(named), f"column {label!r}")
     if members is not None:
         columns = prob_columns(table.names, members, taken)
         found["members"] = np.atleast_2d(numbers_of_columns(table, columns).T).T

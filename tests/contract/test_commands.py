@@ -151,6 +151,7 @@ def folder(tmp_path_factory):
     pl.DataFrame({"y": columns["y"], **models}).write_csv(folder / "models.csv")
     risk = rng.beta(2, 5, 200)
     pl.DataFrame({"p_1": risk, "y": rng.binomial(1, risk)}).write_csv(folder / "risks.csv")
+    pl.DataFrame({"mu": risk, "sd": risk}).write_csv(folder / "days.csv")
     return folder
 
 

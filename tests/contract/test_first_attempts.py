@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -80,6 +80,7 @@ def instead(function, name, ours):
 
 
 READ = "No evidence against calibration (p = "
+OF_NUMBERS = "InvalidInput: model must have predict_proba; got LinearRegression(); of a regressor"
 ATTEMPTS = [
     ("ct.verdict(clf, X, y, rng=1)", READ),
     ("ct.verdict(model=p, y=y, rng=1)", READ),
@@ -127,6 +128,7 @@ ATTEMPTS = [
     ("test(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), X, y)", READ),
     ("test(GridSearchCV(LogisticRegression(), {'C': [1]}, cv=2).fit(X, y), X, y)", READ),
     ("test(LinearSVC().fit(X, y), X, y)", "InvalidInput: model must have predict_proba; got Lin"),
+    ("test(LinearRegression().fit(X, y), X, y)", OF_NUMBERS),
     ("test(clf.predict, X, y)", "InvalidInput: model must return probabilities; got the label"),
     ("test(clf.decision_function(X), y)", "InvalidInput: probs must lie in [0, 1]; got -"),
     ("test(clf.decision_function(X), y, from_logits=True)", READ),

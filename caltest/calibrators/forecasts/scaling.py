@@ -69,7 +69,7 @@ class VarianceScaling(ForecastCalibrator):
     (0.6325, [0.3162, 0.3162, 0.3162])
     """
 
-    key, title = "variance-scaling", "variance scaling"
+    key, title = "variance-scaling", "variance scaling of forecasts"
 
     by: str | None = None
     offset: bool = False

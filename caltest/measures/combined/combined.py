@@ -35,6 +35,7 @@ from caltest.numerics.loops import map_threads
 from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
 from caltest.predictions.rows import Rows
+from caltest.predictions.tables import design_columns
 from caltest.sources import Cells, ManyCells, cells_in_memory
 from caltest.sources.chunks import Survey
 from caltest.types import Floats, Ints, Labels, Order
@@ -156,7 +157,7 @@ class Combined(Measure):
 
     def __post_init__(self) -> None:
         if self.design is not None:
-            object.__setattr__(self, "design", checks.check_design(self.design))
+            object.__setattr__(self, "design", design_columns(self.design))
         if self.components is None:
             return
         given = checks.check_strings(self.components, "components")
@@ -439,7 +440,7 @@ def combined(
     components : sequence, optional
         Another portfolio: keys of components ("temperature"), of tests ("ece"), measures, or pairs
         of a test and a lens, ("ks", "confidence").
-    design : (n, k) or (n,) array or data frame, optional
+    design : (n, k) or (n,) array, data frame or dict of columns, optional
         Features of the rows of forecasts of numbers: two components more look whether level and
         spread are off along these, by scores of normal numbers along the ranks of each.
     **rows

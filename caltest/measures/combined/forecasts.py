@@ -122,8 +122,8 @@ class ForecastContext:
     ----------
     forecasts : Forecasts
         The rows.
-    design : (n, k) array, optional
-        Their features.
+    design : dict of (n,) arrays, optional
+        Their features by name.
     """
 
     order: Order | None = None
@@ -135,7 +135,7 @@ class ForecastContext:
         law = forecasts.law.drawn_from(forecasts.outcomes)
         self.mean, self.scale = law.mean, law.sd
         self.kinds: tuple[Kind, ...] = FORECASTS
-        self.design = np.empty((self.n, 0))
+        self.design: dict[str, Floats] = {}
         if design is not None:
             check_rows_of_design(design, self.n)
             self.kinds, self.design = (*FORECASTS, *BY_FEATURE), design
@@ -193,7 +193,7 @@ class ForecastContext:
     @cached_property
     def feature_ranks(self) -> list[Floats]:
         """The ranks of the features, from -1 to 1, (n,) each."""
-        return [_shares(column) for column in self.design.T]
+        return [_shares(column) for column in self.design.values()]
 
     @property
     def precision(self) -> Floats:
@@ -428,7 +428,8 @@ def _by_feature(rows: ForecastContext, degree: int) -> Component:
     def finding() -> Finding:
         alone = np.hstack([rows.covariates(one)[:, 1:2] for one in rows.feature_ranks])
         k = int(np.argmax(np.abs(rows.sums(hermite(degree), alone).of(rows.observed)[0])))
-        values, names = rows.design[:, k], (f"lowest values of feature {k}", "highest")
+        name, values = [*rows.design.items()][k]
+        names = f"lowest values of {name}", "highest"
         if degree == 2:
             return _scatter(rows, values, names)
         return _levels(rows, *rows.thirds(values)[::2], names)

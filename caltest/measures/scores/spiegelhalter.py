@@ -16,6 +16,7 @@ from caltest.measures.outcome import Outcome, two_sided_normal
 from caltest.numerics.class_sums import binary_brier_sums, binary_residual_sums, deviation_table
 from caltest.numerics.sorted_scores import sum_variance
 from caltest.predictions import Measured, Predictions
+from caltest.predictions.tables import design_columns
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, RowUnits, ScoreSums, Statistic, Units
 from caltest.units.units import check_one_dimension, row_weights
@@ -218,7 +219,7 @@ class LeCessieVanHouwelingen(Measure):
         if not self.internal:
             checks.check_unused("without internal=True", design=self.design)
         if self.design is not None:
-            object.__setattr__(self, "design", checks.check_design(self.design))
+            object.__setattr__(self, "design", design_columns(self.design))
 
     @property
     def description(self) -> str:
@@ -259,8 +260,9 @@ class LeCessieVanHouwelingen(Measure):
                 inner = np.where((p > 0) & (p < 1), p, 0.5)
                 columns = (np.log(inner) - np.log1p(-inner))[:, None]
             else:
-                columns = np.asarray(self.design)
-                checks.check_rows_of_design(columns, predictions.n)
+                given = cast("dict[str, Floats]", self.design)
+                checks.check_rows_of_design(given, predictions.n)
+                columns = np.column_stack([*given.values()])
             features, root = np.column_stack((np.ones(predictions.n), columns)), np.sqrt(weight * v)
             size = np.abs(features).max(axis=0)
             X = features / np.where(size > 0, size, 1.0)

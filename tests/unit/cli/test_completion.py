@@ -28,7 +28,7 @@ def complete(capsys, monkeypatch):
     [
         ("tests", htests.REGISTRY),
         ("nulls", nulls.REGISTRY),
-        ("calibrators", calibrators.REGISTRY),
+        ("calibrators", calibrators.REGISTRY | calibrators.FORECAST_MAPS),
     ],
 )
 def test_keys_read_off_the_sources_are_those_of_the_registry(kind, registry):
@@ -61,9 +61,10 @@ def test_lenses_and_corrections_are_those_there_are():
         ("caltest calibrate fit x.csv --method d", {"dirichlet"}),
         ("caltest calibrate fit x.csv --method au", {"auto"}),
         ("caltest calibrate fit x.csv --method beta --set p", {"parameters="}),
+        ("caltest calibrate fit x.csv --method variance-scaling --set o", {"offset="}),
         (
             "caltest compare x.csv --calibrators temperature,v",
-            {"temperature,v" + end for end in ("ector", "enn-abers")},
+            {"temperature,v" + end for end in ("ariance-scaling", "ector", "enn-abers")},
         ),
         ("caltest power x.csv --test sk", {"skce", "skce-linear", "skce-block"}),
         ("caltest sample-size x.csv --test ece --set d", {"distance="}),

@@ -11,7 +11,7 @@ REGISTRIES = {
     "nulls": nulls.REGISTRY,
     "lenses": lenses.REGISTRY,
     "kernels": kernels.REGISTRY,
-    "calibrators": calibrators.REGISTRY,
+    "calibrators": calibrators.REGISTRY | calibrators.FORECAST_MAPS,
 }
 
 
@@ -47,6 +47,11 @@ def test_list_of_one_entry_shows_its_options(caltest):
     words = " ".join(caltest("list", "tests", "skce-block").out.split())
     assert "--set kernel: a key of `caltest list kernels`" in words
     assert "estimator" not in words.replace("block estimator", "")
+    words = " ".join(caltest("list", "calibrators", "variance-scaling").out.split())
+    assert words == (
+        "variance scaling of forecasts calibrator: variance-scaling "
+        '--set by: {"crps", "moments"}, default none --set offset: bool, default False'
+    )
 
 
 @pytest.mark.full

@@ -202,3 +202,16 @@ def test_studies_of_forecasts_are_those_of_python(caltest, tmp_path):
     usual = package.plan_monitoring(rows, **watched)
     assert [row.drift.split()[2] for row in usual.rows] == ["1.1", "1.2", "1.5", "2"]
     assert plan.rows[1].rows < plan.rows[0].rows
+    widths = package.sample_size_for_precision(rows, spread=1.2, rng=1)
+    asked = ("--spread", "1.2", "--seed", "1")
+    assert caltest("precision", *columns, *asked) == (0, str(widths), "")
+    coverage = caltest("precision", *columns, *asked, "--coverage-width", "0.05", "--format", "csv")
+    assert coverage.out.splitlines()[1].startswith("coverage of 90 % intervals,0.829")
+    assert coverage.out.count("\n") == 2
+    wrong = caltest("precision", *columns, "--ratio-width", "0.3")
+    assert wrong.err.startswith("caltest: --ratio-width has no effect of forecasts")
+    for columns, message in (
+        (("--members", "m"), "--label must be one of 'mu', 'sd'; got None"),
+        (("--mean", "m", "--scale", "sd"), "--mean must be one of 'mu', 'sd'; got 'm'"),
+    ):
+        assert caltest("precision", path, *columns).err.startswith(f"caltest: {message}")

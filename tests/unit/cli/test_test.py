@@ -245,6 +245,37 @@ def test_rows_may_depend(caltest, tmp_path):
     assert "did you mean 'patient'" in mistaken.err
 
 
+def test_features_are_those_of_python(caltest, tmp_path):
+    """--design names columns, of forecasts of numbers and of a model that was fitted."""
+    rng = np.random.default_rng(1)
+    age, p = rng.normal(size=200), rng.random(200)
+    frame = pl.DataFrame({"y": np.exp(0.5 * age) * rng.normal(size=200), "age": age, "p": p})
+    frame = frame.with_columns(
+        mu=0.0, sd=1.0, site=rng.integers(3, size=200), c=rng.random(200) < p
+    )
+    frame.write_csv(path := tmp_path / "t.csv")
+    columns = ("--label", "y", "--mean", "mu", "--scale", "sd")
+    rows = package.Forecasts.read(path, label="y", mean="mu", scale="sd")
+    how = {"design": frame[["age", "site"]], "n_resamples": 19, "rng": 1}
+    expected = package.test_calibration(rows, **how)
+    more = ("--design", "age,site", "--n-resamples", "19", "--seed", "1")
+    assert caltest("test", path, *columns, *more) == (0, str(expected), "")
+    assert "lowest values of age" in " ".join(str(expected).split())
+    assert "values of age" in caltest("verdict", path, *columns, *more).out.replace("\n", " ")
+    chosen = ("--label", "c", "--probs", "p", "--test", "le-cessie-van-houwelingen")
+    found = caltest("test", path, *chosen, *more, "--set", "internal=true", "--format", "json")
+    internal = package.measures.le_cessie_van_houwelingen(
+        p, frame["c"], internal=True, design=how["design"]
+    )
+    assert json.loads(found.out)["statistic"] == pytest.approx(internal)
+    for wrong, message in (
+        (("--design", "ag"), "--design must be one of"),
+        (("--design", "y"), "--design must not be the label"),
+        (("--design", "age", "--by", "site"), "by has no effect with --design"),
+    ):
+        assert message in caltest("test", path, *columns, *wrong).err
+
+
 # ---- segments -----------------------------------------------------------------------------------
 
 

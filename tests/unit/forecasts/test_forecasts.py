@@ -7,6 +7,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
@@ -77,6 +78,11 @@ class TestForecasts:
         rest = forecasts.without(np.arange(200) < 50)
         keys = resample_keys(3, 2)
         assert np.array_equal(rest.redrawing.labels(keys), forecasts.redrawing.labels(keys)[:, 50:])
+
+    def test_outcomes_of_a_table_are_named(self):
+        frame = pl.DataFrame({"m_1": [1.0], "m_2": [2.0]})
+        with pytest.raises(InvalidInput, match="label must be one of 'm_1', 'm_2'; got None"):
+            ct.Forecasts.from_frame(frame, label=None, members="m_")
 
     def test_columns_of_tables(self, rng):
         mean, members = rng.normal(size=30), rng.normal(size=(30, 3))
@@ -406,6 +412,18 @@ class TestDefault:
         q = np.linalg.qr(np.column_stack([np.ones(300), ranks]))[0][:, 1:]
         expected = np.square(q.T @ ((y * y - 1) / np.sqrt(2))).sum()
         assert part.statistic == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.parametrize("table", [pl.DataFrame, pd.DataFrame, dict])
+    def test_features_have_the_names_of_their_columns(self, table, rng):
+        """Of a table or a mapping; a column that holds no numbers is named."""
+        age = rng.normal(size=200)
+        rows = ct.Forecasts(np.exp(0.5 * age) * rng.normal(size=200), mean=0.0, scale=1.0)
+        columns = {"age": age, "income": rng.integers(3, size=200)}
+        part = ct.test_calibration(rows, design=table(columns), rng=1).components[0]
+        assert part.test == "spread-by-feature"
+        assert "67 lowest values of age" in " ".join(str(part).split())
+        with pytest.raises(InvalidInput, match="design 'site' must be numbers; got 'a' at row 0"):
+            ct.test_calibration(rows, design=table(columns | {"site": ["a"] * 200}))
 
     @pytest.mark.parametrize("n", [8, 50])
     def test_size_with_features(self, n):

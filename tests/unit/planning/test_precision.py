@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, norm
+from scipy.stats import beta, gamma, norm, t
 
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.planning import PrecisionSize
+from caltest.planning.numbers import ForecastDistribution, truth_of_errors
 
 PROBS = np.linspace(0.05, 0.6, 23)
 PLANNED = ct.sample_size_for_precision(PROBS, intercept_width=0.3)
@@ -115,6 +116,82 @@ def test_what_has_no_meaning_is_refused(model, options, message):
 def test_faulty_argument_is_refused(options, message):
     with pytest.raises(InvalidInput, match=message):
         ct.sample_size_for_precision(PROBS, **options)
+
+
+# ---- forecasts of numbers -----------------------------------------------------------------------
+
+MEANS = np.linspace(0.0, 3.0, 40)
+SHAPES = np.full(40, 2.0)
+GAUSSIAN = ct.Forecasts(MEANS, mean=MEANS, scale=0.5)
+KINDS = {  # with the kurtosis
+    "Gaussian": (GAUSSIAN, 3.0),
+    "gamma": (ct.Forecasts(MEANS, distribution=gamma(SHAPES)), 3.0 + 6.0 / 2.0),
+    "t": (ct.Forecasts(MEANS, distribution=t(6.0, loc=MEANS)), 3.0 + 6.0 / 2.0),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_for_forecasts_are_those_of_their_formulas(kind):
+    """Coverage, bias and the log of the ratio of spreads, by the moments in closed form."""
+    forecasts, kurtosis = KINDS[kind]
+    planned = ct.sample_size_for_precision(forecasts, rng=1)
+    z = norm.isf(0.025)
+    variances = 0.9 * 0.1, 1.0, (kurtosis - 1) / 4
+    errors = 0.05 / z, 0.1 / z, math.asinh(0.1) / z
+    for row, variance, error in zip(planned, variances, errors, strict=True):
+        assert row.standard_error == pytest.approx(error)
+        assert row.n == pytest.approx(variance / error**2, rel=3e-3, abs=1.0)
+    assert [row.value for row in planned] == pytest.approx([0.9, 0.0, 1.0], abs=1e-3)
+    assert (planned.events, planned.event_rate) == (None, None)
+    assert PrecisionSize.from_dict(json.loads(planned.to_json())) == planned
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "gamma", "ensemble"])
+def test_errors_of_forecasts_vary_as_planned(kind):
+    """In simulated studies of the planned size, of forecasts that are off."""
+    rng = np.random.default_rng(1)
+    ensemble = ct.Forecasts(MEANS, members=rng.normal(size=(40, 9)))
+    forecasts = ensemble if kind == "ensemble" else KINDS[kind][0]
+    truth = {"spread": 1.2, "shift": 0.2}
+    planned = ct.sample_size_for_precision(forecasts, rng=1, **truth)
+    drawn, true = ForecastDistribution(forecasts), truth_of_errors(**truth)
+
+    def study(n):
+        rows = drawn.sample(rng, n, true)
+        law = rows.law.drawn_from(rows.outcomes)
+        z = (rows.outcomes - law.mean) / law.sd
+        return ct.lenses.Interval(0.9)(rows).labels.mean(), z.mean(), np.log(z.std())
+
+    for k, row in enumerate(planned):
+        values = [study(row.n)[k] for _ in range(300)]
+        expected = math.log(row.value) if k == 2 else row.value
+        assert np.mean(values) == pytest.approx(expected, abs=5 * row.standard_error / 17)
+        assert np.std(values) == pytest.approx(row.standard_error, rel=0.15)
+
+
+def test_quantiles_have_a_coverage_alone():
+    """They say nothing of means and standard deviations."""
+    quantiles = ct.Forecasts(
+        MEANS, quantiles=np.tile([-1.0, 0, 1], (40, 1)), levels=[0.05, 0.5, 0.95]
+    )
+    with pytest.raises(NotApplicable, match="finite standard deviations above 0; ask for coverage"):
+        ct.sample_size_for_precision(quantiles)
+    (row,) = ct.sample_size_for_precision(quantiles, bias_width=None, spread_width=None)
+    assert (row.measure, row.n) == ("coverage of 90 % intervals", 139)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (GAUSSIAN, {"ratio_width": 0.3}, "ratio_width has no effect of forecasts; got 0.3"),
+        (PROBS, {"bias_width": 0.3}, "bias_width has no effect of predictions of classes"),
+        (GAUSSIAN, {"temperature": 2}, "temperature has no effect of forecasts"),
+        (GAUSSIAN, {"spread_width": -1}, "spread_width must be a positive number"),
+    ],
+)
+def test_width_of_the_other_kind_is_refused(model, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        ct.sample_size_for_precision(model, **options)
 
 
 @pytest.mark.parametrize("name", ["slope_width", "intercept_width", "ratio_width"])
