@@ -54,7 +54,7 @@ class Law(ABC):
     unit_law : Law or None
         The law of one row of which those of all rows differ by mean and standard deviation alone.
     by_row : tuple of str
-        The fields that have a value, or a law, for each row.
+        The fields that have a value, or a law, for each row, or several of these.
     """
 
     title: str
@@ -77,14 +77,12 @@ class Law(ABC):
 
     def taken(self, rows: AnyArray) -> Self:
         """Return the law of some rows, given by their numbers or a mask, in that order."""
-        some = {name: vars(self)[name][rows] for name in self.by_row}
-        for values in (one for one in some.values() if isinstance(one, np.ndarray)):
-            read_only(values)
+        some = {name: some_rows(vars(self)[name], rows) for name in self.by_row}
         return self._with(n=np.arange(self.n)[rows].size, **some)
 
-    @abstractmethod
     def support(self) -> tuple[Floats, Floats]:
         """Return the ends of the supports, (n,) each; infinite where there is none."""
+        return np.full(self.n, -np.inf), np.full(self.n, np.inf)
 
     def cdf_left(self, y: Floats) -> Floats:
         """Return P(Y < y)."""
@@ -283,6 +281,22 @@ def by_row(values: Floats, y: Floats) -> Floats:
     return values if y.ndim == 1 else values[:, None]
 
 
+def some_rows(values: Any, rows: AnyArray) -> Any:
+    """Return some rows of values, of a law, or of each of several in a tuple or a mapping."""
+    if isinstance(values, dict):
+        return {name: some_rows(each, rows) for name, each in values.items()}
+    if isinstance(values, tuple):
+        return tuple(some_rows(each, rows) for each in values)
+    found = values[rows]
+    return read_only(found) if isinstance(found, np.ndarray) else found
+
+
+def picked(values: Floats, places: AnyArray) -> Floats:
+    """Return the values (n, W) at places (n,) or (n, K) of their rows, in the shape of these."""
+    columns = places.reshape(len(values), -1)
+    return np.take_along_axis(values, columns, axis=1).reshape(places.shape)
+
+
 def row_sums(values: Floats) -> Floats:
     """Sum the rows (n, q), (n,)."""
     sums: Floats = values.sum(axis=1)
@@ -374,9 +388,6 @@ class NormalLaw(Law):
         log_scale = np.log(self.sd) + 0.5 * math.log(2 * math.pi)
         return 0.5 * self.standard(y) ** 2 + by_row(log_scale, y)
 
-    def support(self) -> tuple[Floats, Floats]:
-        return np.full(self.n, -np.inf), np.full(self.n, np.inf)
-
     def stretched(self, factor: float, offset: float) -> NormalLaw:
         return NormalLaw(self.mean + offset, factor * self.sd)
 
@@ -393,12 +404,11 @@ class Frozen(Law):
         Number of rows; by default that of the parameters.
     """
 
+    by_row = ("parameters",)
+
     def __init__(self, distribution: Any, n: int | None = None) -> None:
-        if hasattr(distribution, "icdf"):
-            named = getattr(distribution, "_original_parameters", None)
-            kind = type(distribution)
-            if not named:
-                raise _unreadable(distribution)
+        kind, named = type(distribution), getattr(distribution, "_original_parameters", None)
+        if named and hasattr(distribution, "icdf"):
             self._family: Any = lambda *given: kind(**dict(zip(named, given, strict=True)))
             self.has_atoms = any(base.__name__ == "DiscreteDistribution" for base in kind.__mro__)
             self.title, self._is_new, self._parts = kind.__name__, True, None
@@ -413,7 +423,9 @@ class Frozen(Law):
             given = (*shapes, loc) if self.has_atoms else (*shapes, loc, scale)
             parameters = dict(zip([*names, "scale"], given, strict=False))
         else:
-            raise _unreadable(distribution)
+            rule = "distribution must be a frozen distribution of scipy.stats or a law"
+            remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example"
+            raise invalid(rule, shown(distribution), remedy)
         try:
             size = np.broadcast_shapes(*(np.shape(value) for value in parameters.values()))
         except ValueError as error:
@@ -475,10 +487,6 @@ class Frozen(Law):
         low, high = (np.broadcast_to(end, (self.n,)) for end in law.support())
         return low.astype(np.float64), high.astype(np.float64)
 
-    def taken(self, rows: AnyArray) -> Frozen:
-        parameters = {name: value[rows] for name, value in self.parameters.items()}
-        return self._with(parameters=parameters, n=np.arange(self.n)[rows].size)
-
     def _shapes(self, y: Floats) -> list[Floats]:
         return [by_row(x, y) for name, x in self.parameters.items() if name not in ("loc", "scale")]
 
@@ -529,12 +537,6 @@ class Frozen(Law):
 NEW_NAMES = {"ppf": "icdf", "isf": "iccdf", "std": "standard_deviation"}  # of scipy.stats.Normal
 
 
-def _unreadable(distribution: object) -> InvalidInput:
-    rule = "distribution must be a frozen distribution of scipy.stats or a law"
-    remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example"
-    return invalid(rule, shown(distribution), remedy)
-
-
 class Knots(Law):
     """Laws whose cumulative distribution function is linear between points.
 
@@ -553,21 +555,18 @@ class Knots(Law):
         self.n = len(points)
         self.points, self.levels = points, np.broadcast_to(levels, points.shape)
 
-    def _segment(self, last: AnyArray) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the ends of the segments that end at a knot (n, K), and the levels there."""
-        places = (last - 1, last)
-        x0, x1 = (np.take_along_axis(self.points, place, axis=1) for place in places)
-        f0, f1 = (np.take_along_axis(self.levels, place, axis=1) for place in places)
-        return x0, x1, f0, f1
+    def _segment(self, last: AnyArray) -> Iterator[Floats]:
+        """Return the ends of segments by the knot that they end at, and the levels there."""
+        last = np.clip(last, 1, self.points.shape[1] - 1)
+        both = self.points, self.levels
+        return (picked(values, place) for values in both for place in (last - 1, last))
 
     def _level(self, y: Floats, *, equal: bool) -> Floats:
-        columns = y.reshape(self.n, -1)
-        last = crps.row_counts(self.points, columns, equal=equal)
-        x0, x1, f0, f1 = self._segment(np.clip(last, 1, self.points.shape[1] - 1))
+        last = crps.row_counts(self.points, y, equal=equal)
+        x0, x1, f0, f1 = self._segment(last)
         with np.errstate(invalid="ignore", divide="ignore"):
-            level = f0 + (f1 - f0) * np.clip((columns - x0) / (x1 - x0), 0.0, 1.0)
-        level = np.where(last == 0, 0.0, np.where(last == self.points.shape[1], 1.0, level))
-        return level.reshape(y.shape)
+            level = f0 + (f1 - f0) * np.clip((y - x0) / (x1 - x0), 0.0, 1.0)
+        return np.where(last == 0, 0.0, np.where(last == self.points.shape[1], 1.0, level))
 
     def cdf(self, y: Floats) -> Floats:
         return self._level(y, equal=True)
@@ -576,10 +575,8 @@ class Knots(Law):
         return self._level(y, equal=False)
 
     def quantile(self, u: Floats) -> Floats:
-        columns = u.reshape(self.n, -1)
-        last = np.maximum(crps.row_counts(self.levels, columns, equal=False), 1)
-        x0, x1, f0, f1 = self._segment(np.minimum(last, self.points.shape[1] - 1))
-        return (x0 + (x1 - x0) * np.clip((columns - f0) / (f1 - f0), 0.0, 1.0)).reshape(u.shape)
+        x0, x1, f0, f1 = self._segment(crps.row_counts(self.levels, u, equal=False))
+        return x0 + (x1 - x0) * np.clip((u - f0) / (f1 - f0), 0.0, 1.0)
 
     def support(self) -> tuple[Floats, Floats]:
         return self.points[:, 0], self.points[:, -1]
@@ -603,14 +600,12 @@ class Knots(Law):
         return np.cumsum(np.pad(mass * (x[:, 1:] + x[:, :-1]) / 2, ((0, 0), (1, 0))), axis=1)
 
     def centred(self, y: Floats) -> Floats:
-        columns = y.reshape(self.n, -1)
-        last = crps.row_counts(self.points, columns, equal=True)
+        last = crps.row_counts(self.points, y, equal=True)
         before = np.maximum(last - 1, 0)
-        x0, f0 = (np.take_along_axis(each, before, axis=1) for each in (self.points, self.levels))
+        x0, f0, sums = (picked(each, before) for each in (self.points, self.levels, self._sums))
         inside = (last > 0) & (last < self.points.shape[1])
-        partly = (self.cdf(columns) - f0) * ((x0 + columns) / 2 - self.mean[:, None])
-        total = np.take_along_axis(self._sums, before, axis=1) + np.where(inside, partly, 0.0)
-        return np.where(last > 0, total, 0.0).reshape(y.shape)
+        partly = (self.cdf(y) - f0) * ((x0 + y) / 2 - by_row(self.mean, y))
+        return np.where(last > 0, sums + np.where(inside, partly, 0.0), 0.0)
 
     @cached_property
     def half_difference(self) -> Floats:
@@ -666,10 +661,10 @@ class Quantiles(Knots):
         crossing = np.argwhere(np.diff(self.values, axis=1) < 0)
         if crossing.size:
             row, k = crossing[0].tolist()
-            lower = f"{self.values[row, k]:.8g} at level {self.given[k]:g}"
-            upper = f"{self.values[row, k + 1]:.8g} at {self.given[k + 1]:g}"
-            got, remedy = f"{lower} above {upper}", "np.sort(quantiles, axis=1) repairs them"
-            raise invalid("quantiles must not cross", f"{got} at row {row}", remedy)
+            (x, y), (a, b) = self.values[row, k : k + 2], self.given[k : k + 2]
+            got = f"{x:.8g} at level {a:g} above {y:.8g} at {b:g} at row {row}"
+            remedy = "np.sort(quantiles, axis=1) repairs them"
+            raise invalid("quantiles must not cross", got, remedy)
         points = np.pad(self.values, ((0, 0), (1, 1)), mode="edge")
         self.ends = np.pad(self.given, 1, constant_values=(0, 1))
         super().__init__(points, self.ends)
@@ -684,10 +679,7 @@ class Quantiles(Knots):
 
         Of one that equals quantiles, from below the first to the last of these.
         """
-        below, up_to = (
-            crps.row_counts(self.values, y.reshape(self.n, -1), equal=equal).reshape(y.shape)
-            for equal in (False, True)
-        )
+        below, up_to = (crps.row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
@@ -752,12 +744,10 @@ class Histogram(Knots):
         self.title = f"histogram of {bins} bins"
 
     def log_score(self, y: Floats) -> Floats:
-        columns = y.reshape(self.n, -1)
-        last = crps.row_counts(self.points, columns, equal=True)
-        inside = (columns >= self.points[:, :1]) & (columns <= self.points[:, -1:])
-        x0, x1, f0, f1 = self._segment(np.clip(last, 1, self.points.shape[1] - 1))
+        low, high = (by_row(end, y) for end in self.support())
+        x0, x1, f0, f1 = self._segment(crps.row_counts(self.points, y, equal=True))
         with np.errstate(divide="ignore"):
-            return -np.log(np.where(inside, (f1 - f0) / (x1 - x0), 0.0)).reshape(y.shape)
+            return -np.log(np.where((y >= low) & (y <= high), (f1 - f0) / (x1 - x0), 0.0))
 
 
 class Members(Knots):
@@ -840,6 +830,8 @@ class Mixture(Law):
         What is mixed; an ensemble of one member is a point mass.
     """
 
+    by_row = "weights", "components"
+
     def __init__(self, weights: object, components: Sequence[Law]) -> None:
         self.components = tuple(components)
         sizes = {each.n for each in self.components}
@@ -919,9 +911,6 @@ class Mixture(Law):
             terms = [np.log(w) - law.log_score(y) for w, law in self._parts(y)]
         return np.asarray(-np.logaddexp.reduce(terms, axis=0))
 
-    def taken(self, rows: AnyArray) -> Mixture:
-        return Mixture(self.weights[rows], [law.taken(rows) for law in self.components])
-
 
 class Cdf(Law):
     """Distributions of which a function returns the cumulative probabilities.
@@ -938,7 +927,7 @@ class Cdf(Law):
         Ends of the supports.
     """
 
-    title = "distribution of a function"
+    title, by_row = "distribution of a function", ("_rows", "_ends")
 
     def __init__(
         self,
@@ -1021,23 +1010,20 @@ class Cdf(Law):
         return knots, lowest + np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
 
     def _integral(self, low: Floats, high: Floats) -> Floats:
-        """Return the integrals of F between ends (n, k)."""
+        """Return the integrals of F between ends (n,) or (n, k)."""
         half, middle = (high - low) / 2, (high + low) / 2
         points = middle[..., None] + half[..., None] * PANEL[0]
-        return np.asarray(
-            half * (self.cdf(points.reshape(self.n, -1)).reshape(points.shape) @ PANEL[1])
-        )
+        levels = self.cdf(points.reshape(self.n, -1)).reshape(points.shape)
+        return np.asarray(half * (levels @ PANEL[1]))
 
     def distance(self, y: Floats) -> Floats:
         # Quantiles are searched for; that of a continuous law takes none: E|Y - y| is twice the
         # integral of F up to y, less y - m.
         if self.has_atoms:
             return super().distance(y)
-        (knots, below), columns = self._panels, y.reshape(self.n, -1)
-        at = np.maximum(crps.row_counts(knots, columns, equal=True) - 1, 0)
-        start, up_to = (np.take_along_axis(x, at, axis=1) for x in (knots, below))
-        up_to = up_to + self._integral(start, columns)
-        return np.asarray((2 * up_to - columns + self.mean[:, None]).reshape(y.shape))
+        last = np.maximum(crps.row_counts(self._panels[0], y, equal=True) - 1, 0)
+        start, up_to = (picked(each, last) for each in self._panels)
+        return 2 * (up_to + self._integral(start, y)) - y + by_row(self.mean, y)
 
     @cached_property
     def half_difference(self) -> Floats:
@@ -1049,11 +1035,6 @@ class Cdf(Law):
 
     def support(self) -> tuple[Floats, Floats]:
         return self._ends
-
-    def taken(self, rows: AnyArray) -> Cdf:
-        low, high = self._ends
-        some = self._rows[rows]
-        return self._with(_rows=some, _ends=(low[rows], high[rows]), n=some.size)
 
 
 def law_of(*, n: int | None = None, **given: Any) -> Law:
@@ -1099,12 +1080,12 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
         got = " and ".join(f"{names[0]}=" for names in found) or "nothing"
         remedy = f"pass one of {', '.join(' and '.join(names) for names in families)}"
         raise invalid("a forecast must be given in one form", got, remedy)
-    values = [given.get(name) for name in found[0]]
-    for name, value in zip(found[0], values, strict=True):
-        if value is None and name != "quantile":
-            got = f"{' and '.join(found[0])} without {name}"
+    [names] = found
+    for name in names:
+        if given.get(name) is None and name != "quantile":
+            got = f"{' and '.join(names)} without {name}"
             raise invalid("a forecast must be given whole", got, f"pass {name}= too")
-    law = families[found[0]](*values)
+    law = families[names](*map(given.get, names))
     if n is not None and law.n != n:
         rule, remedy = "a forecast must have a row for each outcome", "take both from the same rows"
         raise invalid(rule, f"{law.n} for {n} rows", remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -110,20 +111,12 @@ class RecalibratedLaw(Law):
         levels[:, 0], levels[:, -1] = 0.0, 1.0
         return Knots(points, levels)
 
-    @cached_property
-    def mean(self) -> Floats:
-        return self._knots.mean
-
-    @cached_property
-    def sd(self) -> Floats:
-        return self._knots.sd
+    mean = cached_property(attrgetter("_knots.mean"))
+    sd = cached_property(attrgetter("_knots.sd"))
+    half_difference = cached_property(attrgetter("_knots.half_difference"))
 
     def centred(self, y: Floats) -> Floats:
         return self._knots.centred(y)
-
-    @cached_property
-    def half_difference(self) -> Floats:
-        return self._knots.half_difference
 
     def nodes(self) -> tuple[Floats, Floats]:
         return self._knots.nodes()

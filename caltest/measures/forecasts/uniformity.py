@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
-from caltest.forecasts import Forecasts
+from caltest.forecasts.container import LEAST, Forecasts
 from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
 from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to
@@ -23,7 +23,6 @@ from caltest.types import Floats, Hashes
 
 __all__ = ["PitUniformity", "pit_uniformity"]
 
-LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 GRID = VERY_MANY  # steps that the numbers of as many rows or more are rounded up to
 COARSE = 128  # steps where signs of clusters are flipped
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
@@ -70,19 +69,10 @@ class BoundForecasts(BoundMeasure):
         return values
 
 
-def _distances(ends: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """Return how far the distribution of the numbers is above and below the uniform one."""
+def _largest(ends: Floats, below: Floats, joined: np.ufunc) -> Floats:
+    """Join how far the distribution of the numbers is above and below the uniform one."""
     above = (below[:, 1:] - ends[:, 1:-1]).max(axis=1)
-    return above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)
-
-
-def _ks(ends: Floats, below: Floats) -> Floats:
-    return np.maximum(*_distances(ends, below))
-
-
-def _kuiper(ends: Floats, below: Floats) -> Floats:
-    above, under = _distances(ends, below)
-    return above + under
+    return np.asarray(joined(above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)))
 
 
 def _cramer_von_mises(ends: Floats, below: Floats) -> Floats:
@@ -101,8 +91,8 @@ def _anderson_darling(ends: Floats, below: Floats) -> Floats:
 
 
 DISTANCES: dict[str, tuple[str, str, Callable[[Floats, Floats], Floats], bool]] = {
-    "ks": ("Kolmogorov-Smirnov", "D", _ks, False),
-    "kuiper": ("Kuiper", "V", _kuiper, False),
+    "ks": ("Kolmogorov-Smirnov", "D", partial(_largest, joined=np.maximum), False),
+    "kuiper": ("Kuiper", "V", partial(_largest, joined=np.add), False),
     "cramer-von-mises": ("Cramer-von Mises", "W^2", _cramer_von_mises, True),
     "anderson-darling": ("Anderson-Darling", "A^2", _anderson_darling, True),
 }
@@ -186,23 +176,18 @@ class PitUniformity(ForecastMeasure):
                     return value(np.stack([part @ weight for part in self.parts(v)], axis=1))
 
                 return BoundForecasts(predictions, of_rows)
-            table = np.column_stack(self.parts(CELLS))
-            cells = PitCells(weight[:, None])
+            table, cells = np.column_stack(self.parts(CELLS)), PitCells(weight[:, None])
             return BoundForecasts(predictions, lambda sums: value(sums @ table), cells=cells)
         _, _, distance, is_integral = DISTANCES[self.distance]
         factor = float(n) if is_integral else 1.0
-        if n < GRID:
-            return BoundForecasts(
-                predictions,
-                lambda v: factor * distance(*_ordered(v, predictions.sample_weight)),
-                factor,
-            )
+        cells = None if n < GRID else PitCells((weight / weight.sum())[:, None], GRID)
 
-        def at_steps(shares: Floats) -> Floats:
-            return self._of_shares(n, np.cumsum(shares[:, :-1], axis=1))
+        def of_numbers(v: Floats) -> Floats:  # or of the shares of rows in cells
+            if cells is None:
+                return factor * distance(*_ordered(v, predictions.sample_weight))
+            return self._of_shares(n, np.cumsum(v[:, :-1], axis=1))
 
-        cells = PitCells((weight / weight.sum())[:, None], GRID)
-        return BoundForecasts(predictions, at_steps, factor, cells)
+        return BoundForecasts(predictions, of_numbers, factor, cells)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the distance at steps, or that of sums of functions of the numbers.
@@ -217,11 +202,8 @@ class PitUniformity(ForecastMeasure):
             found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
             found.deviations = None if self.distance == "neyman" else predictions.deviations[1]
             return [found]
-        terms, expected = (
-            residuals_up_to(v, weight / weight.sum(), COARSE),
-            np.arange(1, COARSE) / COARSE,
-        )
-        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + expected))
+        terms, ends = residuals_up_to(v, weight / weight.sum(), COARSE), np.arange(1, COARSE)
+        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + ends / COARSE))
         found.symbol = f"{self.symbol} at {COARSE} steps"
         return [found]
 
