@@ -180,14 +180,14 @@ class PitUniformity(ForecastMeasure):
             return BoundForecasts(predictions, lambda sums: value(sums @ table), cells=cells)
         _, _, distance, is_integral = DISTANCES[self.distance]
         factor = float(n) if is_integral else 1.0
-        cells = None if n < GRID else PitCells((weight / weight.sum())[:, None], GRID)
+        steps = None if n < GRID else PitCells((weight / weight.sum())[:, None], GRID)
 
         def of_numbers(v: Floats) -> Floats:  # or of the shares of rows in cells
-            if cells is None:
+            if steps is None:
                 return factor * distance(*_ordered(v, predictions.sample_weight))
             return self._of_shares(n, np.cumsum(v[:, :-1], axis=1))
 
-        return BoundForecasts(predictions, of_numbers, factor, cells)
+        return BoundForecasts(predictions, of_numbers, factor, steps)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the distance at steps, or that of sums of functions of the numbers.
