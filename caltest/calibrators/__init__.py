@@ -32,9 +32,8 @@ from caltest.calibrators.mixtures import AutoCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
 from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastIdentity
-from caltest.calibrators.forecasts.scaling import VarianceScaling
-from caltest.calibrators.forecasts.pit import BetaPIT, IsotonicPIT
-from caltest.calibrators.forecasts.conformal import ConformalOffset
+from caltest.calibrators.forecasts.maps import VarianceScaling, BetaPIT, IsotonicPIT
+from caltest.calibrators.forecasts.maps import ConformalOffset
 
 from caltest.calibrators.output import REGISTRY
 
