@@ -214,8 +214,8 @@ def redrawn_pvalue(
         table = weight[rows, None] * table
         sums = []
         for t in places:
-            redrawing = Inversion((1.0 - t[rows])[:, None] * a + t[rows][:, None] * b)
-            redrawing.rows = row_hashes(kept[rows])
+            mixed = (1.0 - t[rows])[:, None] * a + t[rows][:, None] * b
+            redrawing = Inversion(mixed, row_hashes(kept[rows]))
             sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
         return np.array(sums)
 
