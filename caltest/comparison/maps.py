@@ -15,7 +15,7 @@ from caltest import checks
 from caltest.calibrators import FORECAST_MAPS, REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
-from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
+from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
 from caltest.checks.options import check_instance
