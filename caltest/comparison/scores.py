@@ -110,7 +110,6 @@ _ALL = (
 )
 EVERY: Mapping[str, ProperScore] = {score.key: score for score in _ALL}
 SCORES = {key: score for key, score in EVERY.items() if score.of is Predictions}
-FORECAST_SCORES = {key: score for key, score in EVERY.items() if score.of is Forecasts}
 COVERAGE = "in 90 %"
 COLUMNS = {"ECE", "KS", "class-wise ECE", COVERAGE, *(score.title for score in EVERY.values())}
 

@@ -144,8 +144,7 @@ class Law(ABC):
         """Return the CRPS of the outcomes that probabilities (n, K) give in place of y, (n,)."""
         return self.crps(self.quantile(u))
 
-    def __getitem__(self, rows: AnyArray) -> Law:
-        return self.taken(rows)
+    __getitem__ = taken
 
     @property
     def columns(self) -> dict[str, Floats]:

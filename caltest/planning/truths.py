@@ -366,10 +366,9 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
     if isinstance(given.model, PredictionDistribution):
         return given.model
     found = _distribution_of(given)
-    object.__setattr__(found.template, "library", given.library)
     ordered = given.ordinal or models.is_ordered(given.model)
     ordered = ordered or any(getattr(x, "ordinal", False) for x in (given.model, given.data))
-    object.__setattr__(found.template, "ordinal", ordered)
+    found.template.__dict__.update(library=given.library, ordinal=ordered)
     return found
 
 
