@@ -169,10 +169,6 @@ class ForecastCalibrator(Saved, ABC):
         """Return nothing: what the data leave undefined is an error."""
         return []
 
-    def composition(self) -> str:
-        """Return nothing: a map is what its parameters say."""
-        return ""
-
     def probe(self, inputs: Law) -> Floats:
         """Return numbers by which the maps of two folds are told apart."""
         law = self.calibrate(inputs)

@@ -228,8 +228,7 @@ def split(predictions: Any, cv: object, seed: int, *, by_label: bool) -> list[Fo
     cv = check_folds(cv)
     if isinstance(cv, int) and not (by_label and predictions.m and not predictions.has_dependence):
         cv = _random_folds(predictions, cv, seed)
-    weight = predictions.sample_weight
-    happened = predictions.happened
+    weight, happened = predictions.sample_weight, predictions.happened
     values = happened if predictions.label_probs is None else predictions.label_probs
     return folds(values, happened, weight, cv, seed, **options)
 

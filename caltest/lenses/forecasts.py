@@ -118,10 +118,6 @@ class _AtLevel(OfForecasts):
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         return [type(self)(level) for level in self.usual] if self.is_family else [self]
 
-    def members(self, forecasts: Forecasts) -> list[Lens]:  # type: ignore[override]
-        """List one lens for each usual level."""
-        return self.members_of(())
-
     def _one(self) -> float:
         if self.level is None:
             remedy = "pass it to test_calibration, or call each of its members(forecasts)"

@@ -71,10 +71,6 @@ class BoundScores(BoundMeasure):
         self.seen = score.scores(forecasts)
         self.scale = float(np.abs(self.seen).mean())
 
-    @property
-    def observed(self) -> Floats:  # type: ignore[override]
-        return self.seen
-
     def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
         return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
 
