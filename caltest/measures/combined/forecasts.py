@@ -202,26 +202,21 @@ class ForecastContext:
         return 1.0 / np.maximum(self.scale / largest, LEAST)
 
     @cached_property
-    def by_size(self) -> Floats:
-        """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
-        return self.covariates(*self._sizes)
-
-    @cached_property
     def along(self) -> dict[str, Floats]:
-        """Functions of the forecasts (n, 1), by name; without a column where none varies."""
+        """Functions of the forecasts (n, Q), by name; without a column where none varies.
+
+        "constant" are the weights of a plain sum, and "size" these and functions of the ranks of
+        mean and scale.
+        """
         mean, scale, square, *_ = self._sizes
-        by_mean = self.covariates(mean)
+        by_size, by_mean = self.covariates(*self._sizes), self.covariates(mean)
         squares = self.covariates(mean, square)[:, by_mean.shape[1] :]
         by_features = self.covariates(*self.feature_ranks)[:, 1:]
         column = self.weight * self.precision
         precision = (column / np.linalg.norm(column))[:, None]
-        found = {"mean": by_mean[:, 1:], "mean^2": squares, "features": by_features}
+        found = {"constant": by_size[:, :1], "size": by_size, "mean": by_mean[:, 1:]}
+        found |= {"mean^2": squares, "features": by_features}
         return found | {"scale": self.covariates(scale)[:, 1:], "precision": precision}
-
-    @cached_property
-    def constant(self) -> Floats:
-        """The weights of a plain sum, (n, 1)."""
-        return self.by_size[:, :1]
 
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
@@ -235,7 +230,7 @@ class ForecastContext:
     @cached_property
     def steps(self) -> Summing:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
-        ends, weight = np.arange(1, STEPS) / STEPS, self.constant[:, 0]
+        ends, weight = np.arange(1, STEPS) / STEPS, self.along["constant"][:, 0]
         residuals = partial(residuals_up_to, self.predictions.pit, weight, STEPS)
 
         def of(seen: Uniformed) -> Floats:
@@ -322,10 +317,10 @@ def _damped(sums: Floats) -> Floats:
 
 
 def _score(
-    rows: ForecastContext, degree: int, finding: Say, along: str = "", value: Function = _first
+    rows: ForecastContext, degree: int, finding: Say, by: str = "constant", value: Function = _first
 ) -> Component:
     """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
-    sums = rows.sums(hermite(degree), rows.along[along] if along else rows.constant)
+    sums = rows.sums(hermite(degree), rows.along[by])
     return Component(rows, sums, value, finding, two_sided=True)
 
 
@@ -463,8 +458,8 @@ def extremes(rows: ForecastContext) -> Component:
         # 1 / sqrt(2 min(v, 1 - v)) has the mean 2.
         return [1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0]
 
-    sums = rows.sums(roots, rows.constant)
-    mean = 2.0 * float(rows.constant.sum())
+    sums = rows.sums(roots, rows.along["constant"])
+    mean = 2.0 * float(rows.along["constant"].sum())
 
     def value(sums: Floats) -> Floats:
         return np.log1p(np.maximum(ratio(sums[:, 0], mean), -1.0 + 1e-12))
@@ -478,9 +473,9 @@ def extremes(rows: ForecastContext) -> Component:
 
 
 def _chi2(
-    rows: ForecastContext, basis: Basis, name: str = "chi^2", columns: str = "constant"
+    rows: ForecastContext, basis: Basis, name: str = "chi^2", along: str = "constant"
 ) -> Component:
-    sums = rows.sums(basis, getattr(rows, columns))
+    sums = rows.sums(basis, rows.along[along])
 
     def finding() -> Finding:
         return plain(name, float(_square(sums.of(rows.observed))[0]))
@@ -488,7 +483,7 @@ def _chi2(
     return Component(rows, sums, _square, finding)
 
 
-local = partial(_chi2, basis=polynomials, name="chi^2 by size", columns="by_size")
+local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
     Kind("bias", "mean normal score", bias, weight=2.0),
     Kind("shift", "score of a constant shift", shift),
