@@ -269,9 +269,9 @@ class Law(ABC):
     def _with(self, **fields: object) -> Self:
         """Return a copy with other values of these fields, of which none is computed yet."""
         some, kind = copy(self), type(self)
-        computed = [x for x in vars(some) if isinstance(getattr(kind, x, None), cached_property)]
-        for name in computed:
-            del vars(some)[name]
+        for name in vars(self):
+            if isinstance(getattr(kind, name, None), cached_property):
+                del vars(some)[name]
         vars(some).update(fields)
         return some
 

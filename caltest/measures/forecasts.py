@@ -95,12 +95,12 @@ def _anderson_darling(ends: Floats, below: Floats) -> Floats:
 
 
 DISTANCES: dict[str, tuple[str, str, Callable[[Floats, Floats], Floats], bool]] = {
-    "ks": ("Kolmogorov-Smirnov", "D", partial(_largest, joined=np.maximum), False),
-    "kuiper": ("Kuiper", "V", partial(_largest, joined=np.add), False),
-    "cramer-von-mises": ("Cramer-von Mises", "W^2", _cramer_von_mises, True),
-    "anderson-darling": ("Anderson-Darling", "A^2", _anderson_darling, True),
+    "ks": ("Kolmogorov-Smirnov distance", "D", partial(_largest, joined=np.maximum), False),
+    "kuiper": ("Kuiper distance", "V", partial(_largest, joined=np.add), False),
+    "cramer-von-mises": ("Cramer-von Mises distance", "W^2", _cramer_von_mises, True),
+    "anderson-darling": ("Anderson-Darling distance", "A^2", _anderson_darling, True),
 }
-SUMS = {"neyman": ("Neyman smooth", "chi^2"), "berkowitz": ("Berkowitz", "LR")}
+SUMS = {"neyman": ("Neyman smooth statistic", "chi^2"), "berkowitz": ("Berkowitz statistic", "LR")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,9 +133,7 @@ class PitUniformity(ForecastMeasure):
     @property
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
-        name = (DISTANCES.get(self.distance) or SUMS[self.distance])[0]
-        kind = "distance" if self.distance in DISTANCES else "statistic"
-        return f"{name} {kind} of the PIT"
+        return f"{(DISTANCES.get(self.distance) or SUMS[self.distance])[0]} of the PIT"
 
     @property
     def symbol(self) -> str:
