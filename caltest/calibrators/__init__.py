@@ -31,10 +31,8 @@ from caltest.calibrators.ensemble import OneVsRest, EnsembleCalibrator
 from caltest.calibrators.mixtures import AutoCalibrator
 from caltest.calibrators.calibrated_classifier import CalibratedClassifier
 
-from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastIdentity
-from caltest.calibrators.forecasts.scaling import VarianceScaling
-from caltest.calibrators.forecasts.pit import BetaPIT, IsotonicPIT
-from caltest.calibrators.forecasts.conformal import ConformalOffset
+from caltest.calibrators.forecasts import ForecastCalibrator, ForecastIdentity
+from caltest.calibrators.forecasts import VarianceScaling, BetaPIT, IsotonicPIT, ConformalOffset
 
 from caltest.calibrators.output import REGISTRY
 

@@ -197,10 +197,6 @@ class Calibrator(ClassifierMixin, TransformerMixin, FittedOutput, ABC):
         """
         return ()
 
-    def composition(self) -> str:
-        """Return in words what the fitted map consists of, where that differs from fit to fit."""
-        return ""
-
     # ---- for other calibrators, which have checked inputs ---------------------------------------
 
     def settled(self) -> Calibrator:

@@ -59,6 +59,10 @@ class Saved(BaseEstimator):
         """Return why this is no fitted map; empty where it is one."""
         raise NotImplementedError
 
+    def composition(self) -> str:
+        """Return in words what the fitted map consists of, where that differs from fit to fit."""
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return options and fitted map as plain values that JSON holds without loss.
 

@@ -219,9 +219,8 @@ def _columns(
     named = dict(zip(tables.stems(found, chosen), found, strict=True))
     if sorted(named) != sorted(fitted.classes):
         wanted, got = (checks.listing(names, limit=10) for names in (fitted.classes, named))
-        rule = f"columns of --probs must be those of the classes {wanted}"
         remedy = "join the names of the columns by commas, in the order of the classes"
-        raise invalid(rule, got, remedy)
+        raise invalid(f"columns of --probs must be those of the classes {wanted}", got, remedy)
     return [named[name] for name in fitted.classes]
 
 
@@ -233,8 +232,7 @@ def _values(fitted: Map, table: ColumnTable, columns: list[str], *, renormalize:
     width, m = raw.shape[1] if raw.ndim == 2 else 1, len(fitted.classes)
     if width != m and not (width == 1 and m == 2):
         rule = f"NEW must have a column for each of the {m} classes of the fit"
-        remedy = "name the columns by --probs, in the order of the classes"
-        raise invalid(rule, f"{width}", remedy)
+        raise invalid(rule, f"{width}", "name the columns by --probs, in the order of the classes")
     logits = bool(calibrator.from_logits)
     read_as: Any = {"renormalize": renormalize, "classes": calibrator.classes_}
     try:

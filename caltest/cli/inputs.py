@@ -19,14 +19,7 @@ from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
 from caltest.predictions.dependence import Dependence
-from caltest.predictions.options import (
-    ENGINES,
-    ClassOptions,
-    FileOptions,
-    ForecastOptions,
-    NumberOptions,
-    names_of,
-)
+from caltest.predictions.options import ENGINES, FileOptions, ForecastOptions, names_of
 from caltest.predictions.tables import ColumnTable
 
 if TYPE_CHECKING:
@@ -89,13 +82,12 @@ class PredictionFile(FileForm):
             rule = "--label must name the column of the observed classes"
             got = f"none for the columns {listing(names, limit=30)}"
             raise invalid(rule, got, f"pass --label {(found or ['COLUMN'])[0]}")
-        warn_caller(
-            f"the labels are taken from {found[0]!r}; --label says otherwise", ReadAsWarning
-        )
+        text = f"the labels are taken from {found[0]!r}; --label says otherwise"
+        warn_caller(text, ReadAsWarning)
         return found[0]
 
     @property
-    def read_as(self) -> NumberOptions:
+    def read_as(self) -> dict[str, Any]:
         """How the numbers are read."""
         return {"from_logits": self.from_logits, "renormalize": self.renormalize}
 
@@ -147,13 +139,14 @@ class PredictionFile(FileForm):
         by: str | None = None,
         dependence: Dependence = Dependence(),  # noqa: B008 - frozen
         known: Sequence[object] | None = None,
-    ) -> Predictions:
-        """Return the predictions, with the groups that `--by` gives, their weights and clusters.
+    ) -> Any:
+        """Return the rows, with the groups that `--by` gives, their weights and clusters.
 
         Parameters
         ----------
         probs : str, optional
-            In the place of `--probs`. The file is read once, however often columns are asked for.
+            In the place of `--probs`, or what the columns of forecasts begin with. The file is read
+            once, however often columns are asked for.
         by : str, optional
             What `--by` gave.
         dependence : Dependence
@@ -163,23 +156,25 @@ class PredictionFile(FileForm):
             labels that need not show each of them.
         """
         with self.rows_named():
-            raw = self.chosen(self.observed, probs or self.probs, by)
-            if raw["classes"] is None and known is not None:
-                raw["classes"] = list(known)
-            how: ClassOptions = {"ordinal": self.ordinal, **self.read_as}
-            found = Predictions(**raw, **how, source=self._opened[1])
+            found = self._read(probs, by, known)
             return dependence.of_table(self._opened[0], self.observed).given_to(found)
+
+    def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
+        raw = self.chosen(self.observed, probs or self.probs, by)
+        if raw["classes"] is None and known is not None:
+            raw["classes"] = list(known)
+        return Predictions(**raw, ordinal=self.ordinal, **self.read_as, source=self._opened[1])
 
     @property
     def logits(self) -> object:
         """The columns as they stand where they hold logits, else None."""
-        return self.chosen(self.observed, self.probs, None)["probs"] if self.from_logits else None
+        return self.chosen(self.observed, self.probs)["probs"] if self.from_logits else None
 
     def rows_named(self) -> AbstractContextManager[None]:
         """Name rows in errors as a person counts them in the file."""
         return rows_named(self._opened[0].place)
 
-    def chosen(self, label: str, probs: str | None, by: str | None) -> dict[str, Any]:
+    def chosen(self, label: str, probs: str | None, by: str | None = None) -> dict[str, Any]:
         """Return the columns that the options name, not checked."""
         opened = self._opened[0]
         return tables.choose_columns(
@@ -256,32 +251,20 @@ class RowsFile(NumberColumns, PredictionFile):
     def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
         if not self.forecasts:
             return super().lies(engine, on_error, weighted=weighted)
-        counted = (
-            engine if check_choice(engine, ENGINES, "--engine") in ("cells", "chunks") else None
-        )
-        check_unused("with forecasts", engine=counted)
+        if check_choice(engine, ENGINES, "--engine") in ("cells", "chunks"):
+            check_unused("with forecasts", engine=engine)
         return False
 
-    def predictions(
-        self,
-        probs: str | None = None,
-        *,
-        by: str | None = None,
-        dependence: Dependence = Dependence(),  # noqa: B008 - frozen
-        known: Sequence[object] | None = None,
-    ) -> Any:
-        """Return the predictions, or forecasts, with groups, weights and clusters."""
+    def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
         if not self.forecasts:
-            return super().predictions(probs, by=by, dependence=dependence, known=known)
+            return super()._read(probs, by, known)
         from caltest.forecasts import Forecasts
 
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
-        opened = self._opened[0]
-        rows = {"groups": _groups(by, opened.names), "sample_weight": self.sample_weight}
-        columns = self.forecasts_from(probs or "") | rows  # `probs` begins those of one model
-        with self.rows_named():
-            found = Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
-            return dependence.of_table(opened, self.observed).given_to(found)
+        groups = _groups(by, self._opened[0].names)
+        rows = {"groups": groups, "sample_weight": self.sample_weight}
+        columns = self.forecasts_from(probs or "") | rows
+        return Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
 
 
 def opened(file: Path) -> Path | io.BytesIO:

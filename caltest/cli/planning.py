@@ -304,11 +304,8 @@ class Drifts:
 
     def stated(self) -> dict[str, Any]:
         """Return the arguments of `plan_monitoring` that they stand for."""
-        return {
-            name: numbers(text, f"--{name}", "1.2,1.5")
-            for name, text in vars(self).items()
-            if text is not None
-        }
+        given = {name: text for name, text in vars(self).items() if text is not None}
+        return {name: numbers(text, f"--{name}", "1.2,1.5") for name, text in given.items()}
 
 
 @grouped(

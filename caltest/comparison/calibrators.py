@@ -231,9 +231,8 @@ def make_setup(
         checks.check_integer(inner_cv, "inner_cv", minimum=2)
     elif inner_cv is not None and not hasattr(inner_cv, "split"):
         # Training sets have no rows in common that pairs could name.
-        rule = "inner_cv must be a number of folds or a splitter"
         remedy = "pass 5, or a splitter of scikit-learn, which splits each training set"
-        raise invalid(rule, shown(inner_cv), remedy)
+        raise invalid("inner_cv must be a number of folds or a splitter", shown(inner_cv), remedy)
     pairs = maps.split(predictions, cv, split_seed, by_label=False)
     counts = np.bincount(np.concatenate([rows for _, rows in pairs]), minlength=predictions.n)
     if counts.max() > 1:

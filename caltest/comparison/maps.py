@@ -15,7 +15,7 @@ from caltest import checks
 from caltest.calibrators import FORECAST_MAPS, REGISTRY, BinaryCalibrator, Calibrator, OneVsRest
 from caltest.calibrators.base import CalibrationSet
 from caltest.calibrators.ensemble import Fold, check_folds, folds
-from caltest.calibrators.forecasts.base import ForecastCalibrator, ForecastSet
+from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
 from caltest.checks.options import check_instance
@@ -228,8 +228,7 @@ def split(predictions: Any, cv: object, seed: int, *, by_label: bool) -> list[Fo
     cv = check_folds(cv)
     if isinstance(cv, int) and not (by_label and predictions.m and not predictions.has_dependence):
         cv = _random_folds(predictions, cv, seed)
-    weight = predictions.sample_weight
-    happened = predictions.happened
+    weight, happened = predictions.sample_weight, predictions.happened
     values = happened if predictions.label_probs is None else predictions.label_probs
     return folds(values, happened, weight, cv, seed, **options)
 

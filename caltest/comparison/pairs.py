@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from caltest.numerics.loops import map_threads
 from caltest.predictions.redrawing import Inversion
 from caltest.predictions.rows import Rows
 from caltest.results import ScoreDifference
-from caltest.types import Codes, Floats, Hashes, Order
+from caltest.types import Codes, Floats, Order
 
 TIES = 100 * np.finfo(float).eps
 BATCH = 64  # draws a seed; changing it changes every seeded p-value
@@ -44,8 +44,8 @@ def compared_pairs(
     kept = weight > 0
     own = {name: values[kept] for name, values in losses.items()}
     finite = {name: values for name, values in own.items() if np.isfinite(values).all()}
-    draws: dict[str, Any] = {"n_resamples": tests_of.n_resamples, "seed": seed}
-    draws["n_jobs"] = tests_of.n_jobs
+    jobs, draws_of = tests_of.n_jobs, tests_of.n_resamples
+    draws: dict[str, Any] = {"n_resamples": draws_of, "seed": seed, "n_jobs": jobs}
     flipped = _pvalues(finite, weight[kept], units, pairs, draws)
     quantile = float(stdtrit(int(units.max()), (1.0 + confidence) / 2))
     compared = []
@@ -198,8 +198,7 @@ def redrawn_pvalue(
     """
     weight = first.weights
     kept = np.flatnonzero(weight > 0)
-    keys = resample_keys(seed, n_resamples)
-    weight = weight[kept]
+    keys, weight = resample_keys(seed, n_resamples), weight[kept]
     width = max(1, CELLS // max(n_resamples, first.m, POINTS))
     blocks = np.split(np.arange(kept.size), np.arange(width, kept.size, width))
 
@@ -208,33 +207,23 @@ def redrawn_pvalue(
 
     moments = np.hstack([row_moments(*between(rows)) for rows in blocks])
     places = places_between(moments, weight)
-    tasks = [
-        (between, rows, [t[rows] for t in places], weight[rows], kept[rows], keys)
-        for rows in blocks
-    ]
-    sums = np.sum(list(map_threads(_redrawn_sums, tasks, n_jobs)), axis=0)
+
+    def redrawn_sums(rows: Order) -> Floats:
+        """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""
+        a, b, table = between(rows)
+        table = weight[rows, None] * table
+        sums = []
+        for t in places:
+            mixed = (1.0 - t[rows])[:, None] * a + t[rows][:, None] * b
+            redrawing = Inversion(mixed, row_hashes(kept[rows]))
+            sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
+        return np.array(sums)
+
+    parts = map_threads(redrawn_sums, [(rows,) for rows in blocks], n_jobs)
+    sums = np.sum(list(parts), axis=0)
     own = weight * differences[kept]
     extreme = np.abs(sums) >= abs(float(own.sum())) - TIES * float(np.abs(own).sum())
     return float(1 + np.count_nonzero(extreme, axis=1).max()) / (1 + n_resamples)
-
-
-def _redrawn_sums(
-    between: Callable[[Order], tuple[Floats, Floats, Floats]],
-    rows: Order,
-    places: list[Floats],
-    weight: Floats,
-    numbers: Order,
-    keys: Hashes,
-) -> Floats:
-    """Return the sums over rows of differences at outcomes redrawn at each place, (k, B)."""
-    first, second, table = between(rows)
-    table = weight[:, None] * table
-    sums = []
-    for t in places:
-        redrawing = Inversion((1.0 - t)[:, None] * first + t[:, None] * second)
-        redrawing.rows = row_hashes(numbers)
-        sums.append(table[np.arange(rows.size), redrawing.labels(keys)].sum(axis=1))
-    return np.array(sums)
 
 
 def row_moments(first: Floats, second: Floats, table: Floats) -> Floats:

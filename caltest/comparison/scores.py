@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,7 +110,6 @@ _ALL = (
 )
 EVERY: Mapping[str, ProperScore] = {score.key: score for score in _ALL}
 SCORES = {key: score for key, score in EVERY.items() if score.of is Predictions}
-FORECAST_SCORES = {key: score for key, score in EVERY.items() if score.of is Forecasts}
 COVERAGE = "in 90 %"
 COLUMNS = {"ECE", "KS", "class-wise ECE", COVERAGE, *(score.title for score in EVERY.values())}
 
@@ -200,18 +200,17 @@ def lens_of_measures(m: int) -> str:
 def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]:
     """Return the calibration errors that are reported, and those of the caller."""
     lens = lens_of_measures(predictions.m)
-    functions: dict[str, Callable[[], object]] = {
-        "ECE": lambda: measures.ece(predictions, lens=lens),
-        "KS": lambda: measures.ks_error(predictions, lens=lens),
-    }
+    usual: dict[str, Any] = {"ECE": partial(measures.ece, lens=lens)}
+    usual["KS"] = partial(measures.ks_error, lens=lens)
     if not predictions.m:
-        inside = Interval(0.9)(predictions).labels.astype(np.float64)
-        functions = {COVERAGE: lambda: mean_score(inside, predictions.weights)}
-        functions["KS"] = lambda: measures.pit_uniformity(predictions)
+        usual = {COVERAGE: _coverage, "KS": measures.pit_uniformity}
     if predictions.m > 2:
-        functions["class-wise ECE"] = lambda: measures.classwise_ece(predictions)
-    for name, own in others.items():
-        functions[name] = lambda own=own: own(predictions)  # type: ignore[misc]
-    # What the data leave undefined in one column is no fault of a comparison.
+        usual["class-wise ECE"] = measures.classwise_ece
+    functions = usual | dict(others)
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):
-        return {name: float(function()) for name, function in functions.items()}  # type: ignore[arg-type]  # checked by float
+        return {name: float(function(predictions)) for name, function in functions.items()}
+
+
+def _coverage(forecasts: Forecasts) -> float:
+    inside = Interval(0.9)(forecasts).labels.astype(np.float64)
+    return mean_score(inside, forecasts.weights)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Unpack, cast
 
 import numpy as np
 
@@ -356,9 +356,7 @@ class Forecasts(Rows):
     @property
     def uniforms(self) -> Uniforms:
         """The uniform numbers of which redrawn outcomes are the quantiles."""
-        found = self.redrawing
-        assert isinstance(found, Uniforms)  # noqa: S101, forecasts have no other
-        return found
+        return cast("Uniforms", self.redrawing)  # forecasts have no other
 
     def _own_redrawing(self) -> Redrawing:
         return Uniforms(row_hashes(np.arange(self.n)))

@@ -151,15 +151,19 @@ def tail_nodes() -> tuple[Floats, Floats]:
 
 
 def row_counts(points: Floats, y: Floats, *, equal: bool) -> Ints:
-    """Count in each row the sorted points (n, W) below y (n, K), or with `equal` up to y."""
-    n, k = y.shape
-    if points.shape[1] * k * n <= SMALL:
-        left, right = points[:, :, None], y[:, None, :]
-        return np.asarray((left <= right if equal else left < right).sum(axis=1), np.int64)
-    out = np.empty((n, k), np.int64)
-    tasks = [(points[rows], y[rows], equal, out[rows]) for rows in blocks(n, BLOCK)]
+    """Count in each row the sorted points (n, W) below y, or with `equal` up to y.
+
+    In the shape of y, (n,) or (n, K).
+    """
+    columns = y.reshape(len(y), -1)
+    if points.shape[1] * y.size <= SMALL:
+        left, right = points[:, :, None], columns[:, None, :]
+        found = (left <= right if equal else left < right).sum(axis=1)
+        return np.asarray(found, np.int64).reshape(y.shape)
+    out = np.empty(columns.shape, np.int64)
+    tasks = [(points[rows], columns[rows], equal, out[rows]) for rows in blocks(len(y), BLOCK)]
     list(map_threads(_count, tasks))
-    return out
+    return out.reshape(y.shape)
 
 
 @njit()

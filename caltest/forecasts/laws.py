@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,10 @@ MOST_POINTS = 1 << 20  # of a discrete law that is summed up
 UNSEEN = 1e-15  # mass that is left out of such a sum
 MOST = 1e100  # size of a number
 GRID = np.linspace(0.02, 0.98, 9)  # probabilities at which a function is looked at
+LOWEST = 1e-300  # probability that a quantile is asked for
+# Levels of F, and of G(F), between which expectations take laws as linear: at most 0.005 apart, and
+# log odds 0.2.
+FINE = np.union1d(special.expit(np.linspace(-36.0, 36.0, 361)), np.arange(1, 200) / 200.0)
 PANEL = np.polynomial.legendre.leggauss(8)  # places and weights between two knots
 Function = Callable[[Floats], Any]
 
@@ -54,7 +59,7 @@ class Law(ABC):
     unit_law : Law or None
         The law of one row of which those of all rows differ by mean and standard deviation alone.
     by_row : tuple of str
-        The fields that have a value, or a law, for each row.
+        The fields that have a value, or a law, for each row, or several of these.
     """
 
     title: str
@@ -77,14 +82,12 @@ class Law(ABC):
 
     def taken(self, rows: AnyArray) -> Self:
         """Return the law of some rows, given by their numbers or a mask, in that order."""
-        some = {name: vars(self)[name][rows] for name in self.by_row}
-        for values in (one for one in some.values() if isinstance(one, np.ndarray)):
-            read_only(values)
+        some = {name: some_rows(vars(self)[name], rows) for name in self.by_row}
         return self._with(n=np.arange(self.n)[rows].size, **some)
 
-    @abstractmethod
     def support(self) -> tuple[Floats, Floats]:
         """Return the ends of the supports, (n,) each; infinite where there is none."""
+        return np.full(self.n, -np.inf), np.full(self.n, np.inf)
 
     def cdf_left(self, y: Floats) -> Floats:
         """Return P(Y < y)."""
@@ -141,8 +144,7 @@ class Law(ABC):
         """Return the CRPS of the outcomes that probabilities (n, K) give in place of y, (n,)."""
         return self.crps(self.quantile(u))
 
-    def __getitem__(self, rows: AnyArray) -> Law:
-        return self.taken(rows)
+    __getitem__ = taken
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -258,22 +260,18 @@ class Law(ABC):
         NotApplicable
             If a mean is not finite, or outcomes have probabilities of their own, as counts do.
         """
-        from caltest.forecasts.recalibrated import Stretched  # it is a law
-
         return Stretched(self, factor, offset)
 
     def recalibrated(self, levels: Any) -> Law:
         """Return the laws with the distribution functions G(F), G that of `levels` in (0, 1)."""
-        from caltest.forecasts.recalibrated import RecalibratedLaw
-
         return RecalibratedLaw(self, levels)
 
     def _with(self, **fields: object) -> Self:
         """Return a copy with other values of these fields, of which none is computed yet."""
         some, kind = copy(self), type(self)
-        computed = [x for x in vars(some) if isinstance(getattr(kind, x, None), cached_property)]
-        for name in computed:
-            del vars(some)[name]
+        for name in vars(self):
+            if isinstance(getattr(kind, name, None), cached_property):
+                del vars(some)[name]
         vars(some).update(fields)
         return some
 
@@ -281,6 +279,22 @@ class Law(ABC):
 def by_row(values: Floats, y: Floats) -> Floats:
     """Give one value for each row (n,) the dimensions of y."""
     return values if y.ndim == 1 else values[:, None]
+
+
+def some_rows(values: Any, rows: AnyArray) -> Any:
+    """Return some rows of values, of a law, or of each of several in a tuple or a mapping."""
+    if isinstance(values, dict):
+        return {name: some_rows(each, rows) for name, each in values.items()}
+    if isinstance(values, tuple):
+        return tuple(some_rows(each, rows) for each in values)
+    found = values[rows]
+    return read_only(found) if isinstance(found, np.ndarray) else found
+
+
+def picked(values: Floats, places: AnyArray) -> Floats:
+    """Return the values (n, W) at places (n,) or (n, K) of their rows, in the shape of these."""
+    columns = places.reshape(len(values), -1)
+    return np.take_along_axis(values, columns, axis=1).reshape(places.shape)
 
 
 def row_sums(values: Floats) -> Floats:
@@ -374,9 +388,6 @@ class NormalLaw(Law):
         log_scale = np.log(self.sd) + 0.5 * math.log(2 * math.pi)
         return 0.5 * self.standard(y) ** 2 + by_row(log_scale, y)
 
-    def support(self) -> tuple[Floats, Floats]:
-        return np.full(self.n, -np.inf), np.full(self.n, np.inf)
-
     def stretched(self, factor: float, offset: float) -> NormalLaw:
         return NormalLaw(self.mean + offset, factor * self.sd)
 
@@ -393,12 +404,11 @@ class Frozen(Law):
         Number of rows; by default that of the parameters.
     """
 
+    by_row = ("parameters",)
+
     def __init__(self, distribution: Any, n: int | None = None) -> None:
-        if hasattr(distribution, "icdf"):
-            named = getattr(distribution, "_original_parameters", None)
-            kind = type(distribution)
-            if not named:
-                raise _unreadable(distribution)
+        kind, named = type(distribution), getattr(distribution, "_original_parameters", None)
+        if named and hasattr(distribution, "icdf"):
             self._family: Any = lambda *given: kind(**dict(zip(named, given, strict=True)))
             self.has_atoms = any(base.__name__ == "DiscreteDistribution" for base in kind.__mro__)
             self.title, self._is_new, self._parts = kind.__name__, True, None
@@ -413,7 +423,9 @@ class Frozen(Law):
             given = (*shapes, loc) if self.has_atoms else (*shapes, loc, scale)
             parameters = dict(zip([*names, "scale"], given, strict=False))
         else:
-            raise _unreadable(distribution)
+            rule = "distribution must be a frozen distribution of scipy.stats or a law"
+            remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example"
+            raise invalid(rule, shown(distribution), remedy)
         try:
             size = np.broadcast_shapes(*(np.shape(value) for value in parameters.values()))
         except ValueError as error:
@@ -475,10 +487,6 @@ class Frozen(Law):
         low, high = (np.broadcast_to(end, (self.n,)) for end in law.support())
         return low.astype(np.float64), high.astype(np.float64)
 
-    def taken(self, rows: AnyArray) -> Frozen:
-        parameters = {name: value[rows] for name, value in self.parameters.items()}
-        return self._with(parameters=parameters, n=np.arange(self.n)[rows].size)
-
     def _shapes(self, y: Floats) -> list[Floats]:
         return [by_row(x, y) for name, x in self.parameters.items() if name not in ("loc", "scale")]
 
@@ -529,12 +537,6 @@ class Frozen(Law):
 NEW_NAMES = {"ppf": "icdf", "isf": "iccdf", "std": "standard_deviation"}  # of scipy.stats.Normal
 
 
-def _unreadable(distribution: object) -> InvalidInput:
-    rule = "distribution must be a frozen distribution of scipy.stats or a law"
-    remedy = "pass scipy.stats.norm(loc=mean, scale=scale), for example"
-    return invalid(rule, shown(distribution), remedy)
-
-
 class Knots(Law):
     """Laws whose cumulative distribution function is linear between points.
 
@@ -553,21 +555,18 @@ class Knots(Law):
         self.n = len(points)
         self.points, self.levels = points, np.broadcast_to(levels, points.shape)
 
-    def _segment(self, last: AnyArray) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the ends of the segments that end at a knot (n, K), and the levels there."""
-        places = (last - 1, last)
-        x0, x1 = (np.take_along_axis(self.points, place, axis=1) for place in places)
-        f0, f1 = (np.take_along_axis(self.levels, place, axis=1) for place in places)
-        return x0, x1, f0, f1
+    def _segment(self, last: AnyArray) -> Iterator[Floats]:
+        """Return the ends of segments by the knot that they end at, and the levels there."""
+        last = np.clip(last, 1, self.points.shape[1] - 1)
+        both = self.points, self.levels
+        return (picked(values, place) for values in both for place in (last - 1, last))
 
     def _level(self, y: Floats, *, equal: bool) -> Floats:
-        columns = y.reshape(self.n, -1)
-        last = crps.row_counts(self.points, columns, equal=equal)
-        x0, x1, f0, f1 = self._segment(np.clip(last, 1, self.points.shape[1] - 1))
+        last = crps.row_counts(self.points, y, equal=equal)
+        x0, x1, f0, f1 = self._segment(last)
         with np.errstate(invalid="ignore", divide="ignore"):
-            level = f0 + (f1 - f0) * np.clip((columns - x0) / (x1 - x0), 0.0, 1.0)
-        level = np.where(last == 0, 0.0, np.where(last == self.points.shape[1], 1.0, level))
-        return level.reshape(y.shape)
+            level = f0 + (f1 - f0) * np.clip((y - x0) / (x1 - x0), 0.0, 1.0)
+        return np.where(last == 0, 0.0, np.where(last == self.points.shape[1], 1.0, level))
 
     def cdf(self, y: Floats) -> Floats:
         return self._level(y, equal=True)
@@ -576,10 +575,8 @@ class Knots(Law):
         return self._level(y, equal=False)
 
     def quantile(self, u: Floats) -> Floats:
-        columns = u.reshape(self.n, -1)
-        last = np.maximum(crps.row_counts(self.levels, columns, equal=False), 1)
-        x0, x1, f0, f1 = self._segment(np.minimum(last, self.points.shape[1] - 1))
-        return (x0 + (x1 - x0) * np.clip((columns - f0) / (f1 - f0), 0.0, 1.0)).reshape(u.shape)
+        x0, x1, f0, f1 = self._segment(crps.row_counts(self.levels, u, equal=False))
+        return x0 + (x1 - x0) * np.clip((u - f0) / (f1 - f0), 0.0, 1.0)
 
     def support(self) -> tuple[Floats, Floats]:
         return self.points[:, 0], self.points[:, -1]
@@ -603,14 +600,12 @@ class Knots(Law):
         return np.cumsum(np.pad(mass * (x[:, 1:] + x[:, :-1]) / 2, ((0, 0), (1, 0))), axis=1)
 
     def centred(self, y: Floats) -> Floats:
-        columns = y.reshape(self.n, -1)
-        last = crps.row_counts(self.points, columns, equal=True)
+        last = crps.row_counts(self.points, y, equal=True)
         before = np.maximum(last - 1, 0)
-        x0, f0 = (np.take_along_axis(each, before, axis=1) for each in (self.points, self.levels))
+        x0, f0, sums = (picked(each, before) for each in (self.points, self.levels, self._sums))
         inside = (last > 0) & (last < self.points.shape[1])
-        partly = (self.cdf(columns) - f0) * ((x0 + columns) / 2 - self.mean[:, None])
-        total = np.take_along_axis(self._sums, before, axis=1) + np.where(inside, partly, 0.0)
-        return np.where(last > 0, total, 0.0).reshape(y.shape)
+        partly = (self.cdf(y) - f0) * ((x0 + y) / 2 - by_row(self.mean, y))
+        return np.where(last > 0, sums + np.where(inside, partly, 0.0), 0.0)
 
     @cached_property
     def half_difference(self) -> Floats:
@@ -666,10 +661,10 @@ class Quantiles(Knots):
         crossing = np.argwhere(np.diff(self.values, axis=1) < 0)
         if crossing.size:
             row, k = crossing[0].tolist()
-            lower = f"{self.values[row, k]:.8g} at level {self.given[k]:g}"
-            upper = f"{self.values[row, k + 1]:.8g} at {self.given[k + 1]:g}"
-            got, remedy = f"{lower} above {upper}", "np.sort(quantiles, axis=1) repairs them"
-            raise invalid("quantiles must not cross", f"{got} at row {row}", remedy)
+            (x, y), (a, b) = self.values[row, k : k + 2], self.given[k : k + 2]
+            got = f"{x:.8g} at level {a:g} above {y:.8g} at {b:g} at row {row}"
+            remedy = "np.sort(quantiles, axis=1) repairs them"
+            raise invalid("quantiles must not cross", got, remedy)
         points = np.pad(self.values, ((0, 0), (1, 1)), mode="edge")
         self.ends = np.pad(self.given, 1, constant_values=(0, 1))
         super().__init__(points, self.ends)
@@ -684,10 +679,7 @@ class Quantiles(Knots):
 
         Of one that equals quantiles, from below the first to the last of these.
         """
-        below, up_to = (
-            crps.row_counts(self.values, y.reshape(self.n, -1), equal=equal).reshape(y.shape)
-            for equal in (False, True)
-        )
+        below, up_to = (crps.row_counts(self.values, y, equal=equal) for equal in (False, True))
         return self.ends[below], self.ends[np.where(up_to > below, up_to, up_to + 1)]
 
     def attained(self, level: float, *, is_lower: bool = False) -> Floats:
@@ -752,12 +744,10 @@ class Histogram(Knots):
         self.title = f"histogram of {bins} bins"
 
     def log_score(self, y: Floats) -> Floats:
-        columns = y.reshape(self.n, -1)
-        last = crps.row_counts(self.points, columns, equal=True)
-        inside = (columns >= self.points[:, :1]) & (columns <= self.points[:, -1:])
-        x0, x1, f0, f1 = self._segment(np.clip(last, 1, self.points.shape[1] - 1))
+        low, high = (by_row(end, y) for end in self.support())
+        x0, x1, f0, f1 = self._segment(crps.row_counts(self.points, y, equal=True))
         with np.errstate(divide="ignore"):
-            return -np.log(np.where(inside, (f1 - f0) / (x1 - x0), 0.0)).reshape(y.shape)
+            return -np.log(np.where((y >= low) & (y <= high), (f1 - f0) / (x1 - x0), 0.0))
 
 
 class Members(Knots):
@@ -840,6 +830,8 @@ class Mixture(Law):
         What is mixed; an ensemble of one member is a point mass.
     """
 
+    by_row = "weights", "components"
+
     def __init__(self, weights: object, components: Sequence[Law]) -> None:
         self.components = tuple(components)
         sizes = {each.n for each in self.components}
@@ -919,9 +911,6 @@ class Mixture(Law):
             terms = [np.log(w) - law.log_score(y) for w, law in self._parts(y)]
         return np.asarray(-np.logaddexp.reduce(terms, axis=0))
 
-    def taken(self, rows: AnyArray) -> Mixture:
-        return Mixture(self.weights[rows], [law.taken(rows) for law in self.components])
-
 
 class Cdf(Law):
     """Distributions of which a function returns the cumulative probabilities.
@@ -938,7 +927,7 @@ class Cdf(Law):
         Ends of the supports.
     """
 
-    title = "distribution of a function"
+    title, by_row = "distribution of a function", ("_rows", "_ends")
 
     def __init__(
         self,
@@ -1021,23 +1010,20 @@ class Cdf(Law):
         return knots, lowest + np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
 
     def _integral(self, low: Floats, high: Floats) -> Floats:
-        """Return the integrals of F between ends (n, k)."""
+        """Return the integrals of F between ends (n,) or (n, k)."""
         half, middle = (high - low) / 2, (high + low) / 2
         points = middle[..., None] + half[..., None] * PANEL[0]
-        return np.asarray(
-            half * (self.cdf(points.reshape(self.n, -1)).reshape(points.shape) @ PANEL[1])
-        )
+        levels = self.cdf(points.reshape(self.n, -1)).reshape(points.shape)
+        return np.asarray(half * (levels @ PANEL[1]))
 
     def distance(self, y: Floats) -> Floats:
         # Quantiles are searched for; that of a continuous law takes none: E|Y - y| is twice the
         # integral of F up to y, less y - m.
         if self.has_atoms:
             return super().distance(y)
-        (knots, below), columns = self._panels, y.reshape(self.n, -1)
-        at = np.maximum(crps.row_counts(knots, columns, equal=True) - 1, 0)
-        start, up_to = (np.take_along_axis(x, at, axis=1) for x in (knots, below))
-        up_to = up_to + self._integral(start, columns)
-        return np.asarray((2 * up_to - columns + self.mean[:, None]).reshape(y.shape))
+        last = np.maximum(crps.row_counts(self._panels[0], y, equal=True) - 1, 0)
+        start, up_to = (picked(each, last) for each in self._panels)
+        return 2 * (up_to + self._integral(start, y)) - y + by_row(self.mean, y)
 
     @cached_property
     def half_difference(self) -> Floats:
@@ -1050,10 +1036,118 @@ class Cdf(Law):
     def support(self) -> tuple[Floats, Floats]:
         return self._ends
 
-    def taken(self, rows: AnyArray) -> Cdf:
-        low, high = self._ends
-        some = self._rows[rows]
-        return self._with(_rows=some, _ends=(low[rows], high[rows]), n=some.size)
+
+class Stretched(Law):
+    """Laws of m + d + s (Y - m), with the means m of Y.
+
+    Parameters
+    ----------
+    base : Law
+        The law of Y; no single outcome has positive probability.
+    factor, offset : float
+        s > 0, and d in the unit of the outcome.
+    """
+
+    by_row = "base", "mean", "sd"
+
+    def __init__(self, base: Law, factor: float, offset: float) -> None:
+        if base.has_atoms or not np.isfinite(base.mean).all():
+            reason = f"{base.title} has outcomes with a probability, or a mean that is not finite"
+            raise NotApplicable(f"{reason}: it cannot be stretched", "recalibrate the PIT instead")
+        self.base, self.factor, self.offset = base, factor, offset
+        self.n, self.title = base.n, f"stretched {base.title}"
+        self.mean, self.sd = base.mean + offset, factor * base.sd
+
+    def _inside(self, y: Floats) -> Floats:
+        return self.base.about_mean(y - self.offset, 1.0 / self.factor)
+
+    def _moved(self, x: Floats) -> Floats:
+        return self.base.about_mean(x, self.factor, self.offset)
+
+    def cdf(self, y: Floats) -> Floats:
+        return self.base.cdf(self._inside(y))
+
+    def quantile(self, u: Floats) -> Floats:
+        return self._moved(self.base.quantile(u))
+
+    def upper_quantile(self, v: Floats) -> Floats:
+        return self._moved(self.base.upper_quantile(v))
+
+    def centred(self, y: Floats) -> Floats:
+        return self.factor * self.base.centred(self._inside(y))
+
+    @cached_property
+    def half_difference(self) -> Floats:
+        return self.factor * self.base.half_difference
+
+    def log_score(self, y: Floats) -> Floats:
+        return self.base.log_score(self._inside(y)) + math.log(self.factor)
+
+    def support(self) -> tuple[Floats, Floats]:
+        low, high = self.base.support()
+        return self._moved(low), self._moved(high)
+
+
+class RecalibratedLaw(Law):
+    """Laws with the distribution functions G(F).
+
+    Parameters
+    ----------
+    base : Law
+        The law with the distribution functions F.
+    levels : frozen distribution of scipy.stats
+        That of levels in (0, 1), with the distribution function G.
+    """
+
+    by_row = ("base",)
+
+    def __init__(self, base: Law, levels: Any) -> None:
+        self.base, self.levels = base, levels
+        self.n, self.has_atoms, self.title = base.n, base.has_atoms, f"recalibrated {base.title}"
+
+    def cdf(self, y: Floats) -> Floats:
+        return np.asarray(self.levels.cdf(self.base.cdf(y)))
+
+    def cdf_left(self, y: Floats) -> Floats:
+        return np.asarray(self.levels.cdf(self.base.cdf_left(y)))
+
+    def quantile(self, u: Floats) -> Floats:
+        return self.base.quantile(np.clip(self.levels.ppf(u), LOWEST, 1.0 - LEAST))
+
+    @cached_property
+    def _knots(self) -> Knots:
+        """The same law, linear between many points: G need not be smooth, nor F."""
+        if self.has_atoms:  # steps stand at two points that are equal
+            points = np.repeat(np.sort(self.base.nodes()[0], axis=1), 2, axis=1)
+            levels = self.cdf_left(points)
+            levels[:, 1::2] = self.cdf(points[:, 1::2])
+        else:
+            u = np.union1d(FINE, np.clip(self.levels.ppf(FINE), LOWEST, 1.0 - LEAST))
+            points = self.base.quantile(np.broadcast_to(u, (self.n, u.size)))
+            levels = np.tile(self.levels.cdf(u), (self.n, 1))
+        levels[:, 0], levels[:, -1] = 0.0, 1.0
+        return Knots(points, levels)
+
+    mean = cached_property(attrgetter("_knots.mean"))
+    sd = cached_property(attrgetter("_knots.sd"))
+    half_difference = cached_property(attrgetter("_knots.half_difference"))
+
+    def centred(self, y: Floats) -> Floats:
+        return self._knots.centred(y)
+
+    def nodes(self) -> tuple[Floats, Floats]:
+        return self._knots.nodes()
+
+    def log_score(self, y: Floats) -> Floats:
+        score = self.base.log_score(y)
+        if not self.has_atoms:
+            u = np.clip(self.base.cdf(y), LOWEST, 1.0 - LEAST)
+            return np.asarray(score - self.levels.logpdf(u))
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(self.cdf(y) - self.cdf_left(y)))
+
+    def support(self) -> tuple[Floats, Floats]:
+        return self.base.support()
 
 
 def law_of(*, n: int | None = None, **given: Any) -> Law:
@@ -1099,12 +1193,12 @@ def law_of(*, n: int | None = None, **given: Any) -> Law:
         got = " and ".join(f"{names[0]}=" for names in found) or "nothing"
         remedy = f"pass one of {', '.join(' and '.join(names) for names in families)}"
         raise invalid("a forecast must be given in one form", got, remedy)
-    values = [given.get(name) for name in found[0]]
-    for name, value in zip(found[0], values, strict=True):
-        if value is None and name != "quantile":
-            got = f"{' and '.join(found[0])} without {name}"
+    [names] = found
+    for name in names:
+        if given.get(name) is None and name != "quantile":
+            got = f"{' and '.join(names)} without {name}"
             raise invalid("a forecast must be given whole", got, f"pass {name}= too")
-    law = families[found[0]](*values)
+    law = families[names](*map(given.get, names))
     if n is not None and law.n != n:
         rule, remedy = "a forecast must have a row for each outcome", "take both from the same rows"
         raise invalid(rule, f"{law.n} for {n} rows", remedy)

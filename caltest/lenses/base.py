@@ -92,9 +92,9 @@ class Lens(ABC):
         """Whether this stands for several lenses."""
         return False
 
-    def members(self, predictions: Predictions) -> list[Lens]:
+    def members(self, predictions: Any) -> list[Lens]:
         """List the lenses of a family; of a single lens, itself."""
-        return [self]
+        return self.members_of(np.asarray(predictions.classes).tolist())
 
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         """List the lenses of a family for classes of which no row is seen."""

@@ -77,10 +77,6 @@ class PerClass(Lens):
     def claim(self) -> str:
         return self.null.format(k="k" if self.is_family else self.k)
 
-    def members(self, predictions: Predictions) -> list[Lens]:
-        """List one lens per class."""
-        return self.members_of(predictions.classes.tolist())
-
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         return [type(self)(k) for k in classes] if self.is_family else [self]
 

@@ -67,14 +67,11 @@ class Exceeds(OfForecasts):
     t: float
 
     title = "whether the outcome is above T, as exceeds[3.5]"
-    key = "exceeds"
+    key = "exceeds[{t:g}]"
     null = "P(Y > {t:g} | F) = 1 - F({t:g})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", check_finite(self.t, "t"))
-
-    def __str__(self) -> str:
-        return f"exceeds[{self.t:g}]"
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:
@@ -120,10 +117,6 @@ class _AtLevel(OfForecasts):
 
     def members_of(self, classes: Sequence[object]) -> list[Lens]:
         return [type(self)(level) for level in self.usual] if self.is_family else [self]
-
-    def members(self, forecasts: Forecasts) -> list[Lens]:  # type: ignore[override]
-        """List one lens for each usual level."""
-        return self.members_of(())
 
     def _one(self) -> float:
         if self.level is None:
@@ -214,14 +207,11 @@ class PIT(OfForecasts):
     bins: int = 10
 
     title = "the probability integral transform in K bins, as pit-20"
-    key = "pit"
+    key = "pit-{bins}"
     null = "P(F(Y) in bin k | F) = 1 / {bins} for each of {bins} bins"
 
     def __post_init__(self) -> None:
         check_integer(self.bins, "bins", minimum=2)
-
-    def __str__(self) -> str:
-        return f"pit-{self.bins}"
 
     @classmethod
     def read(cls, rank: str | None, classes: str | None) -> Lens | None:

@@ -41,8 +41,7 @@ from caltest.measures.grades.grade import *
 from caltest.measures.recalibration.belt import *
 from caltest.measures.isotonic.corp import *
 from caltest.measures.isotonic.confidence_band import *
-from caltest.measures.forecasts.uniformity import *
-from caltest.measures.forecasts.scores import *
+from caltest.measures.forecasts import *
 from caltest.measures.kernel.forecasts import *
 from caltest.measures.splits import *
 from caltest.measures.own import *

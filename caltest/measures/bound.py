@@ -36,6 +36,7 @@ class BoundMeasure(ABC):
     """
 
     predictions: Any
+    seen: Any = None  # what is redrawn, where it is not what the rows hold
 
     pooled: bool = False  # True: give all resamples in one call, it runs its own threads
     keys_together: int = 1  # resamples that are cheaper redrawn at once, where there are some
@@ -79,7 +80,7 @@ class BoundMeasure(ABC):
     @property
     def observed(self) -> Labels:
         """The labels that were observed, (n,), in the order of the rows."""
-        observed: Labels = self.predictions.observed
+        observed: Labels = self.predictions.observed if self.seen is None else self.seen
         return observed if self.order is None else observed[self.order]
 
     @property

@@ -18,10 +18,9 @@ from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.base import check_applicable
-from caltest.planning.numbers import forecasts_of
 from caltest.planning.results import Power, PowerRow, SampleSize, Setting
 from caltest.planning.simulation import EFFECT, SEARCH, Study, StudyTest, most_extreme, simulate
-from caltest.planning.truths import StatedTruth, as_distribution, counted
+from caltest.planning.truths import StatedTruth, as_distribution, counted, forecasts_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, Procedure, Truth, parted
 from caltest.predictions.rows import Rows

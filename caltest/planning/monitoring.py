@@ -10,7 +10,6 @@ from caltest import checks
 from caltest.errors import invalid, shown
 from caltest.monitoring import DriftDelay, Monitor, MonitoringPlan
 from caltest.planning import truths
-from caltest.planning.numbers import ForecastDistribution, forecasts_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 
@@ -96,7 +95,7 @@ def plan_monitoring(
     streams = checks.check_integer(n_streams, "n_streams", 2)
     seed = checks.check_seed(rng)
     given = ModelData(model, data, **columns)
-    distribution = forecasts_of(given) or truths.as_distribution(given)
+    distribution = truths.forecasts_of(given) or truths.as_distribution(given)
     share = alarms / (count * DAYS * (2.0 if daily else 1.0))
     level = _check_budget(share / per_day)
     rows = []
@@ -129,7 +128,7 @@ def plan_monitoring(
 
 
 def _delay(
-    distribution: truths.PredictionDistribution | ForecastDistribution,
+    distribution: truths.PredictionDistribution | truths.ForecastDistribution,
     truth: truths.LabelDistribution,
     level: float,
     rng: np.random.Generator,

@@ -20,9 +20,8 @@ from caltest.nulls.base import AT_A_TIME, BATCH, NOT_A_NUMBER, POOL, redrawn_bat
 from caltest.nulls.exact import enumerate_labels
 from caltest.numerics.joint import tie_tolerance
 from caltest.numerics.loops import map_threads
-from caltest.planning.numbers import ForecastDistribution
 from caltest.planning.results import PowerRow
-from caltest.planning.truths import LabelDistribution, PredictionDistribution
+from caltest.planning.truths import ForecastDistribution, LabelDistribution, PredictionDistribution
 from caltest.predictions.rows import Rows
 from caltest.types import Floats
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
+from scipy.special import ndtr, rel_entr
 
 from caltest import checks
 from caltest.errors import NotApplicable, invalid, shown
+from caltest.forecasts.container import Forecasts, moved
+from caltest.forecasts.laws import read
 from caltest.numerics.softmax import softmax
 from caltest.predictions import ModelData, Predictions, models, tables
 from caltest.predictions.container import draw_codes
@@ -21,6 +25,7 @@ from caltest.types import Floats
 STEEPEST = 1e6  # slope of log odds
 CALIBRATED = "P(Y = k | p) = p_k: the predictions are calibrated"
 DRAWS = 20_000
+LEVEL = 0.9  # of the central intervals whose coverage is stated
 ABOVE_ONE = 1e-12  # by which rounding may take a probability above 1
 
 
@@ -63,15 +68,13 @@ class StatedTruth:
 
     def for_forecasts(self) -> LabelDistribution:
         """Return what is stated, for forecasts of numbers."""
-        from caltest.planning import numbers
-
         of_classes = ("temperature", "slope", "intercept", "ratio", "noise")
         unused = {name: getattr(self, name) for name in of_classes}
         checks.check_unused("of forecasts, which take spread= and shift=", **unused)
         if self.truth is None:
-            return numbers.truth_of_errors(self.spread, self.shift)
+            return truth_of_errors(self.spread, self.shift)
         checks.check_unused("where truth is given", spread=self.spread, shift=self.shift)
-        return numbers.truth_of_function(self.truth)
+        return truth_of_function(self.truth)
 
     def for_classes(self, m: int) -> LabelDistribution:
         """Return what is stated, for predictions of m classes.
@@ -164,6 +167,29 @@ def _function(model: Any, _m: int) -> LabelDistribution:
         return values
 
     return LabelDistribution(models.describe(model), of)
+
+
+def truth_of_errors(spread: object, shift: object) -> LabelDistribution:
+    """Return the truth of outcomes that scatter more widely around another mean."""
+    s = 1.0 if spread is None else checks.check_positive(spread, "spread")
+    b = 0.0 if shift is None else checks.check_finite(shift, "shift")
+    scatter = f"{s:g} times as widely as" if s != 1.0 else "as"
+    text = f"outcomes scatter {scatter} predicted" + f", {b:+g} deviations off" * (b != 0.0)
+    text = Forecasts.claim if (s, b) == (1.0, 0.0) else text
+    return LabelDistribution(text, lambda z, _rows: moved(z, s, b))
+
+
+def truth_of_function(function: Any) -> LabelDistribution:
+    """Return the truth of a function of normal numbers and forecasts."""
+    if not callable(function):
+        rule = "truth must be a function of normal numbers and of the forecasts"
+        remedy = "pass lambda z, forecasts: z + 0.3, or use spread= and shift="
+        raise invalid(rule, shown(function), remedy)
+
+    def of(z: Floats, rows: Forecasts) -> Floats:
+        return moved(read(function(z, rows), "true normal numbers", z.size))
+
+    return LabelDistribution(models.describe(function), of)
 
 
 def _log(p: Floats) -> Floats:
@@ -261,8 +287,6 @@ class PredictionDistribution:
 
     def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
         """Compute the size of the deviation, from all rows where rows are resampled."""
-        from scipy.special import rel_entr
-
         p = self.draw(rng, DRAWS) if self.pool is None else self.pool
         q = truth.of(p)
         top = np.ones(len(p), dtype=np.intp) if self.m == 2 else p.argmax(axis=1)
@@ -278,6 +302,49 @@ class PredictionDistribution:
             true=mean(q[rows, top]),
             draws=DRAWS if self.pool is None else None,
         )
+
+
+class ForecastDistribution:
+    """Forecasts of which rows are drawn with replacement, by their weights.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The rows; their outcomes play no part, but that of an ensemble is one of its members.
+    """
+
+    m = 0
+    drifts: ClassVar[dict[str, object]] = {"spread": (1.1, 1.2, 1.5, 2.0)}  # that are usual
+    truth_of = staticmethod(StatedTruth.for_forecasts)
+
+    def __init__(self, forecasts: Forecasts) -> None:
+        weight = forecasts.sample_weight
+        self.share = None if weight is None else weight / weight.sum()
+        self.pool = forecasts._with(sample_weight=None, groups=None, clusters=None)  # noqa: SLF001
+        self.template = self.pool
+        self.name = f"{forecasts.source}, {counted(forecasts.n)} drawn with replacement"
+
+    def _rows(self, rng: np.random.Generator, n: int) -> Forecasts:
+        return self.pool.subset(rng.choice(self.pool.n, size=n, p=self.share))
+
+    def sample(self, rng: np.random.Generator, n: int, truth: LabelDistribution) -> Forecasts:
+        """Return n rows with outcomes of the truth."""
+        rows = self._rows(rng, n)
+        return rows.redrawn_at(truth.of(rng.normal(size=n), rows))
+
+    def effect(self, truth: LabelDistribution, rng: np.random.Generator) -> Effect:
+        """Compute how far outcomes are from what is predicted, by simulation."""
+        rows, z = self._rows(rng, DRAWS), rng.normal(size=DRAWS)
+        u = truth.of(z, rows)
+        error, true = (float(np.mean(x)) for x in (abs(u - ndtr(z)), abs(u - 0.5) < LEVEL / 2))
+        return Effect(error=error, excess=math.nan, predicted=LEVEL, true=true, draws=DRAWS)
+
+
+def forecasts_of(given: ModelData) -> ForecastDistribution | None:
+    """Return the forecasts that `power` was given, or a model that makes some; None of classes."""
+    both = given.model, given.data
+    is_one = any(isinstance(one, Forecasts) for one in both) or models.is_forecaster(given.model)
+    return ForecastDistribution(cast("Forecasts", given.rows())) if is_one else None
 
 
 def as_distribution(given: ModelData) -> PredictionDistribution:
@@ -304,10 +371,9 @@ def as_distribution(given: ModelData) -> PredictionDistribution:
     if isinstance(given.model, PredictionDistribution):
         return given.model
     found = _distribution_of(given)
-    object.__setattr__(found.template, "library", given.library)
     ordered = given.ordinal or models.is_ordered(given.model)
     ordered = ordered or any(getattr(x, "ordinal", False) for x in (given.model, given.data))
-    object.__setattr__(found.template, "ordinal", ordered)
+    found.template.__dict__.update(library=given.library, ordinal=ordered)
     return found
 
 

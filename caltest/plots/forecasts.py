@@ -276,8 +276,7 @@ def spread_against_error(
         ax.vlines(spread, low, high, linewidth=8, **bar)
     _points(ax, spread, error, (error < low) | (error > high), linestyle="none", marker="o")
     names = "predicted standard deviation", "root mean squared error"
-    most = 1.15 * float(max(error.max(), high.max()))
-    ax.set_ylim(0, most)
+    ax.set_ylim(0, 1.15 * float(max(error.max(), high.max())))
     return _finished(ax, ("Spread against error", *names), rows, result)
 
 

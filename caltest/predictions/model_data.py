@@ -170,9 +170,7 @@ class ModelData:
             X, y = data
             if tables.is_table(X):  # of which columns may be named
                 features = tables.table_of_frame(X)
-                several = tables.columns_named(features, self.by)
-                by = tables.crossed(features, several) if several else self.by
-                by = tables.column_or_values(features, by, "by")
+                by = tables.groups_of(features, self.by, "by")
                 weight = tables.column_or_values(features, self.sample_weight, "sample_weight")
                 rows = vars(self.dependence.of_table(features, None))
                 given = replace(self, by=by, sample_weight=weight, **rows)

@@ -32,10 +32,9 @@ def stacked(
         remedy = "pass a column for each label; of one label, use Predictions"
         raise invalid("probs must have shape (n, L)", f"shape {matrix.shape}", remedy)
     if given.shape != matrix.shape:
-        rule = "labels must have a column of 0 and 1 for each column of probs"
         got = f"shape {given.shape} for probs of shape {matrix.shape}"
         remedy = "pass the indicator matrix, as of scikit-learn's MultiLabelBinarizer"
-        raise invalid(rule, got, remedy)
+        raise invalid("labels must have a column of 0 and 1 for each column of probs", got, remedy)
     n, size = matrix.shape
     if names is None:
         names = list(map(str, as_frame(probs).columns)) if is_table(probs) else None

@@ -69,9 +69,7 @@ class Uniforms(Redrawing):
 
     def classes(self, probs: Floats) -> Redrawing:
         """Return that of the classes of which one begins where the one before it ends."""
-        found = Inversion(probs)
-        found.rows = self.rows
-        return found
+        return Inversion(probs, self.rows)
 
 
 class Inversion(Redrawing):
@@ -80,11 +78,15 @@ class Inversion(Redrawing):
     Parameters
     ----------
     probs : (n, m) array
-        Probabilities; the rows are numbered from 0.
+        Probabilities.
+    rows : (n,) array, optional
+        Hashes of the rows; by default these are numbered from 0.
     """
 
-    def __init__(self, probs: Floats) -> None:
+    def __init__(self, probs: Floats, rows: Hashes | None = None) -> None:
         self.probs = probs
+        if rows is not None:
+            self.rows = rows
 
     @cached_property
     def limits(self) -> Ints:
@@ -110,9 +112,7 @@ class Inversion(Redrawing):
         return self._second_of_two.summing(table) if self.probs.shape[1] == 2 else None
 
     def taken(self, rows: Codes) -> Redrawing:
-        part = Inversion(self.probs[rows])
-        part.rows = self.rows[rows]
-        return part
+        return Inversion(self.probs[rows], self.rows[rows])
 
     def events(self, codes: Codes, m: int) -> Redrawing:
         at, last = np.arange(len(self.probs)), self.limits.shape[1] - 1

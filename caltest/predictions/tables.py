@@ -207,7 +207,7 @@ def choose_columns(
         "labels": labels,
         "classes": classes,
         "sample_weight": column_or_values(table, sample_weight, "sample_weight"),
-        "groups": crossed(table, several) if several else column_or_values(table, groups, "groups"),
+        "groups": groups_of(table, groups, "groups"),
         "clusters": column_or_values(table, clusters, "clusters"),
     }
 
@@ -268,10 +268,7 @@ def choose_forecasts(
         levels = sorted(quantiles)
         found["levels"] = levels
         found["quantiles"] = numbers_of_columns(table, [quantiles[level] for level in levels])
-    for name, values in rows.items():
-        several = columns_named(table, values)
-        found[name] = crossed(table, several) if several else column_or_values(table, values, name)
-    return found
+    return found | {name: groups_of(table, values, name) for name, values in rows.items()}
 
 
 def _level(column: str, prefix: str) -> float:
@@ -399,6 +396,12 @@ def crossed(table: ColumnTable, columns: Sequence[str]) -> AnyArray:
     """Name each row by its values in several columns, "north, 2020"."""
     values = [checks.group_values(table.column(name), name).tolist() for name in columns]
     return np.array([", ".join(map(str, row)) for row in zip(*values, strict=True)])
+
+
+def groups_of(table: ColumnTable, values: object, name: str) -> object:
+    """Return several columns crossed, one column, or values as they stand."""
+    several = columns_named(table, values)
+    return crossed(table, several) if several else column_or_values(table, values, name)
 
 
 def column_or_values(table: ColumnTable, values: object, name: str) -> object:

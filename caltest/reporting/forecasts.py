@@ -56,18 +56,15 @@ class ForecastRows(ReportedRows):
         }
         seen: set[tuple[str, float]] = set()
         for row in tests.rows:
-            key = row.lens.partition("[")[0]
-            if key not in names or row.size is None:
+            key, size = row.lens.partition("[")[0], row.size
+            if key not in names or size is None:
                 continue
             # Several levels of few members attain the same probability, and are one event.
-            if (same := (key, round(row.size.predicted, 9))) not in seen:
+            if (same := (key, round(size.predicted, 9))) not in seen:
                 seen.add(same)
-                (name, note), size = names[key], row.size
-                ends = size.predicted + size.low, size.predicted + size.high
-                about: dict[str, Any] = {"unit": "share", "note": note}
-                about |= {"ideal": size.predicted, "pvalue": row.pvalue}
-                named = name.format(f"{100 * size.predicted:.3g}")
-                yield Estimated(named, size.observed, low=ends[0], high=ends[1], **about)
+                (name, note), ideal = names[key], size.predicted
+                found = size.observed, ideal, ideal + size.low, ideal + size.high, row.pvalue
+                yield Estimated(name.format(f"{100 * ideal:.3g}"), *found, "share", note)
 
     def scores(self, tests: HTestTable) -> Scores:
         """Return the scores with what they are of redrawn outcomes."""

@@ -1,11 +1,11 @@
 """Predicted risk of an event by a horizon, with times that are right-censored."""
 
-from caltest.survival.d_calibration import d_calibration
 from caltest.survival.estimates import (
     Estimate,
     SmoothCalibration,
     calibration_slope,
     cumulative_incidence,
+    d_calibration,
     observed_expected_ratio,
     pseudo_observations,
     smooth_calibration,

@@ -12,7 +12,7 @@ from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
 
 from caltest.checks.arrays import check_rows_of_design
-from caltest.forecasts import Forecasts
+from caltest.forecasts.container import LEAST, Forecasts
 from caltest.measures.combined.component import (
     Component,
     Finding,
@@ -29,7 +29,6 @@ from caltest.numerics.pit_cells import CELLS, PitCells
 from caltest.predictions.redrawing import Uniforms
 from caltest.types import Flags, Floats, Hashes, Order
 
-LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 STEPS = 64  # of the distribution of the uniform numbers
 DEGREES = 4  # of polynomials
 WAVES = 10
@@ -40,6 +39,7 @@ NO_GAP = Finding("forecasts do not differ enough", 0.0, "gap", in_words=False)
 Names = tuple[str, str]  # of two sets of rows
 ENDS = "lowest forecasts", "highest"
 Basis = Callable[["Uniformed"], Sequence[Floats]]  # functions (B, n)
+Say = Callable[[], Finding]
 
 
 class Uniformed:
@@ -202,24 +202,21 @@ class ForecastContext:
         return 1.0 / np.maximum(self.scale / largest, LEAST)
 
     @cached_property
-    def by_size(self) -> Floats:
-        """A constant and functions of the ranks of mean and scale, (n, Q), with the weights."""
-        return self.covariates(*self._sizes)
-
-    @cached_property
     def along(self) -> dict[str, Floats]:
-        """Functions of the forecasts (n, 1), by name; without a column where none varies."""
+        """Functions of the forecasts (n, Q), by name; without a column where none varies.
+
+        "constant" are the weights of a plain sum, and "size" these and functions of the ranks of
+        mean and scale.
+        """
         mean, scale, square, *_ = self._sizes
-        by_mean = self.covariates(mean)
+        by_size, by_mean = self.covariates(*self._sizes), self.covariates(mean)
         squares = self.covariates(mean, square)[:, by_mean.shape[1] :]
         by_features = self.covariates(*self.feature_ranks)[:, 1:]
-        found = {"mean": by_mean[:, 1:], "mean^2": squares, "features": by_features}
-        return found | {"scale": self.covariates(scale)[:, 1:]}
-
-    @cached_property
-    def constant(self) -> Floats:
-        """The weights of a plain sum, (n, 1)."""
-        return self.by_size[:, :1]
+        column = self.weight * self.precision
+        precision = (column / np.linalg.norm(column))[:, None]
+        found = {"constant": by_size[:, :1], "size": by_size, "mean": by_mean[:, 1:]}
+        found |= {"mean^2": squares, "features": by_features}
+        return found | {"scale": self.covariates(scale)[:, 1:], "precision": precision}
 
     def sums(self, basis: Basis, columns: Floats) -> Summing:
         """Return the sums of functions of the numbers times columns (n, Q), of variance 1."""
@@ -233,7 +230,7 @@ class ForecastContext:
     @cached_property
     def steps(self) -> Summing:
         """How far the distribution of the numbers is from the uniform one, at the ends of steps."""
-        ends, weight = np.arange(1, STEPS) / STEPS, self.constant[:, 0]
+        ends, weight = np.arange(1, STEPS) / STEPS, self.along["constant"][:, 0]
         residuals = partial(residuals_up_to, self.predictions.pit, weight, STEPS)
 
         def of(seen: Uniformed) -> Floats:
@@ -311,20 +308,30 @@ def _square(sums: Floats) -> Floats:
 
 
 def _first(sums: Floats) -> Floats:
-    return sums[:, 0]
+    return sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
+
+
+def _damped(sums: Floats) -> Floats:
+    # Sums of third and fourth powers have longer tails than the scale of a component allows.
+    return np.sign(sums[:, 0]) * np.log1p(np.abs(sums[:, 0]))
+
+
+def _score(
+    rows: ForecastContext, degree: int, finding: Say, by: str = "constant", value: Function = _first
+) -> Component:
+    """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
+    sums = rows.sums(hermite(degree), rows.along[by])
+    return Component(rows, sums, value, finding, two_sided=True)
 
 
 def bias(rows: ForecastContext) -> Component:
     """Mean normal number: outcomes above or below what is predicted."""
-    sums = rows.sums(hermite(1), rows.constant)
-    return Component(rows, sums, _first, rows.level_finding, two_sided=True)
+    return _score(rows, 1, rows.level_finding)
 
 
 def shift(rows: ForecastContext) -> Component:
     """Score of a constant that is added to all forecasts."""
-    column = rows.weight * rows.precision
-    sums = rows.sums(hermite(1), (column / np.linalg.norm(column))[:, None])
-    return Component(rows, sums, _first, rows.level_finding, two_sided=True)
+    return _score(rows, 1, rows.level_finding, "precision")
 
 
 def spread(rows: ForecastContext) -> Component:
@@ -336,40 +343,22 @@ def spread(rows: ForecastContext) -> Component:
         text = f"{word}: outcomes scatter {factor:.3g} times as widely as predicted {SCORES}"
         return Finding(text, factor, "scatter of outcomes over that predicted")
 
-    return Component(rows, rows.sums(hermite(2), rows.constant), _first, finding, two_sided=True)
+    return _score(rows, 2, finding)
 
 
 def _moment(rows: ForecastContext, degree: int, words: tuple[str, str], name: str) -> Component:
-    sums = rows.sums(hermite(degree), rows.constant)
-
     def finding() -> Finding:
         found, usual = rows.moment(degree), 3.0 * (degree == 4)
         text = f"outcomes {words[found > usual]} ({name} {found:.3g} of the normal scores"
         return Finding(f"{text}, not {usual:g})", found, f"{name} of normal scores")
 
-    def value(sums: Floats) -> Floats:
-        # Sums of third and fourth powers have longer tails than the scale of a component allows.
-        return np.sign(sums[:, 0]) * np.log1p(np.abs(sums[:, 0]))
-
-    return Component(rows, sums, value, finding, two_sided=True)
+    return _score(rows, degree, finding, value=_damped)
 
 
 SKEWED = "are more skewed to the left than predicted", "are more skewed to the right than predicted"
 TAILS = "have lighter tails than predicted", "have heavier tails than predicted"
 skewness = partial(_moment, degree=3, words=SKEWED, name="skewness")
 tails = partial(_moment, degree=4, words=TAILS, name="kurtosis")
-
-
-def _along(
-    rows: ForecastContext, degree: int, column: str, finding: Callable[[], Finding]
-) -> Component:
-    """Return the score of a polynomial of the normal numbers along a function of the forecasts."""
-    sums = rows.sums(hermite(degree), rows.along[column])
-
-    def value(sums: Floats) -> Floats:
-        return sums[:, 0] if sums.shape[1] else np.zeros(len(sums))
-
-    return Component(rows, sums, value, finding, two_sided=True)
 
 
 def _levels(rows: ForecastContext, first: Flags, second: Flags, names: Names = ENDS) -> Finding:
@@ -386,8 +375,7 @@ def _scatter(rows: ForecastContext, values: Floats, names: Names = ENDS) -> Find
         return NO_GAP
     low, high = rows.scatter(first), rows.scatter(second)
     text = f"outcomes scatter {low:.3g} times as widely as predicted {SCORES} for the"
-    text += f" {first.sum():,} {names[0]}, {high:.3g} times for the"
-    text += f" {second.sum():,} {names[1]}"
+    text += f" {first.sum():,} {names[0]}, {high:.3g} times for the {second.sum():,} {names[1]}"
     return Finding(text, high / max(low, LEAST), "ratio of these")
 
 
@@ -397,7 +385,7 @@ def slope(rows: ForecastContext) -> Component:
     def finding() -> Finding:
         return _levels(rows, *rows.thirds(rows.predictions.mean)[::2])
 
-    return _along(rows, 1, "mean", finding)
+    return _score(rows, 1, finding, "mean")
 
 
 def curve(rows: ForecastContext) -> Component:
@@ -407,18 +395,18 @@ def curve(rows: ForecastContext) -> Component:
         low, middle, high = rows.thirds(rows.predictions.mean)
         return _levels(rows, middle, low | high, ("middle forecasts", "outer ones"))
 
-    return _along(rows, 1, "mean^2", finding)
+    return _score(rows, 1, finding, "mean^2")
 
 
 def spread_by_mean(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are high or low."""
-    return _along(rows, 2, "mean", lambda: _scatter(rows, rows.predictions.mean))
+    return _score(rows, 2, lambda: _scatter(rows, rows.predictions.mean), "mean")
 
 
 def spread_by_scale(rows: ForecastContext) -> Component:
     """Score of a spread that is off where forecasts are wide or narrow."""
     names, scale = ("narrowest forecasts", "widest"), rows.predictions.scale
-    return _along(rows, 2, "scale", lambda: _scatter(rows, scale, names))
+    return _score(rows, 2, lambda: _scatter(rows, scale, names), "scale")
 
 
 def _by_feature(rows: ForecastContext, degree: int) -> Component:
@@ -437,20 +425,22 @@ def _by_feature(rows: ForecastContext, degree: int) -> Component:
     return Component(rows, sums, _square, finding)
 
 
+def _of_steps(
+    rows: ForecastContext, value: Function, precision: Floats | float, name: str
+) -> Component:
+    def finding() -> Finding:
+        found = rows.steps.of(rows.observed)
+        farthest = int(np.argmax(np.square(found[0]) * precision))
+        return rows.step_finding(farthest, value(found), name)
+
+    return Component(rows, rows.steps, value, finding)
+
+
 def anderson_darling(rows: ForecastContext) -> Component:
     """Squared distances of the distribution of the uniform numbers, weighted by their variance."""
     ends = np.arange(1, STEPS) / STEPS
     precision = 1.0 / (STEPS * ends * (1.0 - ends))
-
-    def value(sums: Floats) -> Floats:
-        return np.asarray(np.square(sums) @ precision)
-
-    def finding() -> Finding:
-        found = rows.steps.of(rows.observed)
-        farthest = int(np.argmax(np.square(found[0]) * precision))
-        return rows.step_finding(farthest, value(found), "A^2")
-
-    return Component(rows, rows.steps, value, finding)
+    return _of_steps(rows, lambda sums: np.square(sums) @ precision, precision, "A^2")
 
 
 def kuiper(rows: ForecastContext) -> Component:
@@ -459,11 +449,7 @@ def kuiper(rows: ForecastContext) -> Component:
     def value(sums: Floats) -> Floats:
         return np.asarray(np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0))
 
-    def finding() -> Finding:
-        found = rows.steps.of(rows.observed)
-        return rows.step_finding(int(np.argmax(np.abs(found[0]))), value(found), "V")
-
-    return Component(rows, rows.steps, value, finding)
+    return _of_steps(rows, value, 1.0, "V")
 
 
 def extremes(rows: ForecastContext) -> Component:
@@ -473,8 +459,8 @@ def extremes(rows: ForecastContext) -> Component:
         # 1 / sqrt(2 min(v, 1 - v)) has the mean 2.
         return [1.0 / np.sqrt(2.0 * np.minimum(seen.v, 1.0 - seen.v)) - 2.0]
 
-    sums = rows.sums(roots, rows.constant)
-    mean = 2.0 * float(rows.constant.sum())
+    sums = rows.sums(roots, rows.along["constant"])
+    mean = 2.0 * float(rows.along["constant"].sum())
 
     def value(sums: Floats) -> Floats:
         return np.log1p(np.maximum(ratio(sums[:, 0], mean), -1.0 + 1e-12))
@@ -488,9 +474,9 @@ def extremes(rows: ForecastContext) -> Component:
 
 
 def _chi2(
-    rows: ForecastContext, basis: Basis, name: str = "chi^2", columns: str = "constant"
+    rows: ForecastContext, basis: Basis, name: str = "chi^2", along: str = "constant"
 ) -> Component:
-    sums = rows.sums(basis, getattr(rows, columns))
+    sums = rows.sums(basis, rows.along[along])
 
     def finding() -> Finding:
         return plain(name, float(_square(sums.of(rows.observed))[0]))
@@ -498,7 +484,7 @@ def _chi2(
     return Component(rows, sums, _square, finding)
 
 
-local = partial(_chi2, basis=polynomials, name="chi^2 by size", columns="by_size")
+local = partial(_chi2, basis=polynomials, name="chi^2 by size", along="size")
 FORECASTS = (
     Kind("bias", "mean normal score", bias, weight=2.0),
     Kind("shift", "score of a constant shift", shift),

@@ -42,6 +42,8 @@ class Events:
         The mean class number of each row, centred.
     spread : (n,) array
         The variance of the weighted class number.
+    sd : float
+        The standard deviation of the sum of these numbers.
     """
 
     def __init__(self, rows: Context) -> None:
@@ -52,11 +54,7 @@ class Events:
         self.place = mean - float(rows.weight @ mean) / rows.mass
         apart = np.square(k - mean[:, None])
         self.spread = np.square(rows.weight) * np.einsum("ik,ik->i", rows.probs, apart)
-
-    @property
-    def sd(self) -> float:
-        """The standard deviation of the sum of the weighted class numbers."""
-        return float(np.sqrt(self.spread.sum()))
+        self.sd = float(np.sqrt(self.spread.sum()))
 
 
 def level(events: Events) -> Component:

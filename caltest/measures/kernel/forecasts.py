@@ -70,11 +70,6 @@ class ForecastSKCE(ForecastMeasure):
         if self.width is not None:
             checks.check_positive(self.width, "width")
 
-    @property
-    def is_biased(self) -> bool:
-        """Whether the pair of a row with itself counts."""
-        return self.estimator == "biased"
-
     def bind(self, predictions: Forecasts) -> ForecastPairs:  # type: ignore[override]
         return ForecastPairs(predictions, self)
 
@@ -105,7 +100,7 @@ class ForecastPairs(PairMean):
 
     def __init__(self, forecasts: Forecasts, measure: ForecastSKCE) -> None:
         super().__init__(forecasts)
-        self.count_rows(forecasts, biased=measure.is_biased)
+        self.count_rows(forecasts, biased=measure.estimator == "biased")
         law, n = forecasts.law.drawn_from(forecasts.outcomes), forecasts.n
         kernel = replace(measure.kernel or Gaussian(), metric="euclidean")
         # By nodes of Gauss and Hermite the distance of Gaussians is exact.
@@ -137,10 +132,6 @@ class ForecastPairs(PairMean):
             "bandwidth rule": fitted.rule,
             "compared": f"{measure.compare}, Gaussian kernel of width {width:.4g}",
         }
-
-    @property
-    def observed(self) -> Floats:  # type: ignore[override]
-        return self.seen
 
     def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
         return self.law.quantile(np.ascontiguousarray(redrawn.T)).T

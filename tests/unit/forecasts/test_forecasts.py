@@ -16,7 +16,7 @@ import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
 from caltest.forecasts.laws import Members
 from caltest.htests import REGISTRY
-from caltest.measures.forecasts.uniformity import DISTANCES
+from caltest.measures.forecasts import DISTANCES
 from caltest.nulls import REGISTRY as NULLS
 from caltest.numerics.labels import resample_keys
 
@@ -314,7 +314,7 @@ class TestDefault:
         weight = rng.uniform(0.5, 1.5, 5000)
         forecasts = gaussian(rng, n=5000, spread=1.1, sample_weight=weight)
         exact = ct.measures.pit_uniformity(forecasts, distance=distance)
-        monkeypatch.setattr("caltest.measures.forecasts.uniformity.GRID", 4096)
+        monkeypatch.setattr("caltest.measures.forecasts.GRID", 4096)
         rounded = ct.measures.pit_uniformity(forecasts, distance=distance)
         assert rounded == pytest.approx(exact, rel=0.03)
 
@@ -324,8 +324,8 @@ class TestDefault:
         rows = gaussian(rng, n=5000, spread=1.1, sample_weight=rng.uniform(0.5, 1.5, 5000))
         measure, keys = REGISTRY[key].with_options({}), resample_keys(3, 9)
         exact = measure.bind(rows)
-        for module in ("uniformity.GRID", "scores.VERY_MANY"):
-            monkeypatch.setattr(f"caltest.measures.forecasts.{module}", 4096)
+        for name in ("GRID", "VERY_MANY"):
+            monkeypatch.setattr(f"caltest.measures.forecasts.{name}", 4096)
         bound = measure.bind(rows)
         found = bound.of_keys()(keys)
         np.testing.assert_allclose(found, bound.values(bound.redraw(keys)), rtol=1e-9)

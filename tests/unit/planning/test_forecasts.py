@@ -7,7 +7,7 @@ from sklearn.linear_model import BayesianRidge
 
 import caltest as ct
 from caltest.forecasts.container import moved
-from caltest.planning.numbers import ForecastDistribution, truth_of_errors
+from caltest.planning.truths import ForecastDistribution, truth_of_errors
 
 KS = {"test": "pit-ks", "n_datasets": 200, "rng": 1}
 

@@ -1,8 +1,9 @@
-"""Distances of the probability integral transform from the uniform distribution."""
+"""Measures of forecasts: of their probability integral transform, and proper scores."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,18 +14,20 @@ from scipy.special import ndtri
 
 from caltest.checks import check_choice, check_flag, check_integer
 from caltest.errors import NotApplicable
-from caltest.forecasts import Forecasts
+from caltest.forecasts.container import LEAST, Forecasts
 from caltest.measures.base import ForecastMeasure, declines
 from caltest.measures.bound import BoundMeasure
-from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to
+from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to, robust_z
 from caltest.numerics.harmonics import polynomials
+from caltest.numerics.labels import resample_keys
 from caltest.numerics.pit_cells import CELLS, VERY_MANY, PitCells
 from caltest.types import Floats, Hashes
 
-__all__ = ["PitUniformity", "pit_uniformity"]
+# In the order in which they are listed.
+__all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022
 
-LEAST = 2.0**-53  # of a uniform number, and how far it stays below 1
 GRID = VERY_MANY  # steps that the numbers of as many rows or more are rounded up to
+POINTS = 64  # of the PIT, at which scores are expected
 COARSE = 128  # steps where signs of clusters are flipped
 Ordered = tuple[Floats, Floats]  # (B, n + 2) with both ends; the shares of rows up to them, but 1
 
@@ -70,19 +73,10 @@ class BoundForecasts(BoundMeasure):
         return values
 
 
-def _distances(ends: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """Return how far the distribution of the numbers is above and below the uniform one."""
+def _largest(ends: Floats, below: Floats, joined: np.ufunc) -> Floats:
+    """Join how far the distribution of the numbers is above and below the uniform one."""
     above = (below[:, 1:] - ends[:, 1:-1]).max(axis=1)
-    return above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)
-
-
-def _ks(ends: Floats, below: Floats) -> Floats:
-    return np.maximum(*_distances(ends, below))
-
-
-def _kuiper(ends: Floats, below: Floats) -> Floats:
-    above, under = _distances(ends, below)
-    return above + under
+    return np.asarray(joined(above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)))
 
 
 def _cramer_von_mises(ends: Floats, below: Floats) -> Floats:
@@ -101,12 +95,12 @@ def _anderson_darling(ends: Floats, below: Floats) -> Floats:
 
 
 DISTANCES: dict[str, tuple[str, str, Callable[[Floats, Floats], Floats], bool]] = {
-    "ks": ("Kolmogorov-Smirnov", "D", _ks, False),
-    "kuiper": ("Kuiper", "V", _kuiper, False),
-    "cramer-von-mises": ("Cramer-von Mises", "W^2", _cramer_von_mises, True),
-    "anderson-darling": ("Anderson-Darling", "A^2", _anderson_darling, True),
+    "ks": ("Kolmogorov-Smirnov distance", "D", partial(_largest, joined=np.maximum), False),
+    "kuiper": ("Kuiper distance", "V", partial(_largest, joined=np.add), False),
+    "cramer-von-mises": ("Cramer-von Mises distance", "W^2", _cramer_von_mises, True),
+    "anderson-darling": ("Anderson-Darling distance", "A^2", _anderson_darling, True),
 }
-SUMS = {"neyman": ("Neyman smooth", "chi^2"), "berkowitz": ("Berkowitz", "LR")}
+SUMS = {"neyman": ("Neyman smooth statistic", "chi^2"), "berkowitz": ("Berkowitz statistic", "LR")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,9 +133,7 @@ class PitUniformity(ForecastMeasure):
     @property
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
-        name = (DISTANCES.get(self.distance) or SUMS[self.distance])[0]
-        kind = "distance" if self.distance in DISTANCES else "statistic"
-        return f"{name} {kind} of the PIT"
+        return f"{(DISTANCES.get(self.distance) or SUMS[self.distance])[0]} of the PIT"
 
     @property
     def symbol(self) -> str:
@@ -186,23 +178,18 @@ class PitUniformity(ForecastMeasure):
                     return value(np.stack([part @ weight for part in self.parts(v)], axis=1))
 
                 return BoundForecasts(predictions, of_rows)
-            table = np.column_stack(self.parts(CELLS))
-            cells = PitCells(weight[:, None])
+            table, cells = np.column_stack(self.parts(CELLS)), PitCells(weight[:, None])
             return BoundForecasts(predictions, lambda sums: value(sums @ table), cells=cells)
         _, _, distance, is_integral = DISTANCES[self.distance]
         factor = float(n) if is_integral else 1.0
-        if n < GRID:
-            return BoundForecasts(
-                predictions,
-                lambda v: factor * distance(*_ordered(v, predictions.sample_weight)),
-                factor,
-            )
+        steps = None if n < GRID else PitCells((weight / weight.sum())[:, None], GRID)
 
-        def at_steps(shares: Floats) -> Floats:
-            return self._of_shares(n, np.cumsum(shares[:, :-1], axis=1))
+        def of_numbers(v: Floats) -> Floats:  # or of the shares of rows in cells
+            if steps is None:
+                return factor * distance(*_ordered(v, predictions.sample_weight))
+            return self._of_shares(n, np.cumsum(v[:, :-1], axis=1))
 
-        cells = PitCells((weight / weight.sum())[:, None], GRID)
-        return BoundForecasts(predictions, at_steps, factor, cells)
+        return BoundForecasts(predictions, of_numbers, factor, steps)
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the distance at steps, or that of sums of functions of the numbers.
@@ -217,11 +204,8 @@ class PitUniformity(ForecastMeasure):
             found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
             found.deviations = None if self.distance == "neyman" else predictions.deviations[1]
             return [found]
-        terms, expected = (
-            residuals_up_to(v, weight / weight.sum(), COARSE),
-            np.arange(1, COARSE) / COARSE,
-        )
-        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + expected))
+        terms, ends = residuals_up_to(v, weight / weight.sum(), COARSE), np.arange(1, COARSE)
+        found = of_terms(terms, lambda sums: self._of_shares(predictions.n, sums + ends / COARSE))
         found.symbol = f"{self.symbol} at {COARSE} steps"
         return [found]
 
@@ -319,3 +303,161 @@ def pit_uniformity(
     """
     options = {"distance": distance, "degree": degree, "serial": serial}
     return float(PitUniformity(**options).evaluate(forecasts, n_jobs=n_jobs))  # type: ignore[arg-type]
+
+
+class MeanForecastScore(ForecastMeasure):
+    """The mean over rows of a score of forecasts; its test is two-sided."""
+
+    alternative: ClassVar[str] = "two-sided"
+    no_interval: ClassVar[str] = "is a score, whose size is that of the outcomes"
+    is_proper_score: ClassVar[bool] = True
+    power: ClassVar[int] = 0  # of the standard deviation, with which it grows
+
+    @abstractmethod
+    def scores(self, forecasts: Forecasts) -> Floats:
+        """Return the scores of the observed outcomes, (n,)."""
+
+    @abstractmethod
+    def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
+        """Return those of the outcomes that uniform numbers (n, B) give, (n, B)."""
+
+    def bind(self, predictions: Forecasts) -> BoundMeasure:  # type: ignore[override]
+        bound, standard = BoundScores(predictions, self), predictions.law.unit_law
+        if standard is None or predictions.n < VERY_MANY:
+            return bound
+        one = Forecasts([0.0], distribution=standard)
+        table = self.scores_at(one, CELLS[None])[0]
+        cells = PitCells((bound.share * predictions.law.sd**self.power)[:, None])
+        # What all scores have besides, and by how much the observed one is another by cells.
+        rest = bound.value() - float(cells.of(predictions.pit[None])[0, :, 0] @ table)
+        return BoundForecasts(predictions, lambda sums: sums @ table + rest, bound.scale, cells)
+
+    def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
+        """Return the sum of the scores, each less its mean, over its cluster-robust error.
+
+        Means and moments are those of quantiles at equal steps of the PIT, begun at random.
+        """
+        weight, begin = predictions.weights, predictions.uniforms.labels(resample_keys(0, 1)).T
+        scores = self.scores_at(predictions, (begin + np.arange(POINTS)) / POINTS)
+        mean = scores.mean(axis=1)
+        apart, own = scores - mean[:, None], weight * (self.scores(predictions) - mean)
+        second, third = (weight**k * (apart**k).mean(axis=1) for k in (2, 3))
+        return [robust_z(own, (second, third, own))]
+
+
+class BoundScores(BoundMeasure):
+    """A mean score as a function of the scores of the rows, (B, n)."""
+
+    def __init__(self, forecasts: Forecasts, score: MeanForecastScore) -> None:
+        super().__init__(forecasts)
+        self.forecasts, self.score = forecasts, score
+        self.share = forecasts.weights / forecasts.weights.sum()
+        self.seen = score.scores(forecasts)
+        self.scale = float(np.abs(self.seen).mean())
+
+    def drawn(self, redrawn: Floats) -> Floats:  # type: ignore[override]
+        return self.score.scores_at(self.forecasts, np.ascontiguousarray(redrawn.T)).T
+
+    def values(self, labels: Floats) -> Floats:  # type: ignore[override]
+        """Return the mean of each row of scores (B, n)."""
+        return np.asarray(labels @ self.share)
+
+
+@dataclass(frozen=True)
+class CRPS(MeanForecastScore):
+    """The continuous ranked probability score; see `crps`."""
+
+    key: ClassVar[str] = "crps"
+    title: ClassVar[str] = "continuous ranked probability score"
+    symbol: ClassVar[str] = "CRPS"
+    power: ClassVar[int] = 1
+
+    def scores(self, forecasts: Forecasts) -> Floats:
+        return forecasts.law.crps(forecasts.law.held(forecasts.outcomes))
+
+    def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
+        return forecasts.law.crps_at(forecasts.outcomes, uniform)
+
+
+@dataclass(frozen=True)
+class LogScore(MeanForecastScore):
+    """Minus the log of the density; see `log_score`."""
+
+    key: ClassVar[str] = "log-score"
+    title: ClassVar[str] = "logarithmic score of forecasts"
+    symbol: ClassVar[str] = "LogS"
+
+    def scores(self, forecasts: Forecasts) -> Floats:
+        return forecasts.law.log_score(forecasts.outcomes)
+
+    def scores_at(self, forecasts: Forecasts, uniform: Floats) -> Floats:
+        return forecasts.law.log_score(forecasts.law.quantile(uniform))
+
+
+def crps(forecasts: object, *, n_jobs: int | None = None) -> float:
+    r"""Compute the mean continuous ranked probability score.
+
+    :math:`\int (F(x) - 1\{y \le x\})^2 dx = E|Y - y| - E|Y - Y'| / 2` with Y, Y' from F; of an
+    ensemble, that of its empirical distribution.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The forecasts with their outcomes.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        In the unit of the outcomes; 0 of forecasts that are certain and right.
+
+    Raises
+    ------
+    InvalidInput
+        If these are no forecasts.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation, JASA 102.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> forecasts = ct.Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
+    >>> round(ct.measures.crps(forecasts), 4)
+    0.1915
+    """
+    return float(CRPS().evaluate(forecasts, n_jobs=n_jobs))
+
+
+def log_score(forecasts: object, *, n_jobs: int | None = None) -> float:
+    r"""Compute the mean logarithmic score of forecasts, :math:`-\log f(y)`.
+
+    Parameters
+    ----------
+    forecasts : Forecasts
+        The forecasts with their outcomes.
+    n_jobs : int, optional
+        Threads, as in joblib.
+
+    Returns
+    -------
+    float
+        Minus the mean log density, or log probability where outcomes are whole numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If these are no forecasts.
+    NotApplicable
+        If they have no density, as ensembles.
+
+    Examples
+    --------
+    >>> import caltest as ct
+    >>> forecasts = ct.Forecasts([1.0, 2.5, 2.0], mean=[1.1, 2.0, 2.2], scale=0.5)
+    >>> round(ct.measures.log_score(forecasts), 4)
+    0.4258
+    """
+    return float(LogScore().evaluate(forecasts, n_jobs=n_jobs))

@@ -1,1 +1,0 @@
-"""Calibration maps of predictive distributions: fit(forecasts), transform(forecasts)."""

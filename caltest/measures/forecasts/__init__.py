@@ -1,1 +1,0 @@
-"""Measures of forecasts: uniformity of the probability integral transform, and scores."""
