@@ -15,8 +15,8 @@ from caltest import checks
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses.forecasts import USUAL_LEVEL, Interval
 from caltest.planning import truths
-from caltest.planning.numbers import ForecastDistribution, forecasts_of
 from caltest.planning.simulation import EFFECT
+from caltest.planning.truths import ForecastDistribution, forecasts_of
 from caltest.predictions import ModelData
 from caltest.predictions.options import ColumnOptions, PlannedData, Truth, check_names, parted
 from caltest.render import Sheet, number

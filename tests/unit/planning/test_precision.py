@@ -10,7 +10,7 @@ from scipy.stats import beta, gamma, norm, t
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
 from caltest.planning import PrecisionSize
-from caltest.planning.numbers import ForecastDistribution, truth_of_errors
+from caltest.planning.truths import ForecastDistribution, truth_of_errors
 
 PROBS = np.linspace(0.05, 0.6, 23)
 PLANNED = ct.sample_size_for_precision(PROBS, intercept_width=0.3)
