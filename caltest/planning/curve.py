@@ -212,8 +212,8 @@ def plan_study(
         check_applicable(test.measure, test.null)
     distribution: Any = forecasts_of(given) or as_distribution(given)
     m = distribution.m
-    for _, measure in measures:
-        measure.check_of(lens(distribution.template))
+    for _, measure in measures if m else ():  # a lens leaves classes as classes
+        measure.check_of(distribution.template)
     study = Study(
         distribution=distribution,
         truth=distribution.truth_of(StatedTruth(**stated)),

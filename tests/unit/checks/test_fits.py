@@ -32,4 +32,4 @@ def test_design_must_be_finite():
 
 def test_design_must_have_the_rows_of_the_predictions():
     with pytest.raises(InvalidInput, match="one row per row of probs; got 2 for 3 rows"):
-        check_rows_of_design(np.zeros((2, 1)), 3)
+        check_rows_of_design({"age": np.zeros(2)}, 3)

@@ -230,9 +230,9 @@ def test_rows_without_weight_do_not_matter(weights):
     assert weighted.linear_[0] == pytest.approx(expected[0], abs=1e-12)
 
 
-@pytest.mark.parametrize(("size", "total"), [(1e304, 3e306), (1e306, 1e308), (1e-300, 1e-200)])
+@pytest.mark.parametrize(("size", "total"), [(1e304, 3e306), (1e306, 1e308), (1e-300, 1e-100)])
 def test_standard_errors_with_extreme_weights_are_finite(size, total):
-    """Weights count observations, between 1e-200 and 1e308 of them."""
+    """Weights count observations, between 1e-100 and 1e308 of them."""
     probs, y = sample()
     plain = DirichletCalibrator(lam=0).fit(probs, y).standard_errors_
     weight = np.full(300, size)
