@@ -290,8 +290,8 @@ class AutoCalibrator(Calibrator):
 
     def composition(self) -> str:
         parts = sorted(zip(self.weights_.tolist(), self._keys(), strict=True), reverse=True)
-        told = ", ".join(f"{weight:.2f} {key}" for weight, key in parts if weight)
-        return f"a mixture of {told}"
+        used = ", ".join(f"{weight:.2f} {key}" for weight, key in parts if weight)
+        return f"a mixture of {used}"
 
 
 def _weights(parts: Floats, weight: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -47,7 +48,7 @@ MOST_LETTERS = 1000
 REGISTRY: dict[str, type[Calibrator]] = {}  # filled by the package, in the order of its lines
 
 
-class Saved(BaseEstimator):
+class Saved(BaseEstimator, ABC):
     """A fitted map as plain values."""
 
     key: ClassVar[str]
@@ -55,9 +56,9 @@ class Saved(BaseEstimator):
     known: ClassVar[Mapping[str, Any]] = REGISTRY
     fitted_by: ClassVar[str] = "classes_"  # what a fit sets
 
+    @abstractmethod
     def broken(self) -> str:
         """Return why this is no fitted map; empty where it is one."""
-        raise NotImplementedError
 
     def composition(self) -> str:
         """Return in words what the fitted map consists of, where that differs from fit to fit."""

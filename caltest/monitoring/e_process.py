@@ -80,11 +80,8 @@ class Monitor(Result):
         self.groups = () if groups is None else waiting.check_groups_named(groups)
         self.classes: tuple[object, ...] | None = None
         self._streams: dict[object, Stream] = {}
-        self._waiting, self._counted, self._warned = (
-            waiting.Waiting(),
-            waiting.CountedBatches(),
-            False,
-        )
+        self._waiting, self._counted = waiting.Waiting(), waiting.CountedBatches()
+        self._warned = False
         self._largest, self._alarm_after = 0.0, NEVER
         if classes is not None:
             self._begin(waiting.check_classes_named(classes))

@@ -67,14 +67,14 @@ def methods_of(
     rows: Sequence[HTest], correction: str | None, *, recalibrated: bool, segmented: bool
 ) -> Iterator[MethodText]:
     """Describe each test, null and lens once, in the order in which they first occur."""
-    told: dict[object, str] = {}
+    written: dict[object, str] = {}
     for row in _first(rows, lambda row: row.test):
         kept, title, blocks, references = row.evidence or row.counted, row.method, _text(""), ""
         if kept is not None:  # the docstring of the measure's function, or else of its class
             title = kept.measure.description
             subject = getattr(measures, kept.measure.function_name(), None) or type(kept.measure)
             blocks, references = read_docstring(inspect.getdoc(subject) or "")
-            if (first := told.setdefault(blocks, row.test)) != row.test:
+            if (first := written.setdefault(blocks, row.test)) != row.test:
                 blocks, references = _text(f"As test {first}, with this hypothesis."), ""
         yield MethodText("test", row.test, title, blocks, references)
     for row in _first(rows, lambda row: row.null):

@@ -335,7 +335,7 @@ class CombinedChunks(BoundChunks):
     names : sequence of str
         Of the classes.
     rows : Context, optional
-        Where they are in memory: how far the statistic is from theirs is told.
+        Where they are in memory: how far the statistic is from theirs is stated.
     """
 
     scale = SCALE

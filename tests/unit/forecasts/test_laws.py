@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -220,6 +222,20 @@ def test_law_of_reads_tables_and_single_numbers():
     assert law_of(levels=[0.1, 0.9], quantiles=pl.from_pandas(frame)).n == 2
     assert law_of(distribution=stats.gamma(2.0), n=4).mean.tolist() == [2.0] * 4
     assert law_of(cdf=lambda y: special.ndtr(y - MEAN), n=N).n == N
+
+
+def test_function_need_not_be_hashable():
+    """An object with a comparison of its own is called as any function is."""
+
+    @dataclass
+    class Normal:
+        mean: np.ndarray
+
+        def __call__(self, y):
+            return special.ndtr(y - self.mean)
+
+    y = MEAN[:, None] + [-1.0, 0.5]
+    np.testing.assert_array_equal(Cdf(Normal(MEAN), N).cdf(y), special.ndtr(y - MEAN[:, None]))
 
 
 def test_function_is_asked_for_many_outcomes_at_once_where_it_answers_to_rows_of_them():
