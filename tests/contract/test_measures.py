@@ -174,6 +174,25 @@ def test_measure_of_one_dimension_names_itself_and_lenses(key):
         assert "use lens='confidence', 'classwise' or 'top-2'" in str(error)  # noqa: PT017
 
 
+FUNCTIONS = {
+    key: function
+    for key, measure in REGISTRY.items()
+    if (function := getattr(ct.measures, measure.function_name(), None)) is not None
+}
+
+
+@pytest.mark.filterwarnings("ignore::caltest.DegenerateDataWarning")
+@pytest.mark.parametrize("key", FUNCTIONS)
+def test_family_of_lenses_has_a_value_for_each(key):
+    """An array of the values of the lenses by themselves, which are numbers."""
+    data = ct.datasets.generative_model("M3", n=60, m=3, rng=0)
+    values = FUNCTIONS[key](data, lens="classwise")
+    one = FUNCTIONS[key](data, lens="classwise[1]")
+    assert isinstance(values, np.ndarray)
+    assert isinstance(one, float)
+    assert (values.shape, values[1]) == ((3,), one)
+
+
 # ---- what a measure offers ----------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import NotApplicable
 from caltest.measures import DebiasedECE, debiased_ece, ece
 
 
@@ -38,12 +38,6 @@ def test_bins_with_one_row_are_left_out_and_noted():
 def test_debiased_ece_of_one_observation_is_not_applicable(m):
     with pytest.raises(NotApplicable, match="use fewer bins, or the test 'ece'"):
         debiased_ece(np.eye(m)[:1], [0], lens="strong")
-
-
-def test_debiased_ece_has_no_sweep():
-    """It is defined for bins that do not depend on the labels."""
-    with pytest.raises(InvalidInput, match="binning must be one of"):
-        debiased_ece([0.1, 0.9], [0, 1], binning="sweep")
 
 
 def test_root_gives_the_pvalue_of_the_square_where_it_is_positive():

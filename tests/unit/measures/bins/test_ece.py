@@ -22,12 +22,6 @@ def predictions():
     return ct.datasets.generative_model("M2", n=300, m=3, alpha=1.0, rng=0)
 
 
-@pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance", "sweep"])
-def test_ece_of_perfect_predictions_is_zero(binning):
-    """Events that were predicted with probability 1, and none with 0."""
-    assert ece(np.eye(2)[[0, 1] * 10], [0, 1] * 10, binning=binning) == 0.0
-
-
 def test_ece_of_one_observation_is_its_distance():
     """With n = 1 there is one bin."""
     assert ece([[0.5, 0.3, 0.2]], [1]) == pytest.approx(0.7)
@@ -38,13 +32,6 @@ def test_ece_of_one_observation_is_its_distance():
 def test_value_on_an_edge_belongs_to_the_lower_bin():
     """0.7 is in (0.6, 0.7] of ten bins although 10 * 0.7 rounds up."""
     assert ece([0.65, 0.7], [0, 1], bins=10) == pytest.approx(0.5 - 0.675 + 0.35)
-
-
-def test_ece_of_a_family_of_lenses_is_an_array(predictions):
-    """One value each, that of the lens by itself."""
-    values = ece(predictions, lens="classwise")
-    assert values.shape == (3,)
-    assert values[1] == ece(predictions, lens="classwise[1]")
 
 
 def test_distances_of_two_classes_are_multiples_of_the_gap(predictions):
@@ -94,23 +81,6 @@ def test_sweep_takes_no_weights():
     weighted = ct.Predictions([0.1, 0.5], [0, 1], sample_weight=[1, 2])
     with pytest.raises(NotApplicable, match="takes no sample weights; use binning='quantile'"):
         ece(weighted, binning="sweep")
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("binning", "width"),
-        ("bins", 0),
-        ("bins", 1.5),
-        ("min_size", 0),
-        ("max_bins", -1),
-        ("distance", "euclidean"),
-        ("p", 0.5),
-    ],
-)
-def test_ece_refuses_illegal_options(option, value):
-    with pytest.raises(InvalidInput, match=f"{option} must be"):
-        ece([0.1, 0.9], [0, 1], **{option: value})
 
 
 @pytest.mark.parametrize(

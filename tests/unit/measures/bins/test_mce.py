@@ -1,11 +1,10 @@
-"""The MCE: its bins, degenerate data, print and errors."""
+"""The MCE: its bins and degenerate data."""
 
 import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.errors import InvalidInput
-from caltest.measures import MCE, mce
+from caltest.measures import ece, mce
 
 
 def test_mce_is_the_largest_gap():
@@ -14,8 +13,10 @@ def test_mce_is_the_largest_gap():
 
 
 @pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance", "sweep"])
-def test_mce_of_perfect_predictions_is_zero(binning):
-    assert mce(np.eye(2)[[0, 1] * 10], [0, 1] * 10, binning=binning) == 0.0
+def test_perfect_predictions_have_no_error(binning):
+    """Events that were predicted with probability 1, and none with 0."""
+    for error in (ece, mce):
+        assert error(np.eye(2)[[0, 1] * 10], [0, 1] * 10, binning=binning) == 0.0
 
 
 def test_mce_ignores_bins_of_weight_zero():
@@ -27,14 +28,3 @@ def test_mce_refuses_a_power():
     """It is the ECE with an infinite one."""
     with pytest.raises(TypeError, match="unexpected keyword argument 'p'"):
         mce([0.1], [0], p=2)
-
-
-def test_mce_refuses_an_unknown_distance():
-    with pytest.raises(InvalidInput, match="did you mean 'sqeuclidean'"):
-        mce([0.1], [0], distance="euclidean")
-
-
-def test_mce_parameters_name_bins_and_distance():
-    data = ct.datasets.generative_model("M1", n=20, m=2, rng=0)
-    shown = {"binning": "uniform", "bins": 15, "distance": "total variation"}
-    assert MCE().bind(data).parameters == shown

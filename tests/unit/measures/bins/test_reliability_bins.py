@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from caltest import InvalidInput, NotApplicable, Predictions
+from caltest import Predictions
 from caltest.measures import ece, reliability_bins
 
 RNG = np.random.default_rng(1)
@@ -54,27 +54,3 @@ def test_limits_do_not_depend_on_the_scale_of_the_weights():
         for scale in (1.0, 1e200)
     )
     np.testing.assert_allclose(first.upper, second.upper)
-
-
-def test_family_of_lenses_has_a_list():
-    probs = np.random.default_rng(1).dirichlet(np.ones(3), 20)
-    assert len(reliability_bins(probs, [0, 1] * 10, lens="classwise")) == 3
-
-
-def test_more_than_two_classes_are_not_applicable():
-    """A lens is asked for where there are three classes."""
-    with pytest.raises(NotApplicable, match="a reliability diagram takes one-dimensional"):
-        reliability_bins([[0.2, 0.3, 0.5]], [1])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"binning": "width"}, "binning must be one of"),
-        ({"bins": 0}, "bins must be an integer of at least 1"),
-        ({"confidence": 95}, "confidence must lie strictly between 0 and 1"),
-    ],
-)
-def test_illegal_option_is_refused(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        reliability_bins(P, Y, **options)

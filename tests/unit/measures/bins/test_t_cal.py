@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import NotApplicable
 from caltest.measures import TCal, t_cal
 from caltest.sources import count_rows
 
@@ -26,19 +26,6 @@ def test_t_cal_needs_a_pair():
     for probs, labels in (([0.1], [0]), ([0.1, 0.9], [0, 1])):
         with pytest.raises(NotApplicable, match=r"two predictions in one half.*use the test 'ks'"):
             t_cal(probs, labels)
-
-
-def test_t_cal_takes_no_weights():
-    """The message names a test that does."""
-    weighted = ct.Predictions([0.1, 0.2], [0, 1], sample_weight=[1, 2])
-    with pytest.raises(NotApplicable, match="takes no sample weights; use the test 'debiased-ece'"):
-        t_cal(weighted)
-
-
-@pytest.mark.parametrize("scales", [0, -1, 2.5, "all"])
-def test_scales_must_be_a_positive_integer(scales):
-    with pytest.raises(InvalidInput, match="scales must be an integer of at least 1"):
-        t_cal([0.1, 0.2], [0, 1], scales=scales)
 
 
 def test_certain_predictions_that_are_right_have_no_error():

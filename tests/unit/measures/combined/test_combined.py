@@ -1,6 +1,5 @@
 """The combined test: its portfolio, its scale, and what it says."""
 
-import json
 import tracemalloc
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import caltest as ct
-from caltest import InvalidInput, NotApplicable
+from caltest import NotApplicable
 from caltest.measures import REGISTRY
 from caltest.measures.combined.component import (
     BINARY,
@@ -52,15 +51,6 @@ def test_components_are_in_the_print_the_most_extreme_first():
     assert list(result.components.adjusted) == sorted(result.components.adjusted)
 
 
-def test_json_holds_the_components():
-    """What is read back is what was written."""
-    result = ct.test_calibration(None, SURE, test="combined", n_resamples=99, rng=1)
-    again = ct.HTest.from_dict(json.loads(result.to_json()))
-    assert again == result
-    assert again.components == result.components
-    assert_allclose(again.components.adjusted, result.components.adjusted)
-
-
 def test_components_are_shared_draws_with_the_single_test():
     """A registered test as a component has the p-value that it has by itself, at every rank."""
     names = ["ece", ("ks", "confidence")]
@@ -72,16 +62,6 @@ def test_components_are_shared_draws_with_the_single_test():
     for row in result.components:
         assert row.statistic == alone[row.test].statistic
         assert_allclose(row.null_distribution, alone[row.test].null_distribution)
-
-
-@pytest.mark.parametrize("m", [2, 3, 12])
-def test_weights_of_one_change_nothing(m):
-    data = ct.datasets.generative_model("M2", n=60, m=m, alpha=1.0, rng=2)
-    weighted = ct.Predictions(
-        data.probs, data.labels, classes=range(m), sample_weight=np.ones(data.n)
-    )
-    values = [ct.measures.combined(one) for one in (data, weighted)]
-    assert values[0] == pytest.approx(values[1])
 
 
 def test_reference_draws_are_not_those_of_a_user():
@@ -198,12 +178,6 @@ def test_correcting_temperature_is_that_of_the_calibrator():
     assert found == pytest.approx(fitted, rel=1e-3)
 
 
-def test_unknown_component_is_refused():
-    """The message has the names that there are."""
-    with pytest.raises(InvalidInput, match=r"'sharpness'.*temperature"):
-        ct.test_calibration(None, SURE, test="combined", components=["sharpness"])
-
-
 def test_component_without_meaning_is_refused():
     with pytest.raises(NotApplicable, match="one-dimensional"):
         ct.test_calibration(None, SURE, test="combined", components=["ks"])
@@ -238,12 +212,6 @@ def test_confusions_look_where_there_are_rows():
     """A row that is certain and right leaves all pairs without a gap, also those without rows."""
     result = ct.test_calibration([[0.0, 0.0, 1.0]] * 3, [2, 2, 2], n_resamples=9, rng=1)
     assert result.pvalue == 1.0
-
-
-def test_components_must_be_names():
-    """A number is neither a name nor a list."""
-    with pytest.raises(InvalidInput, match="components must be a name or a list of names"):
-        REGISTRY["combined"](components=0.5)
 
 
 @pytest.mark.full

@@ -35,13 +35,6 @@ def test_within_top_r_sums_the_largest():
     assert ks_error(data, lens="within-top-2") == pytest.approx(expected, rel=1e-12)
 
 
-def test_family_gives_one_value_each():
-    data = generative_model("M1", n=50, m=3, rng=0)
-    values = ks_error(data, lens="classwise")
-    assert values.shape == (3,)
-    assert values[2] == ks_error(data, lens="classwise[2]")
-
-
 def test_limit_law_is_that_of_the_scaled_error():
     """The statistic is the error over the standard deviation of the whole sum."""
     data = generative_model("M1", n=500, m=2, rng=0)

@@ -31,13 +31,6 @@ def factor_tail(d, n, pd, correlation):
 
 
 @pytest.mark.parametrize(("d", "n", "pd"), GRADES)
-def test_binomial_tails_are_those_of_scipy(d, n, pd):
-    """Both tails have the observed number in them."""
-    expected = stats.binom.sf(d - 1, n, pd), stats.binom.cdf(d, n, pd)
-    assert binomial_tails(d, n, pd) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(("d", "n", "pd"), GRADES)
 def test_jeffreys_tails_are_those_of_a_beta_law(d, n, pd):
     """Of Beta(d + 1/2, n - d + 1/2)."""
     posterior = stats.beta(d + 0.5, n - d + 0.5)

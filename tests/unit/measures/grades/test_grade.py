@@ -43,13 +43,6 @@ def test_weights_have_no_formula(measure):
         calibration_test(grade(0.1, 9, 1, sample_weight=np.ones(9)), test=measure)
 
 
-@every_measure
-def test_unknown_alternative_is_refused(measure):
-    """Options are checked where they are given."""
-    with pytest.raises(InvalidInput, match="alternative must be one of 'greater', 'two-sided'"):
-        type(measure)(alternative="less")
-
-
 def test_predictions_that_differ_within_a_grade_are_noted():
     """PD is their mean, and the exact null takes them as they are."""
     mixed = Predictions([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
@@ -124,20 +117,6 @@ def test_two_sided_test_has_no_side(measure):
 # ---- the binomial test of a rating grade -------------------------------------------------------
 
 
-def test_closed_form_is_scipys_one_sided_test():
-    """P(D >= 7) for 100 obligors with PD 3 %."""
-    result = calibration_test(grade(0.03, 100, 7), test="binomial", null="closed-form")
-    expected = stats.binomtest(7, 100, 0.03, alternative="greater").pvalue
-    assert result.pvalue == pytest.approx(expected, rel=1e-12)
-
-
-def test_two_sided_is_twice_the_smaller_tail():
-    """R's and SciPy's sum the less probable numbers instead."""
-    law = Binomial(alternative="two-sided").closed_form(grade(0.5, 20, 4))
-    assert law.pvalue == pytest.approx(2 * stats.binom.cdf(4, 20, 0.5), rel=1e-12)
-    assert Binomial(alternative="two-sided").closed_form(grade(0.5, 20, 10)).pvalue == 1.0
-
-
 def test_exact_null_tends_to_the_binomial_tail():
     """Where all predictions are equal, within 5 standard errors of B = 9999 resamples."""
     data = grade(0.03, 100, 7)
@@ -155,25 +134,6 @@ def test_binomial_law_is_wider_than_that_of_unequal_predictions():
 
 
 # ---- the Jeffreys test of a rating grade -------------------------------------------------------
-
-
-def test_pvalue_is_the_posterior_probability_of_at_most_pd():
-    """The distribution function of Beta(7.5, 93.5) at 3 %."""
-    pvalue = Jeffreys().closed_form(grade(0.03, 100, 7)).pvalue
-    assert pvalue == pytest.approx(stats.beta.cdf(0.03, 7.5, 93.5), rel=1e-12)
-
-
-def test_two_sided_takes_the_smaller_posterior_tail():
-    pvalue = Jeffreys(alternative="two-sided").closed_form(grade(0.5, 20, 2)).pvalue
-    assert pvalue == pytest.approx(2 * stats.beta.sf(0.5, 2.5, 18.5), rel=1e-12)
-
-
-@pytest.mark.parametrize("defaults", [0, 1, 5, 30])
-def test_pvalue_is_not_above_the_binomial_one(defaults):
-    """The Jeffreys interval lies in that of Clopper and Pearson."""
-    data = grade(0.05, 30, defaults)
-    jeffreys, binomial = (measure.closed_form(data).pvalue for measure in (Jeffreys(), Binomial()))
-    assert 0 < jeffreys < binomial
 
 
 # ---- the normal test of a rating grade ---------------------------------------------------------

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from caltest import InvalidInput, NotApplicable, Predictions
-from caltest.datasets import generative_model
+from caltest import NotApplicable, Predictions
 from caltest.measures import confidence_band
 from caltest.measures.isotonic.confidence_band import ConfidenceBand
 
@@ -86,18 +85,6 @@ def test_one_prediction_gives_the_two_sided_binomial_test():
     assert 10**-value == pytest.approx(2 * binom.sf(11, 20, 0.3), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("data", "options", "message"),
-    [
-        (Predictions([0.2], [0], sample_weight=[2.0]), {}, "sample weights; use test='corp'"),
-        (generative_model("M1", n=9, m=3, rng=0), {}, "takes one-dimensional predictions"),
-    ],
-)
-def test_band_is_not_applicable(data, options, message):
-    with pytest.raises(NotApplicable, match=message):
-        confidence_band(data, **options)
-
-
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_too_many_distinct_predictions_are_not_applicable():
     x = np.linspace(0, 1, 50_001)
@@ -105,16 +92,3 @@ def test_too_many_distinct_predictions_are_not_applicable():
         confidence_band(x, x > 0.5, method="standard")
     with pytest.raises(NotApplicable, match=r"50001 groups .* use fewer digits"):
         confidence_band(x, x > 0.5, digits=8)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "YB"}, "method must be one of 'standard', 'round', 'yang-barber'; got 'YB'"),
-        ({"digits": 0}, "digits must be an integer of at least 1; got 0"),
-        ({"method": "standard", "digits": 2}, "digits has no effect with method='standard'"),
-    ],
-)
-def test_options_are_checked(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        confidence_band([0.5], [1], **options)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
-from caltest import InvalidInput, Predictions
-from caltest.datasets import generative_model
+from caltest import Predictions
 from caltest.measures import confidence_band_curve
 
 METHODS = ["standard", "round", "yang-barber"]
@@ -100,21 +99,3 @@ def test_many_rows_are_rounded():
     assert (band.method, band.digits, band.n) == ("round", 3, 50_000)
     assert 1000 < band.x.size <= 2002
     assert band.above == band.below == ()
-
-
-def test_family_gives_a_list():
-    bands = confidence_band_curve(generative_model("M1", n=60, m=3, rng=0), lens="classwise")
-    assert [band.n for band in bands] == [60] * 3
-
-
-@pytest.mark.parametrize("options", [{"confidence": 95}, {"noncrossing": 1}])
-def test_options_are_checked(options):
-    with pytest.raises(InvalidInput, match=f"{next(iter(options))} must "):
-        confidence_band_curve([0.5], [1], **options)
-
-
-def test_repr_leaves_out_the_points():
-    """They are for plots; what is left is read at a glance."""
-    shown = repr(confidence_band_curve(generative_model("M1", n=200, m=2, alpha=1.0, rng=0)))
-    assert "array([" not in shown.replace("coefficients=array([", "")
-    assert "lower" not in shown

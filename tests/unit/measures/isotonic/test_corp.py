@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput, Predictions
+from caltest import DegenerateDataWarning, Predictions
 from caltest.datasets import generative_model
 from caltest.measures import corp_miscalibration, score_decomposition
 from caltest.measures.isotonic.corp import CorpMiscalibration
@@ -50,8 +50,3 @@ def test_parameters_name_the_score():
     data = Predictions([0.2, 0.7], [0, 1])
     assert CorpMiscalibration().bind(data).parameters == {"score": "Brier score"}
     assert CorpMiscalibration(score="log-loss").bind(data).parameters == {"score": "log loss"}
-
-
-def test_score_is_checked():
-    with pytest.raises(InvalidInput, match="score must be one of 'brier', 'log-loss'; got"):
-        corp_miscalibration([0.5], [1], score="spherical")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from caltest import InvalidInput, NotApplicable, Predictions
+from caltest import Predictions
 from caltest.measures import corp_band, corp_curve, score_decomposition
 from caltest.numerics.labels import resample_keys
 
@@ -62,31 +62,3 @@ def test_band_of_many_predictions_has_few_points():
     assert band.x.size <= 512
     assert [band.x[0], band.x[-1]] == [score.min(), score.max()]
     assert (np.diff(band.x) > 0).all()
-
-
-def test_family_of_lenses_has_a_list():
-    """One entry for each class, of curves and of bands."""
-    probs = np.random.default_rng(1).dirichlet(np.ones(3), 20)
-    data = (probs, [0, 1] * 10)
-    assert len(corp_curve(*data, lens="classwise")) == 3
-    assert len(corp_band(*data, lens="classwise", n_resamples=99, rng=1)) == 3
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"confidence": 0}, "confidence must lie strictly between 0 and 1"),
-        ({"n_resamples": 98}, "n_resamples must be an integer of at least 99"),
-        ({"rng": -1}, "rng must be None, a non-negative integer"),
-        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
-    ],
-)
-def test_illegal_option_is_refused(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        corp_band(P, Y, **options)
-
-
-def test_more_than_two_classes_are_not_applicable():
-    """A lens is asked for where there are three classes."""
-    with pytest.raises(NotApplicable, match="the CORP curve takes one-dimensional"):
-        corp_curve([[0.2, 0.3, 0.5]], [1])

@@ -82,13 +82,6 @@ def test_cme_needs_more_observations_than_locations():
         cme([0.2], [0], kernel=KERNEL)
 
 
-def test_cme_takes_no_weights():
-    """Its covariance matrix has no agreed meaning with weights."""
-    weighted = ct.Predictions([0.2, 0.5, 0.9], [0, 1, 1], sample_weight=[1, 2, 1])
-    with pytest.raises(NotApplicable, match="takes no sample weights"):
-        cme(weighted)
-
-
 def test_cme_result_shows_statistic_and_estimate():
     """T^2 is judged, and the squared UCME is the calibration error it stands for."""
     predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=0)
@@ -99,15 +92,6 @@ def test_cme_result_shows_statistic_and_estimate():
         assert (result.statistic_name, result.estimate_name) == ("T^2", "UCME^2")
         assert result.statistic == pytest.approx(cme(predictions), rel=1e-12)
         assert result.estimate == pytest.approx(ucme(predictions), rel=1e-12)
-
-
-def test_exact_cme_does_not_depend_on_the_threads():
-    """Redrawn statistics are the same for one thread and two."""
-    predictions = ct.datasets.generative_model("M1", n=300, m=3, rng=0)
-    one, two = (
-        ct.test_calibration(None, predictions, test="cme", rng=0, n_jobs=jobs) for jobs in (1, 2)
-    )
-    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
 
 
 # ---- test locations -----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.errors import DegenerateDataWarning, InvalidInput
+from caltest.errors import DegenerateDataWarning
 from caltest.kernels import Exponential
 from caltest.measures import KCE, kce
 
@@ -22,22 +22,6 @@ def test_kce_of_one_observation_is_the_length_of_its_deviation():
         assert kce([[0.5, 0.3, 0.2]], [0]) == pytest.approx(math.sqrt(0.25 + 0.09 + 0.04))
 
 
-def test_kce_of_a_family_of_lenses_is_an_array():
-    """One value each, that of the lens by itself."""
-    predictions = ct.datasets.generative_model("M3", n=30, m=3, rng=0)
-    values = kce(predictions, lens="classwise")
-    assert values.shape == (3,)
-    assert values[1] == kce(predictions, lens="classwise[1]")
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("m", [2, 3])
-def test_kce_does_not_depend_on_the_threads(m, n_jobs):
-    """Tiles and lines are summed in the same order with any number of threads."""
-    predictions = ct.datasets.generative_model("M2", n=300, m=m, rng=0)
-    assert kce(predictions, n_jobs=n_jobs) == pytest.approx(kce(predictions), rel=1e-13)
-
-
 def test_kce_parameters_name_the_kernel():
     """The result shows kernel, bandwidth and rule."""
     predictions = ct.datasets.generative_model("M2", n=30, m=3, rng=0)
@@ -46,12 +30,6 @@ def test_kce_parameters_name_the_kernel():
         "bandwidth": 0.5,
         "bandwidth rule": "given",
     }
-
-
-def test_kce_refuses_a_kernel_that_is_none():
-    """The message says what a kernel is."""
-    with pytest.raises(InvalidInput, match="kernel must be a MatrixKernel"):
-        kce([0.1, 0.9], [0, 1], kernel="exponential")
 
 
 def test_ties_at_zero_are_ties():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest.errors import InvalidInput, NotApplicable
 from caltest.measures import MMCE, mmce
 
 
@@ -29,18 +28,6 @@ def test_mmce_looks_at_the_confidence_unless_told_otherwise():
     assert mmce(p, y) == pytest.approx(0.1)
     assert mmce(p, y, lens="strong") == pytest.approx(0.1)
     assert mmce([0.1, 0.9], [0, 0]) != pytest.approx(mmce([0.1, 0.9], [0, 0], lens="strong"))
-
-
-def test_mmce_needs_two_classes():
-    """The message names lenses that have them."""
-    with pytest.raises(NotApplicable, match="use lens='confidence', 'classwise' or 'top-2'"):
-        mmce(np.eye(3), [0, 1, 2], lens="strong")
-
-
-@pytest.mark.parametrize("width", [0, -1, "wide", np.nan])
-def test_mmce_needs_a_positive_width(width):
-    with pytest.raises(InvalidInput, match="width must be a positive number"):
-        mmce([0.1], [0], width=width)
 
 
 def test_mmce_parameters_name_the_width():

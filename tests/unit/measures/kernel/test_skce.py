@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
 from caltest.kernels.fitted import COLUMNS, FittedKernel
@@ -123,68 +123,12 @@ def test_blocks_give_the_same_in_chunks_and_threads(large, name, monkeypatch):
 # ---- definitions --------------------------------------------------------------------------------
 
 
-def test_linear_is_block_of_two(large):
-    """The linear estimator is the block estimator with blocks of two."""
-    assert skce(large, estimator="linear") == skce(large, estimator="block", block_size=2)
-
-
-def test_block_of_all_is_unbiased(large):
-    """One block of n observations has all pairs."""
-    whole = skce(large, estimator="block", block_size=large.n)
-    assert whole == pytest.approx(skce(large), rel=1e-12)
-
-
 def test_block_drops_an_incomplete_last_block():
     """The observations after the last whole block have no part in it."""
     predictions = generative_model("M2", n=11, m=3, rng=0)
     whole = predictions.subset(slice(0, 9))
     options = {"estimator": "block", "block_size": 3, "kernel": Exponential(1.0)}
     assert skce(predictions, **options) == skce(whole, **options)
-
-
-@pytest.mark.parametrize("m", [2, 3])
-@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
-def test_quadratic_skce_does_not_depend_on_the_order(m, estimator):
-    """A mean over all pairs has no order."""
-    predictions = generative_model("M2", n=50, m=m, rng=0)
-    shuffled = predictions.subset(np.random.default_rng(1).permutation(50))
-    values = [skce(p, estimator=estimator) for p in (predictions, shuffled)]
-    assert values[0] == pytest.approx(values[1], rel=1e-12)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_binary_skce_takes_one_column_or_two(estimator):
-    """(n,) is P(Y = 1), and the classes may be swapped."""
-    event = np.random.default_rng(0).random(20)
-    labels = np.random.default_rng(1).integers(0, 2, 20)
-    two = np.column_stack([1 - event, event])
-    values = [
-        skce(probs, y, estimator=estimator)
-        for probs, y in [(event, labels), (two, labels), (two[:, ::-1], 1 - labels)]
-    ]
-    np.testing.assert_allclose(values, values[0], **CLOSE)
-
-
-def test_integer_weights_count_observations():
-    """The biased estimate with weights 1, 2, 3 is that of the rows repeated as often."""
-    predictions = generative_model("M2", n=30, m=3, rng=0)
-    times = np.arange(30) % 3 + 1
-    weighted = Predictions(predictions.probs, predictions.labels, sample_weight=times)
-    repeated = predictions.subset(np.repeat(np.arange(30), times))
-    options = {"estimator": "biased", "kernel": Exponential(0.5)}
-    assert skce(weighted, **options) == pytest.approx(skce(repeated, **options), rel=1e-12)
-
-
-@pytest.mark.parametrize("m", [2, 3])
-@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
-def test_zero_weights_leave_observations_out(m, estimator):
-    """With a given bandwidth, weight 0 is as good as no row."""
-    predictions = generative_model("M2", n=30, m=m, rng=0)
-    weights = np.arange(30) % 2
-    weighted = Predictions(predictions.probs, predictions.labels, sample_weight=weights)
-    options = {"estimator": estimator, "kernel": Exponential(0.5)}
-    part = predictions.subset(weights == 1)
-    assert skce(weighted, **options) == pytest.approx(skce(part, **options), rel=1e-12)
 
 
 def test_biased_skce_of_one_observation_is_its_own_term():
@@ -205,27 +149,6 @@ def test_skce_of_equal_predictions_warns():
     with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
         value = skce([[0.5, 0.5]] * 3, [0, 0, 1])
     assert value == pytest.approx((0.5 - 0.5 - 0.5) / 3)
-
-
-def test_skce_leaves_its_input_alone():
-    """Arrays of the caller are neither changed nor locked."""
-    probs = np.random.default_rng(0).dirichlet(np.ones(3), 20)
-    labels = np.random.default_rng(1).integers(0, 3, 20)
-    before = probs.copy(), labels.copy()
-    for estimator in ESTIMATORS:
-        skce(probs, labels, estimator=estimator)
-    np.testing.assert_array_equal(probs, before[0])
-    np.testing.assert_array_equal(labels, before[1])
-    assert probs.flags.writeable
-    assert labels.flags.writeable
-
-
-def test_skce_under_a_family_of_lenses_is_an_array():
-    predictions = generative_model("M2", n=50, m=4, rng=0)
-    values = skce(predictions, lens="classwise")
-    assert isinstance(values, np.ndarray)
-    assert values.shape == (4,)
-    assert isinstance(skce(predictions, lens="confidence"), float)
 
 
 # ---- the measure as an object -------------------------------------------------------------------
@@ -278,22 +201,6 @@ def test_limit_is_a_t_statistic_over_blocks():
 
 
 # ---- errors -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"estimator": "unbaised"}, "estimator must be one of .* did you mean 'unbiased'"),
-        ({"block_size": 1}, "block_size must be an integer of at least 2; got 1"),
-        ({"block_size": 2.0}, "block_size must be an integer of at least 2; got 2.0"),
-        ({"kernel": "gaussian"}, "kernel must be a MatrixKernel; got a str"),
-        ({"kernel": Exponential}, "kernel must be a MatrixKernel; got the class Exponential"),
-    ],
-)
-def test_skce_refuses_bad_options(options, message):
-    """The error names the argument, the rule and the value."""
-    with pytest.raises(InvalidInput, match=message):
-        skce([0.2, 0.7], [0, 1], **options)
 
 
 @pytest.mark.parametrize(

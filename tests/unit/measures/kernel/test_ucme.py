@@ -25,14 +25,6 @@ def test_ucme_of_one_observation_is_defined():
     assert value == pytest.approx(0.04)
 
 
-def test_ucme_of_a_family_of_lenses_is_an_array():
-    """One value each, that of the lens by itself."""
-    predictions = ct.datasets.generative_model("M3", n=50, m=3, rng=0)
-    values = ucme(predictions, lens="classwise")
-    assert values.shape == (3,)
-    assert values[2] == ucme(predictions, lens="classwise[2]")
-
-
 def test_ucme_can_be_tested_as_a_measure():
     """It is no named test (the CME test is), but has the exact null of every measure."""
     predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=0)

@@ -70,16 +70,6 @@ def test_maximum_is_that_of_a_general_optimiser(degree):
     assert value == pytest.approx(log_likelihood(beta, z, y) - diagonal, rel=1e-11)
 
 
-def test_separated_labels_have_a_supremum():
-    """The likelihood approaches 1, so what it gains is that of the predictions."""
-    z = np.linspace(-2, 2, 30)
-    y = (z > 0).astype(np.uint8)
-    _, sums, rows = prepared(z, expit(z), y)
-    value, attained = maximise(sums[0], rows, np.zeros(2), separable=True)
-    assert not attained
-    assert value == pytest.approx(-log_likelihood(np.array([0.0, 1.0]), z, y), rel=1e-9)
-
-
 @pytest.mark.full
 def test_outlier_does_not_stop_the_fit():
     """Labels know nothing of log odds that reach -250; the score of the fit is 0."""

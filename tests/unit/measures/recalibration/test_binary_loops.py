@@ -14,12 +14,9 @@ from caltest.measures.recalibration.binary_fit import (
     deviation_sums,
     few_nodes,
     gain,
-    label_ranges,
     log_odds,
-    maximise,
     recalibrations,
     standard_rows,
-    supremum,
 )
 
 pytestmark = pytest.mark.loops
@@ -110,14 +107,6 @@ def test_fits_at_infinity_have_their_limits(x, labels, intercept, slope, loss):
     assert gains[0, 1] == pytest.approx(-loss - log_likelihood(x, labels), rel=1e-7)
 
 
-def test_limit_of_separated_labels_is_approached_by_steep_slopes():
-    """The gain at slope 50 is below it, and near."""
-    x, labels = np.array([-2.0, 1.0, 1.0, 3.0]), np.array([0, 0, 1, 1])
-    _, gains = fitted(labels, rows_of(x))
-    eta = 50 * (x - 1.0)
-    assert log_likelihood(eta, labels) - log_likelihood(x, labels) == pytest.approx(gains[0, 1])
-
-
 def test_equal_log_odds_leave_the_slope_alone():
     """Whether they agree to the last bit or not; the gains are those of the intercept."""
     labels = np.array([1, 0, 1])
@@ -133,34 +122,6 @@ def test_log_odds_are_bounded():
     x = log_odds(np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [1 - 1e-300, 1e-300]]))
     bound = -math.log(np.finfo(float).eps)
     np.testing.assert_allclose(x, [bound, -bound, 0, -bound])
-
-
-def test_ranges_stop_once_they_overlap():
-    """Else they are those of all rows."""
-    x = np.array([1.0, 2.0, 3.0])
-    assert label_ranges(np.array([0, 0, 1], np.uint8), np.ones(3), x) == (1, 2, 3, 3)
-    assert label_ranges(np.array([0, 0, 0], np.uint8), np.ones(3), x)[2] == math.inf
-
-
-def test_supremum_is_the_loss_of_all_labels_but_tied_ones():
-    """At the threshold a label of each kind leaves log 2 for both."""
-    x, labels = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 0, 1, 1], np.uint8)
-    loss = -log_likelihood(x, labels)
-    assert supremum(labels, np.ones(4), x, np.ones(4), math.inf) == pytest.approx(loss)
-    assert supremum(labels, np.ones(4), x, np.ones(4), 1.0) == pytest.approx(loss - 2 * math.log(2))
-    assert supremum(labels, np.ones(4), x, np.ones(4), 2.0) == pytest.approx(loss)
-
-
-def test_one_parameter_leaves_the_other_alone():
-    """The intercept is that of the offset, and beta stays."""
-    x, labels = data(200)
-    rows = rows_of(x)
-    gamma = np.zeros(2)
-    value, attained = maximise(sums_of(labels, rows), all_rows(rows), gamma[:1], separable=False)
-    assert (gamma[0], gamma[1]) == (fitted(labels, rows)[0][0, 0], 0.0)
-    assert np.sum(labels - expit(x + gamma[0])) == pytest.approx(0, abs=1e-9)
-    assert attained
-    assert value > 0
 
 
 def test_fit_finds_labels_of_next_to_no_probability():

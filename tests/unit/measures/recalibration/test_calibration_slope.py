@@ -2,10 +2,9 @@
 
 import math
 
-import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, NotApplicable
+from caltest import DegenerateDataWarning
 from caltest.datasets import generative_model
 from caltest.measures import calibration_slope
 
@@ -41,10 +40,3 @@ def test_undefined_slope_has_a_value_and_a_warning(p, y, slope, message):
     """Infinite in the direction of the labels, or 1."""
     with pytest.warns(DegenerateDataWarning, match=message):
         assert calibration_slope(p, y) == slope
-
-
-def test_several_classes_need_a_lens():
-    data = generative_model("M1", n=300, m=3, alpha=1.0, rng=0)
-    with pytest.raises(NotApplicable, match="the calibration slope takes one-dimensional"):
-        calibration_slope(data)
-    assert np.shape(calibration_slope(data, lens="classwise")) == (3,)

@@ -69,12 +69,6 @@ def test_interval_that_has_no_meaning_is_refused():
         expected_observed_interval(P, Y, method="exact")
 
 
-def test_family_of_lenses_gives_a_list():
-    probs = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
-    intervals = expected_observed_interval(probs, [2, 0, 1], lens="classwise")
-    assert [one.expected for one in intervals] == pytest.approx([1.1, 0.9, 1.0])
-
-
 # ---- calibration in the large on the scale of probabilities -------------------------------------
 
 

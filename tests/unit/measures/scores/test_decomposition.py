@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
-from caltest.datasets import generative_model
+from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest.measures import ScoreDecomposition, score_decomposition
 
 
@@ -34,13 +33,6 @@ def test_infinite_log_loss_is_infinite_miscalibration():
     assert math.isfinite(parts.discrimination)
 
 
-def test_family_gives_a_list():
-    data = generative_model("M1", n=50, m=3, rng=0)
-    parts = score_decomposition(data, lens="classwise")
-    assert parts[1] == score_decomposition(data, lens="classwise[1]")
-    assert len(parts) == 3
-
-
 def test_rows_of_weight_zero_do_not_count():
     """They are left out by both methods."""
     event, labels = np.array([0.2, 0.9, 0.5]), [1, 0, 1]
@@ -53,19 +45,6 @@ def test_rows_of_weight_zero_do_not_count():
 def test_log_loss_by_bins_is_not_applicable():
     with pytest.raises(NotApplicable, match="Brier score only; use method='corp'"):
         score_decomposition([0.5], [1], score="log-loss", method="bins")
-
-
-def test_more_classes_are_not_applicable():
-    with pytest.raises(NotApplicable, match="score decomposition takes one-dimensional"):
-        score_decomposition(generative_model("M1", n=10, m=3, rng=0))
-
-
-@pytest.mark.parametrize(
-    "options", [{"score": "spherical"}, {"method": "murphy"}, {"binning": "sweep"}, {"bins": 0}]
-)
-def test_options_are_checked(options):
-    with pytest.raises(InvalidInput, match=f"{next(iter(options))} must be"):
-        score_decomposition([0.5], [1], **options)
 
 
 def test_grades_are_distinct_predictions():

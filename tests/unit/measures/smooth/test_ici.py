@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.nonparametric.smoothers_lowess import lowess
 
-from caltest import InvalidInput, NotApplicable, Predictions
+from caltest import Predictions
 from caltest.measures import REGISTRY, e50, e90, emax, ici
 
 FAMILY = {"ici": ici, "e50": e50, "e90": e90, "emax": emax}
@@ -66,34 +66,6 @@ def test_tiny_predictions_have_the_same_loess(n):
     fits = (one.statistic.sums.fits(labels) for one in (ours, others))
     np.testing.assert_allclose(*fits, rtol=1e-9, atol=1e-12)
     assert np.isfinite(ours.value())
-
-
-def test_row_order_does_not_matter_among_ties():
-    """Rows of equal prediction have equal weights."""
-    p, y = np.repeat([0.1, 0.4, 0.6, 0.9], 25), np.arange(100) % 3 == 0
-    order = np.random.default_rng(0).permutation(100)
-    assert ici(p, y) == pytest.approx(ici(p[order], y[order]), rel=1e-12)
-
-
-def test_lens_is_applied_first():
-    rng = np.random.default_rng(0)
-    probs, labels = rng.dirichlet(np.ones(3), 90), rng.integers(3, size=90)
-    right = probs.argmax(axis=1) == labels
-    expected = ici(probs.max(axis=1), right)
-    assert ici(probs, labels, lens="confidence") == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("span", [0.0, 1.5, -1, "wide"])
-def test_span_is_a_share_of_the_rows(span):
-    with pytest.raises(InvalidInput, match="span must be"):
-        ici([0.2, 0.4], [0, 1], span=span)
-
-
-def test_weights_and_several_classes_are_refused():
-    with pytest.raises(NotApplicable, match="sample weights; use the test 'smooth-ece'"):
-        ici(Predictions([0.2, 0.4], [0, 1], sample_weight=[1.0, 2.0]))
-    with pytest.raises(NotApplicable, match="one-dimensional predictions"):
-        ici(np.full((4, 3), 1 / 3), [0, 1, 2, 0])
 
 
 @pytest.mark.parametrize(("measure", "summary"), [(e50, np.median), (emax, np.max)])

@@ -72,14 +72,6 @@ def test_kernel_has_the_cosines_of_its_integral():
     np.testing.assert_allclose(triweight_cosines(0.3, 40)[k], expected, atol=1e-9)
 
 
-def test_several_classes_need_a_lens():
-    """The error names lenses that leave two."""
-    probs, labels = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]], [0, 1]
-    with pytest.raises(NotApplicable, match="lens='confidence'"):
-        kde_ece(probs, labels)
-    assert 0 < kde_ece(probs, labels, lens="confidence") < 1
-
-
 @pytest.mark.parametrize(
     ("bandwidth", "error"), [(0.0, InvalidInput), (-1.0, InvalidInput), (1e-5, NotApplicable)]
 )

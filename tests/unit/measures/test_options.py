@@ -1,0 +1,126 @@
+"""Options of measures and curves that break their rule: the error names the option and the rule."""
+
+import math
+
+import numpy as np
+import pytest
+
+from caltest import InvalidInput, NotApplicable, measures
+from caltest.datasets import generative_model
+from caltest.kernels import Exponential
+
+WHOLE, OPEN = "must be an integer of at least", "must lie strictly between 0 and 1"
+CHOICE, POSITIVE = "must be one of", "must be a positive number"
+ILLEGAL = [
+    ("ece", "binning", "width", CHOICE),
+    ("ece", "bins", 0, WHOLE),
+    ("ece", "bins", 1.5, WHOLE),
+    ("ece", "min_size", 0, WHOLE),
+    ("ece", "max_bins", -1, WHOLE),
+    ("ece", "distance", "euclidean", f"{CHOICE}.*did you mean 'sqeuclidean'"),
+    ("ece", "p", 0.5, "must be"),
+    ("mce", "distance", "euclidean", CHOICE),
+    ("classwise_ece", "binning", "median-variance", CHOICE),
+    ("classwise_ece", "binning", "sweep", CHOICE),
+    ("debiased_ece", "binning", "sweep", CHOICE),
+    ("reliability_bins", "binning", "width", CHOICE),
+    ("reliability_bins", "bins", 0, WHOLE),
+    ("reliability_bins", "confidence", 95, OPEN),
+    ("t_cal", "scales", 0, WHOLE),
+    ("t_cal", "scales", 2.5, WHOLE),
+    ("t_cal", "scales", "all", WHOLE),
+    ("combined", "components", "sharpness", ".*'sharpness'.*temperature"),
+    ("combined", "components", 0.5, "must be a name or a list of names"),
+    ("hosmer_lemeshow", "groups", 1, WHOLE),
+    ("hosmer_lemeshow", "groups", 2.5, WHOLE),
+    ("confidence_band", "method", "YB", "must be one of 'standard', 'round', 'yang-barber'"),
+    ("confidence_band", "digits", 0, WHOLE),
+    ("confidence_band_curve", "confidence", 95, "must "),
+    ("confidence_band_curve", "noncrossing", 1, "must be True or False"),
+    ("corp_miscalibration", "score", "spherical", "must be one of 'brier', 'log-loss'"),
+    ("corp_band", "confidence", 0, OPEN),
+    ("corp_band", "n_resamples", 98, "must be an integer of at least 99"),
+    ("corp_band", "rng", -1, "must be None, a non-negative integer"),
+    ("corp_band", "n_jobs", 0, "must be None or an integer other than 0"),
+    ("mmce", "width", 0, POSITIVE),
+    ("mmce", "width", "wide", POSITIVE),
+    ("mmce", "width", math.nan, POSITIVE),
+    ("skce", "estimator", "unbaised", "must be one of .* did you mean 'unbiased'"),
+    ("skce", "block_size", 1, WHOLE),
+    ("skce", "block_size", 2.0, WHOLE),
+    ("skce", "kernel", "gaussian", "must be a MatrixKernel; got a str"),
+    ("skce", "kernel", Exponential, "must be a MatrixKernel; got the class Exponential"),
+    ("kce", "kernel", "exponential", "must be a MatrixKernel"),
+    ("calibration_belt_curve", "confidence", 95, "must "),
+    ("calibration_belt_curve", "points", 3, "must "),
+    ("calibration_belt_curve", "max_degree", 5, "must "),
+    ("calibration_belt_curve", "threshold", 0, "must "),
+    ("cox", "tested", "intercepts", CHOICE),
+    ("cox", "slopes", "matrix", CHOICE),
+    ("score_decomposition", "score", "spherical", CHOICE),
+    ("score_decomposition", "method", "murphy", CHOICE),
+    ("score_decomposition", "binning", "sweep", CHOICE),
+    ("score_decomposition", "bins", 0, WHOLE),
+    ("log_loss", "eps", 0, OPEN),
+    ("log_loss", "eps", 1, OPEN),
+    ("log_loss", "eps", "auto", OPEN),
+    ("ici", "span", 0.0, "must be"),
+    ("ici", "span", 1.5, "must be"),
+    ("ici", "span", "wide", "must be"),
+    ("smooth_ece", "bandwidth", 0, POSITIVE),
+    ("smooth_ece", "bandwidth", "auto", "must be"),
+    ("smooth_ece", "method", "fast", CHOICE),
+]
+
+
+def test_illegal_option_is_refused(case):
+    for name, option, value, rule in ILLEGAL:
+        with case(name, option, value), pytest.raises(InvalidInput, match=f"{option} {rule}"):
+            getattr(measures, name)([0.2, 0.7, 0.4], [0, 1, 1], **{option: value})
+
+
+@pytest.mark.parametrize("grade", [measures.Binomial, measures.Jeffreys, measures.Normal])
+def test_unknown_alternative_of_a_grade_is_refused(grade):
+    with pytest.raises(InvalidInput, match="alternative must be one of 'greater', 'two-sided'"):
+        grade(alternative="less")
+
+
+def test_option_without_effect_is_refused():
+    with pytest.raises(InvalidInput, match="digits has no effect with method='standard'"):
+        measures.confidence_band([0.5], [1], method="standard", digits=2)
+    with pytest.raises(InvalidInput, match="reference must be one of the classes; got 'x'"):
+        measures.hosmer_lemeshow(np.full((4, 3), 1 / 3), [0, 1, 2, 0], reference="x")
+
+
+# ---- lenses of what is no number ----------------------------------------------------------------
+
+OTHERS = [
+    "calibration_belt_curve",
+    "confidence_band_curve",
+    "corp_band",
+    "corp_curve",
+    "expected_observed_interval",
+    "net_benefit",
+    "reliability_bins",
+    "score_decomposition",
+    "smooth_curve",
+]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_family_of_lenses_has_a_list(name):
+    """One for each class; several classes at once are refused."""
+    data = generative_model("M3", n=60, m=3, rng=0)
+    found = getattr(measures, name)(data, lens="classwise")
+    assert len(found) == 3
+    assert type(found[1]) is type(getattr(measures, name)(data, lens="classwise[1]"))
+    with pytest.raises(NotApplicable, match="takes one-dimensional predictions"):
+        getattr(measures, name)(data)
+
+
+@pytest.mark.parametrize("name", ["calibration_belt_curve", "confidence_band_curve"])
+def test_repr_leaves_out_the_points(name):
+    """They are for plots; what is left is read at a glance."""
+    shown = repr(getattr(measures, name)(generative_model("M1", n=200, m=2, alpha=1.0, rng=0)))
+    assert "array([" not in shown.replace("coefficients=array([", "")
+    assert "lower" not in shown
