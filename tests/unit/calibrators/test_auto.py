@@ -17,7 +17,6 @@ from caltest.calibrators import (
     TemperatureScaling,
 )
 from caltest.calibrators.mixtures import mixed_maps
-from caltest.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +94,3 @@ def test_default_maps_depend_on_the_classes(m, kernel):
         False,
     )
     assert "venn-abers" in mixed_maps(20_000, m)
-
-
-def test_some_map_is_needed():
-    with pytest.raises(InvalidInput, match="calibrators"):
-        AutoCalibrator(calibrators=[]).fit([0.2, 0.7], [0, 1])

@@ -324,23 +324,3 @@ def test_unfit_parts_are_refused(case):
     X, y = (np.eye(4), np.arange(4)) if case == "pairwise" else (globals()["X"], Y)
     with pytest.raises(InvalidInput, match=message):
         CalibratedClassifier(estimator, calibrator, cv=2).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ensemble": "yes"}, r"ensemble must be True or False; got 'yes'"),
-        ({"cv": "pre-fit"}, r"cv must be one of 'prefit'; got 'pre-fit'"),
-    ],
-)
-def test_illegal_option_is_named(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        CalibratedClassifier(GaussianNB(), Identity(), **options).fit(X, Y)
-
-
-def test_labels_that_the_fitted_classifier_does_not_know_are_refused():
-    frozen = FrozenEstimator(GaussianNB().fit(X2, Y2))
-    with pytest.raises(InvalidInput, match=r"y must be among the classes 0, 1; got 2"):
-        CalibratedClassifier(frozen, Identity()).fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"y must have at least two classes; got one class, 0"):
-        CalibratedClassifier(GaussianNB(), Identity()).fit(X, 0 * Y)

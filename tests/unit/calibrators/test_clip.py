@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest import InvalidInput
 from caltest.calibrators import (
     BetaCalibrator,
     DirichletCalibrator,
@@ -41,11 +40,3 @@ def test_with_a_small_clip_the_fit_is_that_of_the_logarithms(calibrator, m):
     assert np.abs(usual - whole).max() > 1e-3
     again = calibrator.from_json(fitted.to_json())
     np.testing.assert_array_equal(again.predict_proba(np.exp(logs)), found)
-
-
-@pytest.mark.parametrize("clip", [0, 0.5, np.nan])
-@pytest.mark.parametrize(("calibrator", "m"), CASES)
-def test_illegal_clips(calibrator, m, clip):
-    logs, y = sure(m)
-    with pytest.raises(InvalidInput, match="clip must"):
-        calibrator(clip=clip).fit(np.exp(logs), y)

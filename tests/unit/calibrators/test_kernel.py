@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import beta, dirichlet
 
 from caltest.calibrators import KernelCalibrator
-from caltest.errors import InvalidInput
 
 
 def data_of(m, n=40, seed=5):
@@ -62,8 +61,3 @@ def test_prediction_far_from_all_rows_stays_as_it_is():
     assert calibrator.predict_proba([0.11])[0, 1] > 0.9
     without = KernelCalibrator(bandwidth=1e-4, prior=0).fit([0.1, 0.11, 0.12], [0, 1, 0])
     assert without.predict_proba([0.7])[0, 1] < 1e-6  # that of the nearest row
-
-
-def test_prior_is_not_negative():
-    with pytest.raises(InvalidInput, match="prior must not be negative; got -1"):
-        KernelCalibrator(prior=-1).fit([[0.5, 0.5], [0.2, 0.8]], [0, 1])

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
-from caltest import InvalidInput
 from caltest.calibrators import (
     BinaryCalibrator,
     EnsembleCalibrator,
@@ -137,17 +134,6 @@ def test_one_vs_rest_names_the_parameters_by_class():
     names = [own.name for own in calibrator.coefficients()]
     inner = [own.name for own in calibrator.calibrators_[0].coefficients()]
     assert names == [f"{animal}: {name}" for animal in ("ant", "bee", "cat") for name in inner]
-
-
-def test_one_vs_rest_asks_for_a_calibrator():
-    """An estimator of scikit-learn, or a class, is none."""
-    probs, y = data_of(3)
-    with pytest.raises(InvalidInput, match=r"must be a calibrator; got a IsotonicRegression"):
-        OneVsRest(IsotonicRegression()).fit(probs, y)
-    with pytest.raises(InvalidInput, match=r"got the class Identity; add parentheses"):
-        OneVsRest(Identity).fit(probs, y)
-    with pytest.raises(InvalidInput, match=r"got a LogisticRegression"):
-        OneVsRest(LogisticRegression()).fit(probs, y)
 
 
 @pytest.mark.parametrize("calibrator", BINARY[:3], ids=repr)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput
+from caltest import DegenerateDataWarning
 from caltest.calibrators import BBQ
 
 pytestmark = pytest.mark.loops
@@ -84,25 +84,3 @@ def test_bbq_batches_do_not_change_the_result(monkeypatch):
     assert (parts.log_scores_ == whole.log_scores_).all()
     assert (parts.cuts_ == whole.cuts_).all()
     assert parts.values_ == pytest.approx(whole.values_, abs=1e-14)
-
-
-def test_bbq_takes_logits():
-    """It depends on the probability of the event alone."""
-    log_odds = np.log(SCORES / (1 - SCORES))
-    expected = BBQ().fit(SCORES, LABELS).predict_proba(SCORES)
-    fitted = BBQ(from_logits=True).fit(log_odds, LABELS).predict_proba(log_odds)
-    assert fitted == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"prior_size": 0}, "prior_size must be a positive number; got 0"),
-        ({"min_bins": 0}, "min_bins must be an integer of at least 1; got 0"),
-        ({"min_bins": 5, "max_bins": 4}, "max_bins must be an integer of at least 5; got 4"),
-        ({"averaging": "yes"}, "averaging must be True or False; got 'yes'"),
-    ],
-)
-def test_bbq_checks_its_options(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        BBQ(**options).fit(SCORES, LABELS)

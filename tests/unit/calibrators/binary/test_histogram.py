@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest import DegenerateDataWarning, InvalidInput
+from caltest import DegenerateDataWarning
 from caltest.calibrators import HistogramBinning
 
 pytestmark = pytest.mark.loops
@@ -64,48 +64,11 @@ def test_histogram_map_keeps_its_kind_when_options_change():
     assert (binning.set_params(binning="uniform", bins=3).predict_proba(SCORES) == before).all()
 
 
-def test_histogram_takes_logits():
-    """The bins are those of the probabilities."""
-    probs = np.array([0.2, 0.4, 0.6, 0.9])
-    fitted = HistogramBinning(bins=3).fit(probs, [0, 1, 0, 1])
-    log_odds = np.log(probs / (1 - probs))
-    from_logits = HistogramBinning(bins=3, from_logits=True).fit(log_odds, [0, 1, 0, 1])
-    assert (from_logits.values_ == fitted.values_).all()
-
-
 @pytest.mark.parametrize("weight", [1e300, 1e-300, 5e-324])
 def test_histogram_is_the_same_for_all_sizes_of_weights(weight):
     plain = HistogramBinning(bins=3).fit(SCORES, LABELS)
     weighted = HistogramBinning(bins=3).fit(SCORES, LABELS, np.full(len(SCORES), weight))
     assert weighted.values_ == pytest.approx(plain.values_, rel=1e-12)
-
-
-def test_histogram_coefficients_are_binomial_frequencies():
-    """With standard errors sqrt(p (1 - p) / n), none for 0 and 1."""
-    rows = HistogramBinning(bins=2).fit(SCORES, LABELS).coefficients()
-    assert [row.name for row in rows] == ["[0, 0.5]", "(0.5, 1]"]
-    assert rows[0].stderr == pytest.approx(0.25)
-    rows = HistogramBinning(bins=10).fit(SCORES, LABELS).coefficients()
-    assert rows[0].stderr is None
-
-
-def test_histogram_prints_its_bins():
-    fitted = HistogramBinning(bins=2).fit(SCORES, LABELS)
-    assert "(0.5, 1]" in str(fitted.summary(n_resamples=9, rng=1))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bins": 0}, "bins must be an integer of at least 1; got 0"),
-        ({"bins": 2.5}, "bins must be an integer of at least 1"),
-        ({"binning": "width"}, "binning must be one of"),
-        ({"empty": "mean"}, "empty must be one of"),
-    ],
-)
-def test_histogram_checks_its_options(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        HistogramBinning(**options).fit(SCORES, LABELS)
 
 
 def test_histogram_names_narrow_bins_apart():

@@ -78,19 +78,8 @@ def test_isotonic_of_one_class_is_constant():
     assert isotonic.predict_proba([0.0, 0.5])[:, 1].tolist() == [1, 1]
 
 
-def test_isotonic_of_one_row_is_its_label():
-    """With a warning about the class that is missing."""
-    with pytest.warns(DegenerateDataWarning, match="every label"):
-        assert IsotonicCalibrator().fit([0.2], [1]).predict_proba([0.5])[0, 1] == 1
-
-
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_isotonic_does_not_depend_on_the_scale_of_weights(scale):
     weight = np.array([1.0, 2, 3, 2, 1, 3])
     scaled, plain = (IsotonicCalibrator().fit(P, Y, w) for w in (scale * weight, weight))
     assert scaled.y_ == pytest.approx(plain.y_, rel=1e-14)
-
-
-def test_isotonic_names_the_interpolations_it_knows():
-    with pytest.raises(InvalidInput, match="interpolation must be one of 'linear', 'step'"):
-        IsotonicCalibrator(interpolation="cubic").fit(P, Y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from caltest import DegenerateDataWarning, InvalidInput
+from caltest import DegenerateDataWarning
 from caltest.calibrators import VennAbers
 
 RNG = np.random.default_rng(5)
@@ -78,19 +78,6 @@ def test_venn_abers_zero_and_one_are_scores_like_others():
     assert venn.interval([0.0, 1.0]) == pytest.approx(np.array([[0, 1 / 3], [2 / 3, 1]]))
 
 
-def test_venn_abers_takes_logits():
-    """It depends on the order of the log odds alone."""
-    log_odds = np.log(SCORES / (1 - SCORES))
-    expected = VennAbers().fit(SCORES, LABELS).interval(SCORES)
-    fitted = VennAbers(from_logits=True).fit(log_odds, LABELS)
-    assert (fitted.interval(log_odds) == expected).all()
-
-
 def test_venn_abers_interval_needs_a_fit():
     with pytest.raises(NotFittedError, match="not fitted"):
         VennAbers().interval([0.5])
-
-
-def test_venn_abers_checks_its_option():
-    with pytest.raises(InvalidInput, match="loss must be one of"):
-        VennAbers(loss="hinge").fit(SCORES, LABELS)

@@ -37,36 +37,6 @@ def three():
     return GPCalibrator(monotone=True).fit(probs, codes), probs
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("n_inducing", 0, "n_inducing must be an integer of at least 1"),
-        ("kernel", "matern12", "kernel must be one of"),
-        ("mean_function", "log", "mean_function must be one of"),
-        ("covariance", "diag", "covariance must be one of"),
-        ("expectation", "exact", "expectation must be one of"),
-        ("inference", "median", "inference must be one of"),
-        ("inference", "gauss-hermite", "inference='gauss-hermite' needs two classes"),
-        ("n_samples", 1, "n_samples must be an integer of at least 2"),
-        ("variance_bounds", (2.0, 1.0), "variance_bounds must be two ascending numbers"),
-        ("length_scale_bounds", (0.0, 1.0), "each end of length_scale_bounds must be a positive"),
-        ("length_scale_bounds", (1e-4, 1.0), r"length_scale_bounds must be at least 0.001; got"),
-        ("noise_bounds", 0.1, "noise_bounds must be two ascending numbers"),
-        ("monotone", 1, "monotone must be True or False; got 1"),
-        ("batch_size", 0, "batch_size must be an integer of at least 1"),
-        ("max_iter", 0.5, "max_iter must be an integer"),
-        ("tol", 0, "tol must be a positive number"),
-        ("random_state", -1, "random_state must be None, a non-negative integer"),
-        ("n_jobs", 0, "n_jobs must be None or an integer other than 0"),
-    ],
-)
-def test_option_breaks_its_rule(option, value, message):
-    """The message names option, rule and remedy."""
-    _, probs, codes = overconfident(3, 20)
-    with pytest.raises(InvalidInput, match=message):
-        GPCalibrator(**{option: value}).fit(probs, codes)
-
-
 @pytest.mark.full
 @wavy
 def test_temperature_is_found_in_logits():
@@ -168,21 +138,6 @@ def test_mean_inference_is_the_softmax_of_the_latent_mean(three):
     latent = calibrator.latent(probs[:5].ravel()).mean.reshape(5, 3)
     assert calibrator.predict_proba(probs[:5]) == pytest.approx(softmax(latent, axis=1))
     calibrator.set_params(inference="auto")
-
-
-def test_prediction_does_not_depend_on_other_rows(three):
-    calibrator, probs = three
-    assert (calibrator.predict_proba(probs)[7:9] == calibrator.predict_proba(probs[7:9])).all()
-
-
-@pytest.mark.full
-@wavy
-@pytest.mark.parametrize("m", [2, 3, 40, 1000])
-def test_number_of_classes_is_free(m):
-    _, probs, codes = overconfident(m, 12)
-    calibrator = GPCalibrator(classes=range(m)).fit(probs, codes)
-    assert calibrator.predict_proba(probs).sum(axis=1) == pytest.approx(1)
-    assert calibrator.mean_.size == 10
 
 
 @pytest.mark.full

@@ -197,18 +197,6 @@ def test_a_given_lam_is_the_penalty_of_the_paper():
     np.testing.assert_allclose(weights(diagonal="common"), common, rtol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"diagonal_lam": -1}, 'diagonal_lam must be "auto", a number of at least 0'),
-        ({"reg": "l2", "diagonal_lam": 1}, "diagonal_lam must go with reg='odir'"),
-    ],
-)
-def test_illegal_options_of_the_diagonal(options, message):
-    with pytest.raises(InvalidInput, match=message):
-        DirichletCalibrator(**options).fit(*sample())
-
-
 def test_missing_class_gets_no_probability_with_a_warning():
     """Its weights have no minimum; a penalty on all of them gives one."""
     probs, y = sample()
@@ -218,16 +206,6 @@ def test_missing_class_gets_no_probability_with_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DirichletCalibrator(reg="l2", lam=0.01).fit(probs, np.minimum(y, 1))
-
-
-@pytest.mark.parametrize("weights", [(1e300, 0.0), (1e-300, 0.0), (1.0, 0.0)])
-def test_rows_without_weight_do_not_matter(weights):
-    """Whatever the size of the other weights, where penalties do not depend on it."""
-    probs, y = sample()
-    weight = np.where(np.arange(300) < 200, *weights)
-    weighted = DirichletCalibrator(lam=0.1).fit(probs, y, sample_weight=weight)
-    expected = DirichletCalibrator(lam=0.1).fit(probs[:200], y[:200]).linear_
-    assert weighted.linear_[0] == pytest.approx(expected[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(("size", "total"), [(1e304, 3e306), (1e306, 1e308), (1e-300, 1e-100)])
@@ -247,47 +225,9 @@ def test_constant_predictions_become_the_shares_of_the_classes():
     assert fitted.predict_proba([[0.2, 0.3, 0.5]])[0] == pytest.approx([1 / 6, 1 / 3, 1 / 2])
 
 
-def test_zero_probability_of_the_observed_class_is_finite():
-    probs = np.tile([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]], (10, 1))
-    fitted = DirichletCalibrator().fit(probs, np.repeat([0, 1, 2], 10))
-    assert np.isfinite(fitted.predict_proba(probs)).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"reg": "l1"}, "reg must be one of"),
-        ({"lam": -1}, 'lam must be "auto", a number of at least 0'),
-        ({"lam": [0.1, np.nan]}, 'lam must be "auto", a number of at least 0'),
-        ({"lam": []}, "lam must name at least one"),
-        ({"mu": "yes"}, "mu must be"),
-        ({"mu": True}, "mu must be"),
-        ({"diagonal": "one"}, "diagonal must be one of"),
-        ({"off_diagonal": "dropout"}, "off_diagonal must be one of"),
-        ({"intercept": 1}, "intercept must be True or False"),
-        ({"reference_class": True, "off_diagonal": "zero"}, "reference_class must go with"),
-        ({"parametrisation": "canonical"}, "parametrisation must be one of"),
-        ({"parametrisation": "generative", "lam": [0.1, 1]}, "lam must go with parametrisation"),
-        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
-    ],
-)
-def test_illegal_option_is_named(options, message):
-    with pytest.raises(InvalidInput, match=f"{message}.*; got .*; "):
-        DirichletCalibrator(**options).fit(*sample(50))
-
-
 def test_epsilon_lies_between_zero_and_one():
     with pytest.raises(InvalidInput, match="epsilon must lie strictly between 0 and 1"):
         DirichletCalibrator().fit(*sample(50)).interpretation_points(0)
-
-
-@pytest.mark.slow
-def test_many_classes_have_a_bounded_fit():
-    """A thousand, by the preconditioner of common shape."""
-    probs, y = sample(3000, 1000)
-    y[:1000] = np.arange(1000)
-    fitted = DirichletCalibrator().fit(probs, y)
-    assert fitted.gradient_norm_ < 1e-9
 
 
 def test_fit_that_stops_before_the_minimum_says_so(monkeypatch):

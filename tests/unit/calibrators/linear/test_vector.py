@@ -110,22 +110,6 @@ def test_uniform_predictions_become_the_frequencies():
     np.testing.assert_allclose(probs, [[1 / 2, 1 / 3, 1 / 6]], atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:every label is")
-def test_one_observation_is_enough():
-    """A finite answer, with warnings of one class and of missing ones."""
-    with pytest.warns(DegenerateDataWarning, match="no label is"):
-        calibrator = VectorScaling().fit([[0.2, 0.3, 0.5]], [0])
-    assert calibrator.predict([[0.2, 0.3, 0.5]]) == [0]
-    assert np.isfinite(calibrator.weights_).all()
-
-
-def test_zero_probabilities_are_clipped():
-    """Predictions of 0 and 1, right and wrong."""
-    event = [0.0, 0.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.2]
-    calibrator = VectorScaling().fit(event, [0, 1, 1, 0, 1, 0, 1, 0])
-    assert np.isfinite(calibrator.predict_proba(event)).all()
-
-
 def test_logits_of_any_size_give_finite_answers(data):
     """Squares of logits near the largest number overflow nowhere."""
     z, y = data
@@ -133,13 +117,3 @@ def test_logits_of_any_size_give_finite_answers(data):
     calibrator = fit_with_warning("separable", z, y, from_logits=True)
     assert np.isfinite(calibrator.predict_proba(z)).all()
     assert np.isfinite(calibrator.predict_proba(z)).all()
-
-
-@pytest.mark.parametrize("m", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_many_classes_are_fitted(m):
-    rng = np.random.default_rng(0)
-    z, y = rng.normal(0, 2, (m // 5, m)), rng.integers(0, m, m // 5)
-    with pytest.warns(DegenerateDataWarning, match="no label is"):
-        calibrator = VectorScaling(from_logits=True, classes=np.arange(m)).fit(z, y)
-    probs = calibrator.predict_proba(z)
-    assert -np.log(probs[np.arange(m // 5), y]).mean() < np.log(m // 5)
