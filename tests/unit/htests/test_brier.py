@@ -30,10 +30,3 @@ def test_exact_p_value_is_that_of_spiegelhalter(m):
     data = generative_model("M2", n=60, m=m, rng=0)
     brier, z = (calibration_test(None, data, test=t, rng=0) for t in ("brier", "spiegelhalter"))
     assert brier.pvalue == z.pvalue
-
-
-@pytest.mark.parametrize("test", SCORES)
-def test_certain_predictions_that_are_right_have_p_value_one(test):
-    """The score has no variance, and has its mean."""
-    data = Predictions(np.eye(3)[[0, 1, 2, 1]], [0, 1, 2, 1])
-    assert calibration_test(None, data, test=test, rng=0).pvalue == 1.0

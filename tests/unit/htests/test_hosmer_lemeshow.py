@@ -36,21 +36,6 @@ def test_sparse_groups_are_noted():
     assert any("10 of 20 expected counts are below 5, and 10 below 1" in note for note in notes)
 
 
-def test_development_sample_has_no_exact_null():
-    """The model is nearer to its own labels than to redrawn ones."""
-    data = generative_model("M1", n=100, m=2, rng=0)
-    with pytest.raises(NotApplicable, match="of the development sample; use 'asymptotic'"):
-        run(data, internal=True, null="exact")
-
-
-def test_development_sample_has_the_limit_by_default():
-    """That is the only null it has, and one degree of freedom is one degree."""
-    data = generative_model("M1", n=100, m=2, rng=0)
-    result = run(data, internal=True, groups=3)
-    assert result.pvalue == run(data, internal=True, groups=3, null="asymptotic").pvalue
-    assert result.null_text == "chi^2 limit with 1 degree of freedom"
-
-
 def test_groups_without_degrees_of_freedom_are_refused():
     data = generative_model("M1", n=100, m=2, rng=0)
     with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
@@ -64,15 +49,6 @@ def test_certain_groups_have_no_degree_of_freedom():
     certain = int((bound.expected[:, 1] == 0).sum())
     assert certain > 0
     assert bound.freedom == bound.count - certain
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_exact_and_asymptotic_agree_where_counts_are_large():
-    p = np.random.default_rng(0).random(3000)
-    data = Predictions(p, p > 0.5).simulate(1)
-    exact, limit = run(data, rng=0, n_resamples=1999), run(data, null="asymptotic")
-    assert limit.statistic == exact.statistic
-    assert limit.pvalue == pytest.approx(exact.pvalue, abs=0.05)
 
 
 def test_flipped_signs_are_those_of_the_residuals_of_clusters():

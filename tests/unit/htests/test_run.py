@@ -63,6 +63,8 @@ def test_development_sample_is_judged_by_the_only_law_it_has(test):
     assert [row.null for row in result] == ["asymptotic", "exact"]
     measure = REGISTRY[test].with_options({"internal": True})
     assert run(data, test=measure).pvalue == result[0].pvalue
+    with pytest.raises(NotApplicable, match="development sample; use 'asymptotic'"):
+        run(data, test=test, internal=True, null="exact")
 
 
 def test_estimate_and_statistic_differ_where_the_null_has_its_own(predictions):
@@ -147,16 +149,6 @@ def test_model_and_data_may_be_given_in_any_form(predictions):
         calibration_test(predictions, **options).pvalue,
     }
     assert len(pvalues) == 1
-
-
-def test_binary_probabilities_may_be_one_column():
-    event = np.random.default_rng(0).random(30)
-    labels = np.random.default_rng(1).integers(0, 2, 30)
-    options = {"n_resamples": 39, "rng": 7}
-    one = calibration_test(event, labels, **options)
-    two = calibration_test(np.column_stack([1 - event, event]), labels, **options)
-    assert one.pvalue == two.pvalue
-    assert one.m == 2
 
 
 def test_lens_does_not_change_the_number_of_classes_shown(predictions):
@@ -291,20 +283,4 @@ def test_single_test_that_does_not_apply_is_an_error():
 def test_bad_options_are_refused(options, message, predictions):
     """The error names the argument, the rule and the value, before anything is computed."""
     with pytest.raises(InvalidInput, match=message):
-        run(predictions, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"test": "kce", "null": "asymptotic"},
-            "null 'asymptotic' has no meaning for .*; use one of 'exact', ",
-        ),
-        ({"test": "skce-linear", "null": "bootstrap"}, "null 'bootstrap' has no meaning"),
-    ],
-)
-def test_null_without_meaning_is_refused(options, message, predictions):
-    """The error lists the nulls of the test."""
-    with pytest.raises(NotApplicable, match=message):
         run(predictions, **options)

@@ -4,7 +4,6 @@ import pytest
 
 from caltest import test_calibration as calibration_test
 from caltest.datasets import generative_model
-from caltest.htests import REGISTRY
 from caltest.measures import SKCE, skce
 
 
@@ -29,13 +28,6 @@ def test_key_stands_for_an_estimator(key, options, estimator, predictions):
     result = calibration_test(None, predictions, test=key, n_resamples=19, rng=0, **options)
     assert result.test == key
     assert result.estimate == pytest.approx(skce(predictions, **estimator), rel=1e-12)
-
-
-@pytest.mark.parametrize("key", ["skce", "skce-linear", "skce-block"])
-def test_default_null_is_exact(key, predictions):
-    """The exact null is valid at every n, for every measure."""
-    assert REGISTRY[key].default_null == "exact"
-    assert calibration_test(None, predictions, test=key, n_resamples=19, rng=0).null == "exact"
 
 
 def test_key_and_measure_are_the_same_test(predictions):
