@@ -86,6 +86,9 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--test xyz", "--test must be one of 'combined'"),
         ("--lens classwise[z]", "--lens must name one of the classes; got 'z'"),
         ("--lens top", "did you mean 'top-R'?"),
+        ("--lens ,", "lens must name at least one"),
+        ("--null exakt", "did you mean 'exact'?"),
+        ("--probs q_", "q_"),
         ("--test ece --set bin=10", "--set for --test ece must be one of"),
         ("--test ece --set bins=ten", "bins must be an integer of at least 1; got 'ten'"),
         ("--test brier --set bins=3", "no meaning for --test brier, which takes no options"),
@@ -126,6 +129,7 @@ def test_mistake_in_a_file_is_one_line(caltest, tmp_path, content, message):
         ("--decimal x", "--decimal must be one of '.', ','; got 'x'"),
         ("--badge b.png", "the suffix of --badge must be one of '.svg', '.json'; got '.png'"),
         ("--correction x", "--correction must be one of"),
+        ("--output /", "--output must be a file in a folder that exists"),
         ("--output no/such/file", "--output must be a file in a folder that exists"),
     ],
 )

@@ -97,24 +97,6 @@ def test_fitted_map_may_be_the_truth(caltest, tmp_path):
     assert by_map["setting"]["effect"] == pytest.approx(by_value["setting"]["effect"])
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("suffix", [".txt", ".json", ".md", ".csv", ".html", ".tex"])
-def test_output_goes_to_a_file_in_the_format_of_its_suffix(caltest, tmp_path, suffix):
-    """Powers and numbers of rows have every format."""
-    path = tmp_path / f"result{suffix}"
-    seed = ("--seed", "1")
-    for command, *what in (
-        ("power", "--n", "30", *Z),
-        ("sample-size", "--power", "0.7", *Z),
-        ("precision", "--slope-width", "0.2", *seed),
-    ):
-        arguments = (command, "--beta", "2,5", "--slope", "0.3", *what)
-        assert caltest(*arguments, "-o", path) == (0, "", "")
-        names = {".txt": "text", ".md": "markdown", ".tex": "latex"}
-        form = names.get(suffix, suffix[1:])
-        assert path.read_text() == caltest(*arguments, "--format", form).out
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -170,55 +170,6 @@ def test_quiet_silences_warnings(caltest, predictions_csv, monkeypatch, make_tes
     assert (quiet.err, quiet.out) == ("", loud.out)
 
 
-@pytest.mark.parametrize(
-    ("content", "arguments", "message"),
-    [
-        ("y,p_a,p_b\na,1.2,-0.2\n", (), r"probs must lie in [0, 1]; got 1.2 at line 2"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.5,0.1\n", (), "at line 3"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,,0.5\n", (), "at line 3"),
-        ("y,p_a,p_b\na,0.5,0.5\nc,0.5,0.5\n", (), "'c'"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--lens", "stong"), "did you mean 'strong'?"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--test", "scke"), "did you mean 'skce'?"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--null", "exakt"), "did you mean 'exact'?"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--probs", "q_"), "q_"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--by", "ward"), "ward"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--level", "5"), "level must lie strictly between"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--format", "txt"), "--format must be one of"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("-o", "no/such/file"), "--output must be a file in"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--correction", "home"), "did you mean 'hommel'?"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("-o", "/"), "--output must be a file in a folder"),
-        ("y,p_a,p_b\na,0.5,0.5\nb,0.4,0.6\n", ("--lens", ","), "lens must name at least one"),
-        ("y,p_a,p_b\n", (), "at least one row"),
-        ("", (), "empty CSV"),
-    ],
-)
-def test_bad_input_is_one_line(caltest, tmp_path, content, arguments, message):
-    """Status 2, nothing on stdout, one line on stderr that names the mistake."""
-    path = tmp_path / "mistake.csv"
-    path.write_text(content)
-    finished = caltest("test", path, *QUICK, *arguments)
-    assert (finished.status, finished.out) == (2, "")
-    assert message in finished.err
-    assert finished.err.startswith("caltest: ")
-    assert finished.err.count("\n") == 1
-
-
-def test_missing_file_is_one_line(caltest, tmp_path):
-    finished = caltest("test", tmp_path / "nothing.csv", *QUICK)
-    assert (finished.status, finished.out) == (2, "")
-    assert "nothing.csv" in finished.err
-    assert finished.err.count("\n") == 1
-
-
-def test_binary_file_is_one_line(caltest, tmp_path):
-    """A file that is no table is the user's mistake, not a crash."""
-    path = tmp_path / "noise.parquet"
-    path.write_bytes(np.random.default_rng(1).bytes(1000))
-    finished = caltest("test", path, *QUICK)
-    assert (finished.status, finished.out) == (2, "")
-    assert finished.err.count("\n") == 1
-
-
 @pytest.mark.parametrize("option", ["--n-resamples", "--resamples"])
 def test_resamples_may_be_adaptive(caltest, predictions_csv, option):
     """As in Python; another word is refused."""
@@ -305,22 +256,6 @@ def test_segments_are_those_of_python(caltest, wards_csv):
     )
     more = ("--segments", "site,ward", "--set", "depth=1", "--level", "0.05", "--fail")
     assert caltest("test", wards_csv, *BINARY, *more) == (1, str(expected), "")
-
-
-@pytest.mark.parametrize(
-    ("name", "start"),
-    [
-        ("json", '{\n  "schema": "caltest/segments/1"'),
-        ("csv", "definition,depth,n,predicted"),
-        ("markdown", "Some evidence against calibration"),
-        ("html", '<div class="caltest">'),
-        ("latex", "\\begin{table}"),
-    ],
-)
-def test_segments_are_written_in_every_format(caltest, wards_csv, name, start):
-    finished = caltest("test", wards_csv, *BINARY, "--segments", "site", "--format", name)
-    assert (finished.status, finished.err) == (0, "")
-    assert finished.out.startswith(start)
 
 
 @pytest.mark.parametrize(
