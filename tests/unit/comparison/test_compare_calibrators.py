@@ -290,13 +290,6 @@ def test_uncalibrated_model_is_tested_where_parts_are_too_small():
     assert "squared kernel calibration error" in result.method
 
 
-@pytest.mark.parametrize(("test", "said"), [("skce", "SKCE, ECE, KS"), ("brier", "ECE, KS")])
-def test_print_says_of_each_error_that_it_is_reported_only(test, said):
-    """That of the tests stands in a column; the mean of a proper score may be optimised."""
-    text = " ".join(str(compare(cv=2, inner_cv=2, test=test)).split())
-    assert f"reported only: {said} and class-wise ECE (not proper" in text
-
-
 def test_print_without_tests_has_no_codes_of_pvalues():
     result = compare(cv=2, inner_cv=2)
     bare = replace(result, rows=tuple(replace(row, tests=()) for row in result.rows))
@@ -428,18 +421,6 @@ def test_logits_may_come_from_a_function_a_table_or_beside_predictions():
             found = next(row for row in given.rows if row.name == name)
             own = next(row for row in expected if row.name == name)
             assert found.scores == pytest.approx(dict(own.scores))
-
-
-def test_result_is_data():
-    """JSON and back, a data frame of polars or pandas, CSV."""
-    result = compare(calibrators=["isotonic", Picky()], level=0.05)
-    again = CalibratorComparison.from_dict(json.loads(result.to_json()))
-    assert again == result
-    assert str(again) == str(result)
-    frame = result.to_frame()
-    assert frame["name"].to_list() == ["identity", "isotonic", "picky", "selected"]
-    assert result.to_frame(backend="pandas")["combined[strong] pvalue"].isna().sum() == 1
-    assert result.to_csv().startswith("name,calibrator,log loss,Brier score,difference,stderr,ECE")
 
 
 def test_adjustment_is_over_all_rows_and_tests():

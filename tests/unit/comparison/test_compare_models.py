@@ -1,6 +1,5 @@
 """`compare_models` against plain formulas, its inputs, and what it refuses."""
 
-import json
 from itertools import product
 
 import numpy as np
@@ -14,7 +13,6 @@ import caltest as ct
 from caltest import InvalidInput, Predictions, measures
 from caltest.comparison.models import _difference
 from caltest.datasets import generative_model
-from caltest.results import ModelComparison
 
 BINARY = generative_model("M1", n=150, m=2, rng=1)
 SEVERAL = generative_model("M2", n=120, m=3, rng=1)
@@ -191,15 +189,6 @@ def test_infinite_score_has_no_pvalue():
 
 
 @pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
-def test_print_counts_the_differences_that_are_adjusted():
-    """Of three models one has an infinite score: one pair of three has a p-value."""
-    two = dict(list(MODELS.items())[:2])
-    result = compare({**two, "wrong": np.eye(2)[1 - Y]})
-    assert sum(pair.adjusted is not None for pair in result.pairs) == 1
-    assert "Holm, 1 difference; 3 tests" in " ".join(str(result).split())
-
-
-@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
 def test_infinite_scores_of_all_leave_nothing_to_flip():
     """The difference of two infinities is not a number."""
     wrong = np.eye(2)[1 - Y]
@@ -232,18 +221,6 @@ def test_result_does_not_depend_on_n_jobs_and_can_be_repeated():
     assert compare(n_jobs=2) == first
     assert compare(rng=first.seed) == first
     assert compare(rng=2).pairs != first.pairs
-
-
-def test_result_is_data():
-    """JSON and back, a data frame, CSV, and every print."""
-    result = compare(test=["skce", "ece"])
-    again = ModelComparison.from_dict(json.loads(result.to_json()))
-    assert again == result
-    assert (str(again), str(again.summary())) == (str(result), str(result.summary()))
-    assert result.to_frame()["name"].to_list() == list(MODELS)
-    assert result.to_csv().count("\n") == 4
-    assert "MCB" in result.summary().to_markdown()
-    assert len(result) == 3
 
 
 def test_progress_counts_models():

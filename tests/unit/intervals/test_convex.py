@@ -111,14 +111,6 @@ def test_ends_of_the_ucme_are_squares():
     assert FIXED in found.notes
 
 
-@pytest.mark.parametrize("key", ["ece", "ks"])
-def test_interval_does_not_depend_on_the_threads(key):
-    """Every batch of resamples has a seed of its own."""
-    measure, m = MEASURES[key]
-    found = [convex.compute(measure, drawn(m), 0.9, Draws(199, 5, j)) for j in (None, 2)]
-    assert found[0] == found[1]
-
-
 def test_gaps_that_do_not_vary_have_no_interval():
     """Equal rows are the same however they are drawn."""
     same = Predictions(np.full((10, 2), 0.5), np.ones(10, int))

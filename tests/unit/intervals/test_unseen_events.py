@@ -55,13 +55,6 @@ def test_calibrated_value_is_the_mean_over_all_labels(measure):
     assert measure.calibrated_value(data) == pytest.approx(total, abs=1e-12)
 
 
-def test_interval_does_not_depend_on_the_threads():
-    """Every batch of resamples has a seed of its own."""
-    data = generative_model("M2", n=40, m=3, alpha=1.0, rng=3)
-    runs = [mean.unseen_events_interval(LogLoss(), data, 0.9, Draws(199, 5, j)) for j in (1, 2)]
-    assert runs[0] == runs[1]
-
-
 def test_many_events_are_left_to_the_bootstrap():
     """None is missed, and rows are many."""
     data = generative_model("M2", n=8000, m=2, alpha=1.0, rng=3)

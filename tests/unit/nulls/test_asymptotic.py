@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from caltest import NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Exponential
 from caltest.measures import SKCE
@@ -26,13 +25,6 @@ def test_asymptotic_test_is_a_one_sided_z_test(estimator, model, outcome_of):
     assert outcome.pvalue == pytest.approx(stats.norm.sf(z), rel=1e-9)
     assert outcome.estimate == pytest.approx(values.mean(), rel=1e-12)
     assert outcome.distribution is None
-
-
-def test_asymptotic_test_of_the_biased_estimator_is_not_applicable(outcome_of):
-    """The message lists the nulls that have a meaning."""
-    predictions = generative_model("M1", n=20, m=3, rng=0)
-    with pytest.raises(NotApplicable, match=r"null 'asymptotic' has no meaning for .*'exact'"):
-        outcome_of("asymptotic", SKCE(estimator="biased"), predictions)
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -62,17 +54,3 @@ def test_pearson_curve_is_near_the_exact_null(m, outcome_of):
     predictions = generative_model("M1", n=2500, m=m, rng=3)
     found = [outcome_of(null, SKCE(), predictions).pvalue for null in ("asymptotic", "exact")]
     assert found[0] == pytest.approx(found[1], abs=0.05)
-
-
-def test_asymptotic_test_of_a_measure_without_a_limit_is_not_applicable(outcome_of, count):
-    """A measure that knows no limit law has resampling nulls only."""
-    predictions = generative_model("M1", n=20, m=3, rng=0)
-    with pytest.raises(NotApplicable, match="use one of 'exact', 'consistency'"):
-        outcome_of("asymptotic", count, predictions)
-
-
-def test_asymptotic_test_takes_no_weights(outcome_of):
-    """The message names the test that does."""
-    predictions = Predictions([0.2, 0.7, 0.1, 0.4], [0, 1, 0, 1], sample_weight=[1, 2, 1, 1])
-    with pytest.raises(NotApplicable, match="take no sample weights"):
-        outcome_of("asymptotic", SKCE(estimator="linear"), predictions)

@@ -23,13 +23,6 @@ from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import threads
 
 
-def test_consistency_pvalue_counts_the_resampled_values(outcome_of, count):
-    """It is (1 + #{T* >= T}) / (1 + B) of the distribution that the result holds."""
-    outcome = outcome_of("consistency", count, generative_model("M1", n=20, m=3, rng=0))
-    extreme = np.count_nonzero(outcome.distribution >= outcome.statistic)
-    assert outcome.pvalue == (1 + extreme) / 100
-
-
 def test_consistency_draws_predictions_anew(outcome_of, count):
     """What depends on the predictions alone varies, around its observed value."""
     predictions = generative_model("M1", n=400, m=3, alpha=1.0, rng=0)
@@ -59,15 +52,6 @@ def test_consistency_says_that_it_may_reject_calibrated_models(outcome_of, count
     """The warning is among the notes of every result."""
     outcome = outcome_of("consistency", count, generative_model("M1", n=20, m=3, rng=0))
     assert "can make calibrated models fail" in outcome.notes[-1]
-
-
-def test_consistency_repeats_with_its_seed(outcome_of):
-    """Batches have seeds of their own, so that threads change nothing."""
-    predictions = generative_model("M1", n=10, m=3, rng=0)
-    options = {"n_resamples": BATCH + 5, "seed": 3}
-    one = outcome_of("consistency", SKCE(), predictions, n_jobs=1, **options)
-    two = outcome_of("consistency", SKCE(), predictions, n_jobs=2, **options)
-    np.testing.assert_array_equal(one.distribution, two.distribution)
 
 
 # ---- the exact null of few predictions ----------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest import NotApplicable, Predictions
+from caltest import NotApplicable
 from caltest.datasets import generative_model
 from caltest.measures import SKCE
 from caltest.nulls.resampled import _multinomial_counts
@@ -27,24 +27,9 @@ def test_bootstrap_rejects_labels_that_ignore_the_predictions(m, outcome_of):
     assert outcome.statistic_name == "T"
 
 
-@pytest.mark.parametrize("m", [2, 3])
-def test_bootstrap_repeats_with_its_seed(m, outcome_of):
-    predictions = generative_model("M1", n=30, m=m, rng=0)
-    one = outcome_of("bootstrap", SKCE(), predictions, seed=3, n_jobs=1)
-    two = outcome_of("bootstrap", SKCE(), predictions, seed=3, n_jobs=2)
-    np.testing.assert_array_equal(one.distribution, two.distribution)
-
-
 @pytest.mark.parametrize("estimator", ["biased", "linear", "block"])
 def test_bootstrap_is_for_the_unbiased_estimator(estimator, outcome_of):
     """The message lists the nulls that have a meaning."""
     predictions = generative_model("M1", n=20, m=3, rng=0)
     with pytest.raises(NotApplicable, match=r"null 'bootstrap' has no meaning for .* use one of"):
         outcome_of("bootstrap", SKCE(estimator=estimator), predictions)
-
-
-def test_bootstrap_takes_no_weights(outcome_of):
-    """The message names the null that does."""
-    predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
-    with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
-        outcome_of("bootstrap", SKCE(), predictions)

@@ -86,15 +86,3 @@ def test_bound_uses_the_tightest_norm(outcome_of):
         "distribution-free", SKCE(kernel=kernel), generative_model("M1", n=20, m=3, rng=0)
     )
     assert outcome.null_text == "concentration inequality with |h| <= 2"
-
-
-def test_bound_is_for_the_skce(outcome_of, count):
-    with pytest.raises(NotApplicable, match="null 'distribution-free' has no meaning"):
-        outcome_of("distribution-free", count, generative_model("M1", n=20, m=3, rng=0))
-
-
-def test_bound_takes_no_weights(outcome_of):
-    """The message names the null that does."""
-    predictions = Predictions([0.2, 0.7], [0, 1], sample_weight=[1, 2])
-    with pytest.raises(NotApplicable, match="takes no sample weights; use null='exact'"):
-        outcome_of("distribution-free", SKCE(), predictions)

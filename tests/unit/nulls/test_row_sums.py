@@ -174,15 +174,6 @@ def test_terms_of_a_score_add_up_to_it(measure, m):
     assert 20 * changed - terms.observed == pytest.approx(own[1] - own[0])
 
 
-def test_measure_that_is_no_sum_is_refused():
-    """By both nulls, with those that it takes."""
-    for null in ("saddlepoint", "convolution"):
-        with pytest.raises(NotApplicable, match=r"has no meaning for .*; use one of 'exact'"):
-            pvalue(risks(), "skce", null)
-    with pytest.raises(NotApplicable, match="is no sum over rows; use null='exact'"):
-        ct.measures.SKCE().row_terms(risks())
-
-
 def test_weights_on_no_lattice_are_for_the_saddlepoint():
     data = risks(12)
     weighted = Predictions(data.probs, data.labels, sample_weight=np.sqrt(np.arange(1.0, 13.0)))

@@ -54,19 +54,6 @@ def test_block_test_is_a_t_test():
     assert 0.5 > result.pvalue >= ttest_1samp(values, below, alternative="less").pvalue
 
 
-@pytest.mark.parametrize("key", ["skce", "skce-block", "debiased-ece"])
-def test_pvalues_of_both_hypotheses_sum_to_one(key):
-    """Where no bin has one row, and no exact tail is larger."""
-    for tolerance in (0.001, 0.01, 0.05, 0.2):
-        options = {"tolerance": tolerance, "test": key}
-        options |= {"bins": 4} if key == "debiased-ece" else {}
-        most, least = (
-            calibration_test(DATA, equivalence=side, **options) for side in (False, True)
-        )
-        total = most.pvalue + least.pvalue
-        assert total == pytest.approx(1.0, abs=1e-12) or (least.notes and total > 1.0)
-
-
 def test_ks_distribution_is_that_of_ks_at_the_tolerance():
     """The p-value counts the resampled statistics on the side of the alternative."""
     result = calibration_test(DATA, test="ks", tolerance=0.2, n_resamples=199, rng=1)
@@ -135,24 +122,6 @@ def test_illegal_options_are_refused(options, message):
     """The error names the argument, the rule and the value."""
     with pytest.raises(InvalidInput, match=message):
         calibration_test(DATA, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"test": "ece"},
-            "no test with a tolerance; use test='skce', .* 'debiased-ece' or 'ks'",
-        ),
-        ({"test": "skce", "estimator": "biased"}, "biased estimator has no test with a tolerance"),
-        ({"test": "ks", "scaled": True}, "scaled KS .* no tolerance suits it; use scaled=False"),
-    ],
-)
-def test_measure_without_a_tolerance_is_refused(options, message):
-    measure = SKCE(estimator="biased") if "estimator" in options else None
-    given = {"test": measure} if measure else options
-    with pytest.raises(NotApplicable, match=message):
-        calibration_test(DATA, tolerance=0.1, **given)
 
 
 def test_constant_residuals_are_not_applicable():

@@ -11,7 +11,7 @@ from scipy.stats import kstest
 import caltest as ct
 from caltest.comparison.out_of_fold import Choice
 from caltest.errors import InvalidInput, NotApplicable, SuspectInputWarning
-from caltest.results import Verdict, wording
+from caltest.results import wording
 from caltest.results.verdict import detectable
 
 CALIBRATED = ct.datasets.generative_model("M1", n=300, m=3, rng=1)
@@ -77,15 +77,6 @@ def test_pvalues_of_several_questions_are_adjusted():
     verdict = ct.verdict(WRONG, by=WARDS, n_resamples=99, rng=1)
     assert whole.pvalue == 0.01
     assert verdict.pvalue == 0.02
-
-
-def test_verdict_goes_through_json():
-    verdict = ct.verdict(WRONG, n_resamples=99, rng=1)
-    assert Verdict.from_dict(verdict.to_dict()) == verdict
-    result = ct.test_calibration(WRONG, n_resamples=99, rng=1)
-    again = ct.HTest.from_dict(result.to_dict())
-    assert again.size == result.size
-    assert again.verdict().places == result.verdict().places
 
 
 def test_recalibration_is_judged_by_the_same_test_out_of_fold():
