@@ -1,0 +1,485 @@
+"""The named tests: options, degrees of freedom, both sides, what each finds, degenerate data."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import caltest as ct
+from caltest import DegenerateDataWarning, InvalidInput, NotApplicable, Predictions
+from caltest import test_calibration as calibration_test
+from caltest.datasets import generative_model
+from caltest.htests import REGISTRY
+from caltest.htests.run import NamedTest, check_options
+from caltest.measures import (
+    SKCE,
+    calibration_intercept,
+    calibration_slope,
+    classwise_ece,
+    confidence_band_curve,
+    ece,
+    skce,
+    smooth_ece,
+)
+from caltest.measures.grades.hosmer_lemeshow import HosmerLemeshow
+from caltest.measures.smooth.ici import Emax
+from caltest.units import RowUnits
+
+TEST = NamedTest("skce-five", SKCE, {"estimator": "block"})
+
+
+def test_options_are_those_of_the_measure_that_are_not_fixed():
+    """What the name stands for cannot be given again."""
+    assert TEST.options == ("block_size", "kernel")
+
+
+def test_with_options_takes_its_own_and_leaves_the_others():
+    """An option of another test in the same call is no business of this one."""
+    measure = TEST.with_options({"block_size": 5, "bins": 10})
+    assert measure == SKCE(estimator="block", block_size=5)
+
+
+def test_check_options_accepts_what_one_of_the_tests_takes():
+    """Several tests share the options of a call."""
+    check_options({"five": TEST, "any": NamedTest("skce", SKCE)}, {"estimator": "biased"})
+
+
+def test_check_options_refuses_what_no_test_takes():
+    """The message lists what can be given."""
+    with pytest.raises(InvalidInput, match=r"got 'estimator'; use block_size, kernel"):
+        check_options({"five": TEST}, {"estimator": "biased"})
+
+
+# ---- skce ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def predictions():
+    """Return a small data set of M2."""
+    return generative_model("M2", n=40, m=3, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("key", "options", "estimator"),
+    [
+        ("skce", {}, {"estimator": "unbiased"}),
+        ("skce", {"estimator": "biased"}, {"estimator": "biased"}),
+        ("skce-linear", {}, {"estimator": "linear"}),
+        ("skce-block", {}, {"estimator": "block", "block_size": 2}),
+        ("skce-block", {"block_size": 5}, {"estimator": "block", "block_size": 5}),
+    ],
+)
+def test_key_stands_for_an_estimator(key, options, estimator, predictions):
+    """The estimate is that of the measure with the options of the key and of the call."""
+    result = calibration_test(None, predictions, test=key, n_resamples=19, rng=0, **options)
+    assert result.test == key
+    assert result.estimate == pytest.approx(skce(predictions, **estimator), rel=1e-12)
+
+
+def test_key_and_measure_are_the_same_test(predictions):
+    """A measure object with the same options gives the same p-value from the same seed."""
+    options = {"n_resamples": 99, "rng": 1}
+    by_key = calibration_test(None, predictions, test="skce-linear", **options)
+    by_object = calibration_test(None, predictions, test=SKCE(estimator="linear"), **options)
+    assert by_key.pvalue == by_object.pvalue
+    assert by_key.parameters == by_object.parameters
+
+
+# ---- ece -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "lens", "measure"),
+    [("ece", "confidence", ece), ("classwise-ece", "strong", classwise_ece)],
+)
+def test_ten_thousand_resamples_give_the_pvalues_of_kull(test, lens, measure):
+    """The part of the errors of redrawn labels that are as large; theirs has no + 1."""
+    data = ct.datasets.generative_model("M2", n=200, m=4, pi=0.05, rng=0)
+    settings = {"test": test, "lens": lens, "n_resamples": 10_000, "rng": 0}
+    result = ct.test_calibration(None, data, **settings)
+    assert result.statistic == pytest.approx(measure(data, lens=lens), rel=1e-12)
+    theirs = np.mean(result.null_distribution >= result.statistic - 1e-12)
+    assert result.pvalue == pytest.approx(theirs, abs=1e-4)
+    simulated = [measure(data.simulate(seed), lens=lens) for seed in range(400)]
+    mine = np.mean(np.array(simulated) >= result.statistic)
+    assert result.pvalue == pytest.approx(mine, abs=4 * np.sqrt(0.25 / 400))
+
+
+def test_consistency_null_is_there_on_request():
+    """And says what is wrong with it."""
+    data = ct.datasets.generative_model("M1", n=100, m=2, rng=0)
+    result = ct.test_calibration(None, data, test="ece", null="consistency", n_resamples=99, rng=0)
+    assert any("ECE with many bins" in note for note in result.notes)
+
+
+# ---- brier ---------------------------------------------------------------------------------------
+
+SCORES = ["brier", "log-loss"]
+
+
+@pytest.mark.parametrize("test", SCORES)
+def test_too_good_and_too_bad_are_both_rejected(test):
+    """A score far below its mean under calibration speaks against calibration too."""
+    for share in (1.0, 0.4):
+        data = Predictions(np.full(200, 0.7), np.arange(200) < 200 * share)
+        assert calibration_test(None, data, test=test, rng=0).pvalue == 0.002
+
+
+@pytest.mark.parametrize("test", SCORES)
+def test_score_at_its_mean_has_a_large_p_value(test):
+    data = Predictions(np.full(200, 0.7), np.arange(200) % 10 < 7)
+    assert calibration_test(None, data, test=test, rng=0).pvalue > 0.8
+
+
+@pytest.mark.parametrize("m", [2, 4])
+def test_exact_p_value_is_that_of_spiegelhalter(m):
+    """The z is an increasing function of the score."""
+    data = generative_model("M2", n=60, m=m, rng=0)
+    brier, z = (calibration_test(None, data, test=t, rng=0) for t in ("brier", "spiegelhalter"))
+    assert brier.pvalue == z.pvalue
+
+
+# ---- log loss ------------------------------------------------------------------------------------
+
+
+def test_impossible_label_has_the_smallest_p_value():
+    """Infinite where redrawn labels are finite: 2 / (B + 1), with a warning."""
+    data = Predictions([0.0, 0.5, 0.5, 0.5], [1, 0, 1, 1])
+    with pytest.warns(DegenerateDataWarning, match="log loss is infinite"):
+        result = calibration_test(None, data, test="log-loss", rng=0)
+    assert result.estimate == math.inf
+    assert result.pvalue == 0.002
+
+
+def test_clipped_log_loss_is_finite():
+    data = Predictions([0.0, 0.5, 0.5, 0.5], [1, 0, 1, 1])
+    result = calibration_test(None, data, test="log-loss", eps=1e-15, rng=0)
+    assert math.isfinite(result.estimate)
+    assert result.pvalue == 0.002
+
+
+# ---- spiegelhalter -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("null", ["exact", "asymptotic"])
+@pytest.mark.parametrize("share", [1.0, 0.4], ids=["underconfident", "overconfident"])
+def test_both_sides_are_rejected(null, share):
+    """MAPIE's is one-sided: an underconfident z of -25 has p = 1 there."""
+    data = Predictions(np.full(1500, 0.7), np.arange(1500) < 1500 * share)
+    result = calibration_test(None, data, test="spiegelhalter", null=null, rng=0)
+    assert abs(result.statistic) > 25 - 1e-9 or share < 1
+    assert 0 < result.pvalue < 0.01
+
+
+def test_certain_predictions_do_not_overflow():
+    """With some of 0 and 1, they have no part in the variance; with all, only the exact null."""
+    some = Predictions([0.0, 1.0, 0.3, 0.8], [0, 1, 1, 1])
+    assert 0 < calibration_test(None, some, test="spiegelhalter", null="asymptotic").pvalue <= 1
+    every = Predictions([0.0, 1.0, 1.0], [0, 1, 0])
+    with pytest.warns(DegenerateDataWarning, match="no variance under calibration"):
+        assert calibration_test(None, every, test="spiegelhalter", rng=0).pvalue == 0.002
+    with pytest.raises(NotApplicable, match="no variance under calibration"):
+        calibration_test(None, every, test="spiegelhalter", null="asymptotic")
+
+
+# ---- le cessie -----------------------------------------------------------------------------------
+
+TEST_LE_CESSIE = "le-cessie-van-houwelingen"
+
+
+def test_result_has_the_numbers_that_rms_prints():
+    """SSE, its expected value and standard deviation; z from them."""
+    data = generative_model("M1", n=500, m=2, rng=0)
+    result = calibration_test(None, data, test=TEST_LE_CESSIE, null="asymptotic", internal=True)
+    sse, expected, sd = (result.parameters[name] for name in ("SSE", "E", "SD"))
+    assert sse == pytest.approx(np.sum((data.labels - data.probs[:, 1]) ** 2))
+    assert result.statistic == pytest.approx((sse - expected) / sd, rel=1e-9)
+
+
+# ---- hosmer lemeshow -----------------------------------------------------------------------------
+
+
+def run(data, **options):
+    return calibration_test(None, data, test="hosmer-lemeshow", **options)
+
+
+@pytest.mark.parametrize(("m", "groups"), [(2, 10), (2, 6), (4, 10)])
+@pytest.mark.parametrize("internal", [False, True])
+def test_degrees_of_freedom_are_printed_and_used(m, groups, internal):
+    """They are g (m - 1) for external data, (g - 2)(m - 1) for the development sample."""
+    data = generative_model("M1", n=800, m=m, rng=0)
+    result = run(data, null="asymptotic", groups=groups, internal=internal)
+    df = (groups - 2 * internal) * (m - 1)
+    assert result.pvalue == pytest.approx(chi2.sf(result.statistic, df), rel=1e-9)
+    assert (result.parameters["groups"], result.parameters["df"]) == (groups, df)
+    text = " ".join(str(result).split())
+    assert f"groups = {groups}, df = {df}" in text.replace(", reference = 0", "")
+    assert f"internal={not internal}" in text
+
+
+def test_sparse_groups_are_noted():
+    """Expected counts below 5 and below 1."""
+    data = Predictions(np.linspace(0.001, 0.02, 500), np.arange(500) % 100 == 0)
+    notes = run(data, null="asymptotic").notes
+    assert any("10 of 20 expected counts are below 5, and 10 below 1" in note for note in notes)
+
+
+def test_groups_without_degrees_of_freedom_are_refused():
+    data = generative_model("M1", n=100, m=2, rng=0)
+    with pytest.raises(NotApplicable, match="no degrees of freedom with 2 groups; use more"):
+        run(data, null="asymptotic", groups=2, internal=True)
+
+
+def test_certain_groups_have_no_degree_of_freedom():
+    """A group whose predictions are all 0 cannot vary."""
+    p = np.append(np.zeros(30), np.linspace(0.2, 0.8, 70))
+    bound = HosmerLemeshow().risk_groups(RowUnits(Predictions(p, np.arange(100) >= 60)))
+    certain = int((bound.expected[:, 1] == 0).sum())
+    assert certain > 0
+    assert bound.freedom == bound.count - certain
+
+
+def test_flipped_signs_are_those_of_the_residuals_of_clusters():
+    """Groups and variances stay, and each flip gives the sum of its squared deviations."""
+    rng = np.random.default_rng(2)
+    p, clusters = np.sort(rng.random(40)), np.arange(40) % 8
+    data = Predictions(p, rng.random(40) < p, clusters=clusters)
+    result = calibration_test(
+        None, data, test="hosmer-lemeshow", groups=4, null="cluster", n_resamples=255, rng=0
+    )
+    own = []
+    for signs in np.where(np.arange(1, 256)[:, None] >> np.arange(8) & 1, -1.0, 1.0):
+        flipped = (signs[clusters] * (data.labels - p)).reshape(4, 10).sum(axis=1)
+        mean = p.reshape(4, 10).mean(axis=1)
+        own.append((flipped**2 / (10 * mean * (1 - mean))).sum())
+    np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(own), rtol=1e-10)
+
+
+def test_development_sample_has_no_test_of_clusters():
+    """Residuals of a fitted model are no more symmetric."""
+    data = Predictions([0.2, 0.4, 0.5, 0.7], [0, 1, 0, 1], clusters=[0, 0, 1, 1])
+    with pytest.raises(NotApplicable, match="development sample has no test for rows that depend"):
+        calibration_test(None, data, test="hosmer-lemeshow", internal=True, null="cluster")
+
+
+# ---- pigeon heyse --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("internal", [False, True])
+def test_degrees_of_freedom_are_those_of_the_paper(internal):
+    """They are g for external data, g - 1 for the development sample."""
+    data = generative_model("M1", n=500, m=2, rng=0)
+    options = {"test": "pigeon-heyse", "null": "asymptotic", "internal": internal}
+    result = calibration_test(None, data, **options)
+    assert result.parameters["df"] == 10 - internal
+    assert result.pvalue == pytest.approx(chi2.sf(result.statistic, 10 - internal), rel=1e-9)
+
+
+# ---- ks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "null"),
+    [("smooth-ece", "exact")]
+    + [(t, null) for t in ("ks", "kuiper", "spiegelhalter") for null in ("exact", "asymptotic")],
+)
+def test_perfectly_calibrated_constant_has_p_value_one(test, null):
+    """A quarter of events at 0.25: the deviation is 0, the least there is, up to rounding."""
+    data = Predictions(np.full(100, 0.25), np.arange(100) % 4 == 0)
+    result = calibration_test(None, data, test=test, null=null, rng=1)
+    assert result.statistic == pytest.approx(0, abs=1e-12)
+    assert result.pvalue == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("test", ["ks", "kuiper"])
+def test_scaled_has_the_same_exact_p_value(test):
+    """The scale depends on the predictions alone."""
+    data = generative_model("M3", n=60, m=2, rng=0)
+    plain, scaled = (calibration_test(None, data, test=test, scaled=s, rng=0) for s in (0, 1))
+    assert plain.pvalue == scaled.pvalue
+
+
+# ---- ici -----------------------------------------------------------------------------------------
+
+
+def test_span_is_printed():
+    data = generative_model("M1", n=100, m=2, rng=0)
+    result = calibration_test(None, data, test="ici", span=0.5, rng=0)
+    assert result.parameters == {"smoother": "loess of degree 1", "span": 0.5}
+    assert "span = 0.5" in str(result)
+
+
+@pytest.mark.parametrize("test", ["ici", Emax()], ids=["ici", "Emax"])
+@pytest.mark.parametrize("n", [500, 20_000])
+def test_overconfident_predictions_are_rejected(test, n):
+    """By the matrix of rows, and by moments."""
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    data = Predictions(p, rng.random(n) < 0.5 + 0.5 * (p - 0.5))
+    assert calibration_test(None, data, test=test, rng=0, n_resamples=99).pvalue <= 0.02
+
+
+# ---- smooth ece ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"bandwidth": 0.1}, {"method": "exact"}])
+def test_estimate_is_the_measure_with_its_options(options):
+    data = generative_model("M3", n=200, m=2, rng=0)
+    result = calibration_test(None, data, test="smooth-ece", rng=0, n_resamples=99, **options)
+    assert result.estimate == pytest.approx(smooth_ece(data, **options), rel=1e-12)
+    assert result.pvalue == 0.01
+
+
+def test_labels_that_mirror_each_other_are_ties():
+    """At 0.5, k events and n - k have the same value: P(|k - 5| >= 2 of 10) = 0.754."""
+    data = Predictions(np.full(10, 0.5), np.arange(10) < 3)
+    result = calibration_test(None, data, test="smooth-ece", rng=0)
+    assert result.pvalue == pytest.approx(2 * (1 + 10 + 45 + 120) / 1024, abs=0.05)
+
+
+# ---- corp ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("score", ["brier", "log-loss"])
+def test_corp_rejects_predictions_that_are_too_extreme(score):
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 1.5, 500)
+    labels = (rng.random(500) < 1 / (1 + np.exp(-z))).astype(int)
+    data = Predictions(1 / (1 + np.exp(-2 * z)), labels)
+    result = calibration_test(None, data, test="corp", score=score, rng=0)
+    assert result.pvalue == 0.001
+    assert result.statistic_name == "MCB"
+
+
+# ---- confidence band -----------------------------------------------------------------------------
+
+
+def test_default_null_inverts_the_band():
+    """The p-value of the test is that of the band, and nothing is resampled."""
+    data = generative_model("M2", n=400, m=2, pi=0.3, rng=0)
+    result = calibration_test(None, data, test="confidence-band")
+    assert REGISTRY["confidence-band"].default_null == result.null == "closed-form"
+    assert result.pvalue == pytest.approx(confidence_band_curve(data).pvalue, rel=1e-12)
+    assert result.n_resamples is None
+
+
+def test_exact_null_has_more_power():
+    """Error probabilities of all blocks add up to far more than that of their union."""
+    rng = np.random.default_rng(0)
+    x = rng.random(300)
+    data = Predictions(x, (rng.random(300) < x**1.8).astype(int))
+    closed, exact = (
+        calibration_test(None, data, test="confidence-band", null=null, rng=0).pvalue
+        for null in ("closed-form", "exact")
+    )
+    assert exact < 0.01 < closed
+
+
+def test_print_names_the_method():
+    rng = np.random.default_rng(0)
+    data = Predictions(rng.random(3000), rng.integers(2, size=3000))
+    result = calibration_test(None, data, test="confidence-band")
+    assert result.parameters == {"method": "round", "digits": 3}
+    assert "any non-decreasing P" in str(result)
+
+
+# ---- calibration belt ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("null", ["exact", "asymptotic"])
+@pytest.mark.parametrize("power", [0.5, 2.0], ids=["too low", "too high"])
+def test_both_directions_are_rejected(null, power):
+    p = np.random.default_rng(0).random(1000)
+    labels = (np.random.default_rng(1).random(1000) < p**power).astype(int)
+    result = calibration_test(
+        None, Predictions(p, labels), test="calibration-belt", null=null, rng=0
+    )
+    assert result.pvalue <= 0.001
+
+
+def test_print_holds_the_degree():
+    data = generative_model("M1", n=200, m=2, rng=1)
+    result = calibration_test(None, data, test="calibration-belt", null="asymptotic")
+    assert result.parameters["degree"] in {1, 2, 3, 4}
+    assert "GiViTI calibration belt" in str(result)
+    assert "given the selected degree" in str(result)
+
+
+# ---- cox -----------------------------------------------------------------------------------------
+
+KEYS = ("cox", "calibration-in-the-large", "calibration-slope", "unreliability")
+TESTED = ("calibration-in-the-large", "calibration-slope", "cox")
+
+
+def changed(intercept=0.0, slope=1.0, n=1500):
+    """Return predictions whose recalibration has this intercept and slope, roughly."""
+    data = generative_model("M1", n=n, m=2, alpha=1.0, rng=0)
+    log_odds = (np.log(data.probs[:, 1] / data.probs[:, 0]) - intercept) / slope
+    return Predictions(1 / (1 + np.exp(-log_odds)), data.labels)
+
+
+@pytest.mark.parametrize(
+    ("intercept", "slope", "keys"),
+    [
+        (0.5, 1.0, ("cox", "calibration-in-the-large", "unreliability")),
+        (-0.5, 1.0, ("cox", "calibration-in-the-large", "unreliability")),
+        (0.0, 0.5, ("cox", "calibration-slope", "unreliability")),
+        (0.0, 1.5, ("cox", "calibration-slope", "unreliability")),
+    ],
+)
+def test_each_test_sees_its_own_parameter(intercept, slope, keys):
+    """Too high, too low, overconfident and underconfident predictions."""
+    data = changed(intercept, slope)
+    pvalues = {key: calibration_test(data, test=key, null="asymptotic").pvalue for key in KEYS}
+    assert all(pvalue < 1e-4 for key, pvalue in pvalues.items() if key in keys)
+    assert all(pvalue > 1e-4 for key, pvalue in pvalues.items() if key not in keys)
+
+
+def test_estimates_are_the_parameters():
+    """Printed with the kind of intercept; Cox's test names both among its parameters."""
+    data = changed(0.2, 0.8)
+    large, slope, both = (calibration_test(data, test=key, rng=0, n_resamples=9) for key in TESTED)
+    assert large.estimate == calibration_intercept(data)
+    assert "intercept (slope 1) = " in str(large)
+    assert slope.estimate == calibration_slope(data)
+    assert both.parameters["slope"] == slope.estimate
+    assert both.parameters["intercept"] == calibration_intercept(data, slope="estimated")
+
+
+def test_limit_of_several_classes_states_its_degrees_of_freedom():
+    """One slope and m - 1 intercepts, or two for each class but the reference."""
+    data = generative_model("M1", n=400, m=4, alpha=1.0, rng=0)
+    for slopes, df in (("common", 4), ("reference", 6)):
+        result = calibration_test(data, test="cox", slopes=slopes, null="asymptotic")
+        assert f"{df} degrees of freedom" in result.null_text
+        assert result.pvalue == pytest.approx(chi2.sf(result.statistic, df))
+
+
+def test_one_impossible_label_is_found_at_any_size():
+    """One of 2,000 rows, by every test and null; a printed statistic is infinite."""
+    data = changed(n=2000)
+    probs, labels = data.probs[:, 1].copy(), data.labels.copy()
+    probs[3], labels[3] = 0.0, 1
+    for key in KEYS:
+        for null in ("exact", "asymptotic"):
+            with (
+                pytest.warns(DegenerateDataWarning, match=r"row 3"),
+                pytest.warns(DegenerateDataWarning, match="no log odds"),
+            ):
+                result = calibration_test(probs, labels, test=key, null=null, n_resamples=99, rng=0)
+            assert result.pvalue <= 0.01
+
+
+def test_sparse_events_are_tested_exactly():
+    """Few events in few rows: the limit is off, the exact test is not."""
+    data = Predictions(np.full(30, 0.01), np.arange(30) == 0)
+    with pytest.warns(DegenerateDataWarning, match="no slope can be estimated"):
+        result = calibration_test(data, test="cox", rng=0)
+    assert result.pvalue == pytest.approx(1 - 0.99**30, abs=0.05)
+
+
+def test_options_of_one_test_are_refused_by_the_others():
+    """`slopes=` belongs to Cox's test of both parameters."""
+    with pytest.raises(InvalidInput, match="options must be taken by a test"):
+        calibration_test(changed(), test="calibration-slope", slopes="common")
