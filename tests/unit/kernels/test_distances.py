@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from caltest.kernels.fitted import PACK, l1_tile, l2_tile, pair_distances
+from caltest.kernels.fitted import PACK, l1_tile, l2_tile
 
 pytestmark = pytest.mark.loops
 
@@ -22,26 +22,6 @@ def test_tile_equals_scipy(metric, m, case):
         TILES[metric](left, right, out)
         with case(shape):
             np.testing.assert_allclose(out, cdist(left, right, metric), rtol=1e-13)
-
-
-@pytest.mark.parametrize("metric", TILES)
-def test_pairs_equal_scipy(metric):
-    """Pairs may come in any order, and a row may be its own partner."""
-    rng = np.random.default_rng(1)
-    rows, out = rng.random((9, 4)), np.empty(20)
-    left, right = rng.integers(0, 9, (2, 20))
-    pair_distances(rows, left, right, out, is_l2=metric == "euclidean")
-    np.testing.assert_allclose(out, cdist(rows, rows, metric)[left, right], rtol=1e-13)
-
-
-@pytest.mark.parametrize("metric", TILES)
-def test_tile_writes_into_part_of_a_larger_array(metric):
-    """A strided view is filled in place and nothing around it is touched."""
-    rows, out = np.random.default_rng(2).random((4, 3)), np.full((6, 6), -1.0)
-    TILES[metric](rows, rows, out[1:5, 1:5])
-    np.testing.assert_allclose(out[1:5, 1:5], cdist(rows, rows, metric), atol=1e-15)
-    assert (out[[0, 5]] == -1).all()
-    assert (out[:, [0, 5]] == -1).all()
 
 
 def test_l2_tile_does_not_cancel():

@@ -50,24 +50,6 @@ def predictions(m, n=9):
     return probs
 
 
-@pytest.mark.parametrize("bandwidth", ["median", 0.3])
-@pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("m", [2, 3, 10])
-def test_tile_and_pairs_equal_the_definition(m, name, bandwidth):
-    """kappa(s, t) is the profile of the distance over the bandwidth, however it is taken."""
-    if name == "logit" and m > 2:
-        pytest.skip("the logit distance needs two classes")
-    metric, distance = METRICS[name]
-    probs = predictions(m)
-    (scalar,) = FittedKernel(Scaled(Matern32(bandwidth, metric)), probs).scalars
-    expected = np.array([[distance(s, t) for t in probs] for s in probs]) / scalar.bandwidth
-    expected = (1 + 3**0.5 * expected) * np.exp(-(3**0.5) * expected)
-    left, right = np.indices(expected.shape).reshape(2, -1)
-    np.testing.assert_allclose(scalar.pairs(left, right), expected.ravel(), rtol=1e-12)
-    lower = np.tri(len(probs), dtype=bool)
-    np.testing.assert_allclose(scalar.tile(0, 9, 0, 9)[lower], expected[lower], rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("m", [2, 3])
 def test_cross_equals_pairs_with_other_points(m, name):

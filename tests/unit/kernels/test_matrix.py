@@ -39,32 +39,6 @@ def test_scaled_keeps_its_matrix():
     assert not kernel.terms(2)[0].is_identity
 
 
-def test_diagonal_has_a_term_for_each_class():
-    """The k-th kernel sits at entry (k, k)."""
-    units = [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]]
-    assert written_out(Diagonal([E, G])) == [((E,), units[0]), ((G,), units[1])]
-
-
-def test_sum_has_the_terms_of_all():
-    """A scalar kernel in a sum stands for kappa I."""
-    assert written_out(Sum(E, Scaled(G, A))) == [((E,), np.eye(2).tolist()), ((G,), A.tolist())]
-
-
-def test_product_of_matrix_kernels_is_elementwise():
-    """Factors are multiplied, and the matrices entry by entry."""
-    assert written_out(Product(Scaled(E, A), Scaled(G, B))) == [((E, G), (A * B).tolist())]
-
-
-def test_product_with_a_scalar_kernel_multiplies_every_entry():
-    """A scalar kernel is no kappa I here: it leaves the entries off the diagonal."""
-    assert written_out(Product(E, Scaled(G, A))) == [((E, G), A.tolist())]
-
-
-def test_product_of_scalar_kernels_is_a_multiple_of_the_identity():
-    """Without a matrix kernel the product is kappa_1 kappa_2 I."""
-    assert written_out(Product(E, G)) == [((E, G), np.eye(2).tolist())]
-
-
 def test_product_distributes_over_sums():
     """A product of sums has a term for each choice of summands."""
     kernel = Product(Sum(Scaled(E, A), Scaled(G, B)), Scaled(E, B))

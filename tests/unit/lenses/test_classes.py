@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from caltest import NotApplicable, Predictions
-from caltest.lenses import Classwise, Confidence, Custom, Grouped, Strong, TopLabel
+from caltest.lenses import (
+    Classwise,
+    Confidence,
+    Custom,
+    Grouped,
+    Largest,
+    Strong,
+    TopLabel,
+    TopRank,
+    WithinTop,
+)
 
 ROWS = np.array([[0.25, 0.5, 0.25], [0.375, 0.25, 0.375], [0.0, 0.0, 1.0], [0.125, 0.75, 0.125]])
 
@@ -32,27 +42,28 @@ def test_strong_is_the_predictions(predictions):
     assert Strong()(predictions) is predictions
 
 
-def test_confidence_is_the_largest_probability(predictions):
-    """The event is that the predicted class, the first of equals, is right."""
-    seen = Confidence()(predictions)
-    assert_event(seen, [0.5, 0.375, 1.0, 0.75], [1, 0, 1, 0])
-    assert seen.classes.tolist() == ["not right", "right"]
-
-
-@pytest.mark.parametrize("k", ["bee", 1])
-def test_classwise_is_one_class_against_the_rest(predictions, k):
-    """The event is the class, named or by its code."""
-    seen = Classwise(k)(predictions)
-    assert_event(seen, ROWS[:, 1].tolist(), [1, 0, 0, 0])
-    assert seen.classes.tolist() == ["not bee", "bee"]
-
-
-def test_classwise_of_two_classes_is_the_predictions():
-    """With two classes, class 1 against the rest changes nothing."""
-    binary = Predictions([0.25, 0.5], [0, 1])
-    seen = Classwise(1)(binary)
-    np.testing.assert_array_equal(seen.probs, binary.probs)
-    assert seen.labels.tolist() == binary.labels.tolist()
+@pytest.mark.parametrize(
+    ("lens", "names"),
+    [
+        (Confidence(), ["not right", "right"]),
+        (Classwise("bee"), ["not bee", "bee"]),
+        (Classwise(1), ["not bee", "bee"]),
+        (TopRank(2), ["not rank 2", "rank 2"]),
+        (WithinTop(2), ["not top 2", "top 2"]),
+        (Largest(2), ["rank 1", "rank 2", "rest"]),
+        (Grouped([["cat", "ant"], ["bee"]]), ["cat+ant", "bee"]),
+    ],
+    ids=str,
+)
+def test_lens_names_the_classes_and_keeps_what_is_known(predictions, lens, names):
+    """Their values are those of tests/properties/test_lenses.py; all arrays are locked."""
+    seen = lens(predictions)
+    assert seen.classes.tolist() == names
+    assert seen.sample_weight is predictions.sample_weight
+    assert seen.groups is predictions.groups
+    assert seen.source == "a model"
+    assert not seen.probs.flags.writeable
+    assert not seen.labels.flags.writeable
 
 
 def test_classwise_has_a_member_for_each_class(predictions):
@@ -83,16 +94,6 @@ def test_top_label_has_a_member_for_each_predicted_class():
         TopLabel(1)(predictions)
 
 
-def test_grouped_sums_over_groups(predictions):
-    """Probabilities are added, and the label is that of the group."""
-    seen = Grouped([["cat", "ant"], ["bee"]])(predictions)
-    np.testing.assert_array_equal(
-        seen.probs, np.column_stack([ROWS[:, 0] + ROWS[:, 2], ROWS[:, 1]])
-    )
-    assert seen.labels.tolist() == [1, 0, 0, 0]
-    assert seen.classes.tolist() == ["cat+ant", "bee"]
-
-
 def test_grouped_puts_the_rest_in_a_group_of_its_own(predictions):
     """Classes that no group names are the last group."""
     seen = Grouped(["bee"])(predictions)
@@ -107,17 +108,6 @@ def test_custom_takes_what_the_function_returns(predictions):
     assert_event(seen, ROWS[:, 0].tolist(), [0, 0, 0, 1])
     assert seen.sample_weight.tolist() == [0.4, 0.8, 1.2, 1.6]
     assert seen.source == "a model"
-
-
-@pytest.mark.parametrize("lens", [Confidence(), Classwise(0), Grouped([[0, 1]])])
-def test_lenses_keep_weights_groups_and_source(predictions, lens):
-    """What is known about the rows stays with them, and all arrays are locked."""
-    seen = lens(predictions)
-    assert seen.sample_weight is predictions.sample_weight
-    assert seen.groups is predictions.groups
-    assert seen.source == "a model"
-    assert not seen.probs.flags.writeable
-    assert not seen.labels.flags.writeable
 
 
 def test_lenses_leave_the_predictions_alone(predictions):

@@ -15,35 +15,10 @@ def predictions():
     return Predictions(ROWS, [1, 2, 1, 2], sample_weight=[1, 2, 3, 4])
 
 
-def test_top_rank_takes_the_class_of_that_rank(predictions):
-    """The second largest of equals is the one that comes second in the order of the classes."""
-    seen = TopRank(2)(predictions)
-    assert seen.probs[:, 1].tolist() == [0.25, 0.375, 0.0, 0.125]
-    assert seen.labels.tolist() == [0, 1, 0, 0]
-    assert seen.classes.tolist() == ["not rank 2", "rank 2"]
-
-
 def test_top_rank_1_is_confidence(predictions):
     first, confidence = TopRank(1)(predictions), Confidence()(predictions)
     np.testing.assert_array_equal(first.probs, confidence.probs)
     np.testing.assert_array_equal(first.labels, confidence.labels)
-
-
-def test_within_top_sums_the_largest(predictions):
-    """The event is that the label is among the two largest."""
-    seen = WithinTop(2)(predictions)
-    assert seen.probs[:, 1].tolist() == [0.75, 0.75, 1.0, 0.875]
-    assert seen.labels.tolist() == [1, 1, 0, 0]
-    assert seen.classes.tolist() == ["not top 2", "top 2"]
-
-
-def test_largest_keeps_the_largest_and_the_rest(predictions):
-    """The label is its rank, or the rest."""
-    seen = Largest(2)(predictions)
-    expected = [[0.5, 0.25, 0.25], [0.375, 0.375, 0.25], [1, 0, 0], [0.75, 0.125, 0.125]]
-    assert seen.probs.tolist() == expected
-    assert seen.labels.tolist() == [0, 1, 2, 2]
-    assert seen.classes.tolist() == ["rank 1", "rank 2", "rest"]
 
 
 def test_within_top_never_exceeds_one():
@@ -60,12 +35,3 @@ def test_ranked_lenses_want_a_positive_integer(lens, r):
     """The rank is checked when the lens is made, not when it is used."""
     with pytest.raises(InvalidInput, match="r must be an integer of at least 1; got "):
         lens(r)
-
-
-@pytest.mark.parametrize("lens", [TopRank(2), WithinTop(2), Largest(2)])
-def test_ranked_lenses_keep_the_weights(predictions, lens):
-    """What is known about the rows stays with them, and all arrays are locked."""
-    seen = lens(predictions)
-    assert seen.sample_weight is predictions.sample_weight
-    assert not seen.probs.flags.writeable
-    assert not seen.labels.flags.writeable

@@ -417,14 +417,6 @@ def test_a_state_that_was_changed_is_refused():
             ct.Monitor.from_dict(state | change)
 
 
-def test_a_state_that_is_cut_off_is_refused():
-    """Also what is no JSON at all."""
-    text = ct.monitor().update(*rows(100)).to_json()
-    for broken in (text[: len(text) // 2], "", "nan", "[" * 100_000):
-        with pytest.raises(InvalidInput, match="state of a monitor"):
-            ct.Monitor.from_json(broken)
-
-
 def test_names_and_options_are_checked():
     watch = ct.monitor()
     with pytest.raises(NotApplicable, match="needs rows"):

@@ -6,20 +6,11 @@ import numpy as np
 import pytest
 
 from caltest.numerics.class_sums import (
-    binary_brier_sums,
-    binary_entropy,
     brier_table,
     deviation_table,
-    wrong_and_right_sums,
 )
 
 pytestmark = pytest.mark.loops
-
-
-def test_brier_table_is_the_squared_distance_to_unit_vectors():
-    probs = np.random.default_rng(0).dirichlet(np.ones(4), 10)
-    expected = ((probs[:, None, :] - np.eye(4)) ** 2).sum(axis=2)
-    np.testing.assert_allclose(brier_table(probs), expected, rtol=1e-14)
 
 
 def test_brier_table_keeps_digits_of_nearly_certain_predictions():
@@ -46,22 +37,3 @@ def test_deviation_of_equal_probabilities_is_exactly_zero(m):
     probs[1, 0] = 1.0
     table = deviation_table(probs)
     assert not table[probs > 0].any()
-
-
-def test_binary_sums_are_their_formulas():
-    """For each row of labels, with weights."""
-    rng = np.random.default_rng(0)
-    p, w, labels = rng.random(30), rng.random(30), rng.integers(0, 2, (5, 30)).astype(np.uint8)
-    np.testing.assert_allclose(binary_brier_sums(labels, p, w), (labels - p) ** 2 @ w)
-
-
-def test_wrong_and_right_sums_by_hand():
-    """Wrong with confidence 0.75 and weight 2, right with 0.5 and 1."""
-    right, confidence = np.array([[0, 1]], np.uint8), np.array([0.75, 0.5])
-    sums = wrong_and_right_sums(right, confidence, np.array([2.0, 1.0]))
-    assert sums.tolist() == [[2.0, 1.0, 1.5, 0.5]]
-
-
-@pytest.mark.parametrize(("p", "expected"), [(0.0, 0.0), (1.0, 0.0), (0.5, np.log(2))])
-def test_binary_entropy(p, expected):
-    assert binary_entropy(p) == pytest.approx(expected)

@@ -62,24 +62,6 @@ def test_save_takes_the_format_of_the_suffix(page, tmp_path, suffix, start):
     assert path.read_text(encoding="utf-8").startswith(start)
 
 
-def test_report_takes_the_place_of_the_old_one_when_it_is_whole(page, tmp_path):
-    """Where the disk is full the old file stays, and names that no file can have are refused."""
-    resource = pytest.importorskip("resource")
-    path = tmp_path / "report.html"
-    path.write_text("old")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(OSError, match="too large"):
-            page.save(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert path.read_text() == "old"
-    for name in ("no/such/folder.html", "a\0.html", "x" * 300 + ".html"):
-        with pytest.raises(InvalidInput, match="path must be a file"):
-            page.save(tmp_path / name)
-
-
 @pytest.mark.full
 def test_verdict_words_need_a_level(page, plain):
     """Without a level there is no verdict in any format."""

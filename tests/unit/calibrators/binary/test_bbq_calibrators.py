@@ -24,13 +24,6 @@ def test_bbq_small_sample_has_five_rows_per_bin():
     assert BBQ().fit(SCORES[:40], LABELS[:40]).bins_.tolist() == list(range(1, 9))
 
 
-def test_bbq_single_bin_is_the_posterior_mean():
-    """(m + N' p) / (n + N') with p = 1/2, the middle of [0, 1]."""
-    bbq = BBQ(max_bins=1, prior_size=4.0).fit([0.1, 0.2, 0.3], [0, 1, 1])
-    assert bbq.values_ == pytest.approx([(2 + 4 / 2) / (3 + 4)])
-    assert bbq.cuts_.size == 0
-
-
 def test_bbq_cuts_lie_midway_and_below():
     """Between the last score of a bin and the first of the next."""
     bbq = BBQ(min_bins=2, max_bins=2).fit([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1])

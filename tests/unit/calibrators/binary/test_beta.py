@@ -60,20 +60,6 @@ def test_beta_ab_keeps_one_half():
     assert beta.predict_proba([0.5])[0, 1] == pytest.approx(0.5, abs=1e-15)
 
 
-@pytest.mark.parametrize(("a", "b"), [(-1.0, 2.0), (2.0, -0.5), (-0.5, -0.5)])
-@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
-def test_beta_is_best_at_the_bound(parameters, a, b):
-    """Labels of a map that is not admissible: unconstrained it is found, constrained never."""
-    p, y, _ = sample(4000, a, b, (a - b) * np.log(2))
-    free = BetaCalibrator(parameters=parameters, constrained=False).fit(p, y)
-    bound = BetaCalibrator(parameters=parameters).fit(p, y)
-    assert min(bound.a_, bound.b_) >= 0
-    if min(free.a_, free.b_) < 0:
-        assert min(bound.a_, bound.b_) == 0
-    if parameters != "am":
-        assert [free.a_, free.b_] == pytest.approx([a, b], abs=0.4)
-
-
 def test_beta_of_order_turned_around_is_the_share_of_events():
     """No increasing map is better than a constant one."""
     p, y, _ = sample(500, -1, -1, 0)

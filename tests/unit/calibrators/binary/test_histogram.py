@@ -19,12 +19,6 @@ def test_histogram_has_fifteen_bins_of_equal_width():
     assert binning.counts_.sum() == len(SCORES)
 
 
-def test_histogram_edges_belong_to_the_lower_bin():
-    """0.7 lies in (0.6, 0.7], and 0 in the first bin."""
-    probs = HistogramBinning(bins=10).fit(SCORES, LABELS).predict_proba([0.0, 0.61, 0.7, 0.71])
-    assert probs[:, 1].tolist() == [0.0, 0.5, 0.5, 1.0]
-
-
 def test_histogram_empty_bin_has_its_middle():
     binning = HistogramBinning(bins=10).fit(SCORES, LABELS)
     assert binning.counts_[4] == 0

@@ -9,31 +9,6 @@ P = [0.1, 0.2, 0.3, 0.5, 0.6, 0.8]
 Y = [0, 1, 0, 0, 1, 1]
 
 
-def test_isotonic_pools_adjacent_violators():
-    """0.2 to 0.5 are one block, whose thresholds are its ends."""
-    isotonic = IsotonicCalibrator().fit(P, Y)
-    assert isotonic.x_.tolist() == [0.1, 0.2, 0.5, 0.6, 0.8]
-    assert isotonic.y_.tolist() == [0, 1 / 3, 1 / 3, 1, 1]
-
-
-@pytest.mark.parametrize(("interpolation", "value"), [("linear", 1 / 6), ("step", 0.0)])
-def test_isotonic_between_two_blocks(interpolation, value):
-    """Halfway between them, or the lower one."""
-    isotonic = IsotonicCalibrator(interpolation=interpolation).fit(P, Y)
-    assert isotonic.predict_proba([0.15])[0, 1] == pytest.approx(value)
-
-
-def test_isotonic_is_constant_outside_of_its_data():
-    """As at the first and the last."""
-    isotonic = IsotonicCalibrator().fit([0.2, 0.4, 0.6], [0, 1, 1], [1, 2, 1])
-    assert isotonic.predict_proba([0.0, 1.0])[:, 1].tolist() == [0, 1]
-
-
-def test_isotonic_takes_tied_predictions_as_one():
-    for y in ([0, 1, 1], [1, 0, 1], [1, 1, 0]):
-        assert IsotonicCalibrator().fit([0.5] * 3, y).y_.tolist() == [2 / 3]
-
-
 def test_isotonic_merges_what_differs_by_rounding_as_scikit_learn_does():
     """Scores within 1e-15 of the first of them are equal, also in long chains."""
     rng = np.random.default_rng(1)

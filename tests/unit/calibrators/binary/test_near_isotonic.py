@@ -28,18 +28,3 @@ def test_passed_over_models_have_no_weight():
     assert scores == pytest.approx([bic[t] for t in models])
     best = min(bic.values())
     assert all(bic[t] > best + 99 for t in bic if t not in models)
-
-
-def test_mean_of_models_is_that_of_each():
-    """The sums over nested blocks against one model at a time."""
-    rng = np.random.default_rng(4)
-    mass, events = np.ones(200), rng.integers(0, 2, 200).astype(float)
-    blocks, merges = solution_path(mass, events)
-    models = np.arange(len(merges[0]) + 1)
-    weight = rng.dirichlet(np.ones(len(models)))
-    first, last, value = mean_of_models(blocks, merges, models, weight)
-    expected = np.zeros(200)
-    for t, share in zip(models, weight, strict=True):
-        i, j, beta = mean_of_models(blocks, merges, np.array([t]), np.ones(1))
-        expected += share * np.repeat(beta, j - i + 1)
-    assert np.repeat(value, last - first + 1) == pytest.approx(expected, abs=1e-13)

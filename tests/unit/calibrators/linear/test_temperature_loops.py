@@ -36,26 +36,6 @@ def test_derivatives_are_those_of_the_loss(m):
     assert curvature == pytest.approx((above - 2 * at + below) / h**2, rel=1e-6)
 
 
-@pytest.mark.cases(1)
-@pytest.mark.parametrize("m", [2, 3, 10, 1000])
-def test_slope_at_the_optimum_is_a_rounding_error(m):
-    """In units of the mean absolute logit, over several blocks of rows."""
-    z, y, weight = sample(200, m)
-    beta, curvature = inverse_temperature(z, y, weight, BOUNDS)
-    slope, at_optimum = derivatives(z, y, weight)(beta)
-    assert abs(slope) < 1e-14 * np.abs(z).mean()
-    assert curvature == pytest.approx(at_optimum, rel=1e-6)
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("m", [2, 4])
-def test_any_start_gives_the_same_optimum(m, scale):
-    """Also where all predictions of the start are uniform or certain."""
-    z, y, weight = sample(100, m, beta=0.5 / scale, scale=scale)
-    betas = [inverse_temperature(z, y, weight, BOUNDS, s)[0] for s in (1e-9, 1e-3, 1, 40, 1e9)]
-    np.testing.assert_allclose(betas, betas[0], rtol=1e-13)
-
-
 @pytest.mark.parametrize("m", [2, 5])
 def test_start_from_a_sample_does_not_change_the_optimum(m, monkeypatch):
     """Large data start from the optimum of some of the rows."""

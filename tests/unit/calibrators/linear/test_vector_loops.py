@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from caltest.calibrators.linear.scaling import minimise, newton_step, variances
+from caltest.calibrators.linear.scaling import minimise
 from caltest.numerics import softmax as scaled_softmax
 from caltest.numerics.softmax import objective
 
@@ -72,29 +72,6 @@ def test_derivatives_of_certain_predictions_keep_their_digits():
     assert point.value == pytest.approx(np.exp(-80), rel=1e-14)
     np.testing.assert_allclose(point.gradient[2:], [-np.exp(-80), np.exp(-80)], rtol=1e-14)
     np.testing.assert_allclose(np.diag(point.hessian)[[0, 2]], np.exp(-80) * np.array([6400, 1]))
-
-
-@pytest.mark.parametrize("m", [2, 3, 10, pytest.param(100, marks=pytest.mark.full)])
-def test_gradient_vanishes_at_the_optimum(m):
-    """To a rounding error of the mean absolute logit."""
-    data = sample(60 * m, m)
-    point, unique = minimise(*data, np.repeat([1.0, 0.0], m))
-    assert unique
-    assert np.abs(point.gradient).max() < 1e-13
-    assert abs(point.theta[m:].sum()) < 1e-12
-
-
-def test_newton_step_solves_the_equations_of_the_hessian():
-    """Up to the direction that changes nothing."""
-    point = objective(*sample(200, 4), np.ones(8))
-    step, pivot = newton_step(point)
-    np.testing.assert_allclose(point.hessian @ step, -point.gradient, atol=1e-10)
-    assert 1e-9 < pivot <= 1 + 1e-10
-
-
-def test_variances_are_those_of_the_pseudo_inverse():
-    hessian = objective(*sample(200, 4), np.ones(8)).hessian
-    np.testing.assert_allclose(variances(hessian), np.diag(np.linalg.pinv(hessian)), rtol=1e-8)
 
 
 def test_parameters_that_are_not_determined_are_reported():

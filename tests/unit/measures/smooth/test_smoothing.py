@@ -1,7 +1,5 @@
 """Smoothing with the reflected Gaussian kernel equals the sum over its reflections."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,7 @@ from caltest.measures.smooth.smooth_ece import (
     corrected_trapezoid,
     cosine_sums,
     fixed_point,
-    grid_coefficients,
     integral_between_roots,
-    integral_on_grid,
-    residual_sums,
     spread,
 )
 
@@ -26,35 +21,6 @@ def points():
     rng = np.random.default_rng(0)
     p = np.sort(np.concatenate([[0.0, 1.0, 0.5, 0.5], rng.beta(0.5, 0.5, 40)]))
     return p, rng.normal(size=p.size) / p.size
-
-
-def reflected(p, r, t, s):
-    """Return the smoothed residuals at t: the kernel of every point and its mirror images."""
-    images = [sign * p + 2 * j for j in range(-8, 9) for sign in (1, -1)]
-    z = (t[:, None, None] - np.array(images)) / s
-    return (np.exp(-(z**2) / 2) / (s * math.sqrt(2 * math.pi))).sum(axis=1) @ r
-
-
-def coefficients_on_grid(p, r, size):
-    """Spread residuals over the nodes of a grid and transform."""
-    start, place = cells(p, size)
-    nodes = np.empty(size + 1)
-    spread(r, np.ones(p.size), start, place, nodes)
-    return grid_coefficients(nodes)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("s", [0.02, 0.1, 0.5, 2.0])
-def test_both_integrals_equal_the_sum_over_reflections(points, s):
-    """A fine trapezoidal rule over kernels that are added up one by one."""
-    p, r = points
-    t = np.linspace(0, 1, 20001)
-    expected = np.trapezoid(np.abs(reflected(p, r, t, s)), t)
-    exact = integral_between_roots(cosine_sums(p, r, math.ceil(3 / s) + 1), s)
-    assert exact == pytest.approx(expected, rel=1e-6)
-    size = 1 << math.ceil(math.log2(max(16, 10 / s)))
-    on_grid = integral_on_grid(coefficients_on_grid(p, r, size)[None], np.array([s]))
-    assert on_grid == pytest.approx([exact], rel=2e-5)
 
 
 def test_cosine_sums_equal_cosines(points):
@@ -103,11 +69,6 @@ def test_integral_between_roots_splits_in_stretches_of_noise():
     """Two far clusters of opposite sign: the integral is the sum of their masses."""
     p, r = np.array([0.2, 0.8]), np.array([0.5, -0.25])
     assert integral_between_roots(cosine_sums(p, r, 2800), 1e-3) == pytest.approx(0.75, rel=1e-12)
-
-
-def test_residual_sums_are_signed_and_absolute():
-    labels, score = np.array([1, 0], np.uint8), np.array([0.25, 0.5])
-    assert residual_sums(labels, np.array([1.0, 2.0]), score) == (-0.25, 1.75)
 
 
 @pytest.mark.parametrize("start", [1e-3, 0.1, 1.0])
