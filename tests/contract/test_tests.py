@@ -268,13 +268,14 @@ def test_weights_of_one_change_nothing(key, null, m):
 def degenerate(name, m):
     """Return degenerate predictions and labels."""
     rng = np.random.default_rng(0)
-    n = {"one observation": 1, "two observations": 2, "two right": 2}.get(name, 30)
+    n = {"one observation": 1, "two observations": 2, "three": 3, "two right": 2}.get(name, 30)
     probs, labels = rng.dirichlet(np.ones(m), n), rng.integers(m, size=n)
     corners = np.eye(m)[np.arange(n) % m]
     constant = np.tile(np.arange(1, m + 1) / (m * (m + 1) / 2), (n, 1))
     return {
         "one observation": (probs, labels),
         "two observations": (probs, labels),
+        "three": (probs, labels),
         "two right": (np.eye(m)[:2], np.arange(2)),
         "constant": (constant, labels),
         "constant and one class": (constant, np.full(n, m - 1)),
@@ -293,6 +294,7 @@ def degenerate(name, m):
 NAMES = [
     "one observation",
     "two observations",
+    "three",
     "two right",
     "constant",
     "constant and one class",
@@ -359,9 +361,13 @@ def check_degenerate(key, null, m, name):
     """Check the answer of a test on degenerate data."""
     probs, labels = degenerate(name, m)
     data = ct.Predictions(probs, labels, classes=np.arange(m))
-    result, message = attempt(key, null, data, n_resamples=19)
+    check_answer(*attempt(key, null, data, n_resamples=19))
+
+
+def check_answer(result, message):
+    """Check that a result has numbers, or that the message has a reason and an alternative."""
     if result is None:
-        assert "; " in message  # the reason and the alternative
+        assert "; " in message
         return
     assert 0 < result.pvalue <= 1
     assert not np.isnan([result.statistic, result.estimate]).any()
@@ -394,3 +400,87 @@ def test_overwhelming_evidence_gives_no_pvalue_of_zero(key, null):
     labels = (np.arange(2000) % 10 > 0).astype(int)
     result = run(key, null, ct.Predictions(event, labels))
     assert 0 < result.pvalue < 0.05
+
+
+# ---- tests with a tolerance ---------------------------------------------------------------------
+
+KNOWN = ("skce", "skce-linear", "skce-block", "debiased-ece", "ks")
+every_known = pytest.mark.parametrize("key", KNOWN)
+both_sides = pytest.mark.parametrize("equivalence", [False, True])
+every_number_of_classes = pytest.mark.parametrize("m", [2, 3])
+
+
+def run_within(key, predictions, **settings):
+    """Run a test with a tolerance under a lens that suits it."""
+    lens = "confidence" if key == "ks" and predictions.m > 2 else "strong"
+    settings = {"tolerance": 0.05, "n_resamples": RESAMPLES, "rng": 7} | settings
+    return ct.test_calibration(None, predictions, test=key, lens=lens, **settings)
+
+
+@pytest.mark.parametrize("key", [key for key in REGISTRY if key not in KNOWN])
+def test_unknown_tolerance_is_refused_with_alternatives(key):
+    """The message names the tests that know one."""
+    with pytest.raises(NotApplicable, match="no test with a tolerance; use .*" + ".*".join(KNOWN)):
+        run_within(key, predictions_of(2))
+
+
+@every_number_of_classes
+@both_sides
+@every_known
+def test_result_within_a_tolerance_is_complete(key, equivalence, m):
+    """A p-value in (0, 1], numbers, a hypothesis in words, and forms that can be stored."""
+    result = run_within(key, predictions_of(m, 120), equivalence=equivalence)
+    assert 0 < result.pvalue <= 1
+    assert np.isfinite([result.statistic, result.estimate]).all()
+    assert (result.test, result.null) == (key, "tolerance")
+    side = "least" if equivalence else "most"
+    assert result.claim == f"the {result.estimate_name} is at {side} 0.05"
+    assert ct.HTest.from_dict(result.to_dict()) == result
+
+
+@both_sides
+@every_known
+def test_seed_gives_the_pvalue_within_a_tolerance_with_any_number_of_threads(key, equivalence):
+    data = predictions_of(3, 120)
+    one, two = (run_within(key, data, equivalence=equivalence, n_jobs=jobs) for jobs in (1, 2))
+    assert one.pvalue == pytest.approx(two.pvalue, rel=1e-9)
+
+
+@every_number_of_classes
+@both_sides
+@every_known
+def test_permuted_rows_give_the_same_statistic_within_a_tolerance(key, equivalence, m):
+    """The order of the observations carries no information, but for blocks."""
+    if key in DEPENDS_ON_ROWS:
+        pytest.skip(BLOCKS)
+    data = predictions_of(m, 120)
+    other = data.subset(np.random.default_rng(0).permutation(data.n))
+    first, second = (run_within(key, one, equivalence=equivalence) for one in (data, other))
+    # The variance at zero is estimated from neighbours in a bin.
+    rounding = 0.2 if key == "debiased-ece" else 1e-9
+    assert first.statistic == pytest.approx(second.statistic, rel=rounding)
+
+
+@every_known
+def test_weights_within_a_tolerance_are_refused(key):
+    """The laws are for independent draws of the same weight."""
+    data = predictions_of(2)
+    ones = ct.Predictions(data.probs, data.labels, sample_weight=np.ones(data.n))
+    with pytest.raises(NotApplicable, match="takes no sample weights; use"):
+        run_within(key, ones)
+
+
+@every_number_of_classes
+@both_sides
+@every_known
+def test_degenerate_data_give_a_defined_answer_within_a_tolerance(key, equivalence, m, case):
+    """A p-value in (0, 1] and no NaN, or NotApplicable with a remedy."""
+    for name in NAMES:
+        probs, labels = degenerate(name, m)
+        with case(name), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            data = ct.Predictions(probs, labels, classes=np.arange(m))
+            try:
+                check_answer(run_within(key, data, equivalence=equivalence), "")
+            except NotApplicable as error:
+                check_answer(None, str(error))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from caltest import DegenerateDataWarning, Predictions
 from caltest.measures import (
     calibration_belt,
-    confidence_band,
     confidence_band_curve,
     corp_miscalibration,
     score_decomposition,
@@ -25,11 +24,6 @@ def binary(draw, low=0.0, high=1.0):
     event = draw(st.lists(cells, min_size=n, max_size=n))
     labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     return Predictions(event, labels)
-
-
-def turned(data):
-    """Exchange the two classes."""
-    return Predictions(data.probs[:, ::-1], 1 - data.labels)
 
 
 def quietly(measure, data, **options):
@@ -60,15 +54,6 @@ def test_belt_statistic_is_at_most_that_of_certainty(data):
     assert calibration_belt(data) <= most * (1 + 1e-9) + 1e-8
 
 
-@given(binary(0.001, 0.999))
-@settings.get_profile("some")
-def test_belt_statistic_does_not_depend_on_the_class_called_the_event(data):
-    """Polynomials in -z are polynomials in z."""
-    value = calibration_belt(data, max_degree=2)
-    other = calibration_belt(turned(data), max_degree=2)
-    assert other == pytest.approx(value, rel=1e-6, abs=1e-6)
-
-
 @given(binary())
 @settings.get_profile("some")
 def test_corp_miscalibration_is_that_of_the_decomposition(data):
@@ -90,12 +75,3 @@ def test_band_is_monotone_and_inverts_to_its_p_value(data, method):
     assert 0 < band.pvalue <= 1
     if abs(band.pvalue - 0.05) > 1e-6:
         assert bool(band.above or band.below) == (band.pvalue < 0.05)
-
-
-@given(binary(0.001, 0.999))
-@settings.get_profile("some")
-def test_band_statistic_does_not_depend_on_the_class_called_the_event(data):
-    """Lower and upper bounds change places; with p and 1 - p of three digits."""
-    data = Predictions(data.probs[:, 1].round(3), data.labels)
-    value = confidence_band(data)
-    assert confidence_band(turned(data)) == pytest.approx(value, rel=1e-9, abs=1e-9)

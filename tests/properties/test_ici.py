@@ -1,7 +1,6 @@
 """What holds for the loess errors of any predictions."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,12 +20,3 @@ def test_errors_are_ordered_and_defined(rows, span):
     assert 0 <= values[0] <= values[1] + 1e-12
     assert values[1] <= values[2] + 1e-12
     assert values[3] <= values[2] + 1e-12
-
-
-@given(ROWS, SPANS, st.randoms())
-def test_order_of_rows_does_not_matter(rows, span, random):
-    shuffled = random.sample(rows, len(rows))
-    first, second = (
-        ici(p, y.astype(int), span=span) for p, y in (np.array(rows).T, np.array(shuffled).T)
-    )
-    assert first == pytest.approx(second, rel=1e-9, abs=1e-12)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from caltest import Predictions
 from caltest.measures import ks_error, kuiper_error
 from caltest.testing import strategies
 
@@ -24,14 +23,6 @@ def definition(data):
 def test_kuiper_error_is_the_largest_deviation_over_intervals(data):
     """The range of partial sums that start at 0 is the largest difference of two."""
     assert kuiper_error(data) == pytest.approx(definition(data), abs=1e-14)
-
-
-@given(PREDICTIONS)
-def test_kuiper_error_is_the_same_for_both_classes(data):
-    other = Predictions(
-        data.probs[:, ::-1].copy(), 1 - data.labels, sample_weight=data.sample_weight
-    )
-    assert kuiper_error(other) == pytest.approx(kuiper_error(data), abs=1e-14)
 
 
 @pytest.mark.full

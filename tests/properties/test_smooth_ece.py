@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caltest import Predictions
 from caltest.measures import smooth_ece
 from caltest.testing import strategies
 
@@ -59,11 +58,3 @@ def test_more_smoothing_is_never_larger(data, s, t):
     small, large = sorted([s, t])
     wide = smooth_ece(data, bandwidth=large, method="exact")
     assert wide <= smooth_ece(data, bandwidth=small, method="exact") + 1e-7
-
-
-@given(PREDICTIONS)
-def test_smooth_ece_is_the_same_for_both_classes(data):
-    """The kernel is symmetric, and so is its grid."""
-    weight = data.sample_weight
-    other = Predictions(data.probs[:, ::-1].copy(), 1 - data.labels, sample_weight=weight)
-    assert smooth_ece(other) == pytest.approx(smooth_ece(data), rel=1e-8, abs=1e-12)

@@ -34,12 +34,3 @@ def test_t_cal_is_the_largest_standardised_error(event, scales, random):
     assume(np.isfinite(expected))
     value = t_cal(ct.Predictions(p, y, classes=[0, 1]), scales=scales)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-@given(EVENTS, st.randoms(use_true_random=False))
-def test_order_of_the_rows_does_not_matter(event, random):
-    p = np.array([*event, event[0]])
-    y = np.array([random.random() < 0.5 for _ in p]).astype(int)
-    order = np.array(random.sample(range(p.size), p.size))
-    predictions = ct.Predictions(p, y, classes=[0, 1])
-    assert t_cal(predictions.subset(order)) == pytest.approx(t_cal(predictions), abs=1e-9)

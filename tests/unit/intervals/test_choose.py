@@ -6,7 +6,7 @@ import pytest
 
 from caltest import Forecasts, InvalidInput, NotApplicable
 from caltest.htests import REGISTRY as TESTS
-from caltest.intervals import REGISTRY, choose
+from caltest.intervals import choose
 from caltest.measures import REGISTRY as MEASURES
 from caltest.measures.cumulative.cumulative import KSError
 from caltest.measures.kernel.skce import SKCE
@@ -47,15 +47,6 @@ STATISTICS = [
 def test_default_method_is_the_one_stated(key):
     """The docs name the method of each test."""
     assert choose(TESTS[key].with_options({})).key == DEFAULTS[key]
-
-
-@pytest.mark.parametrize("key", MEASURES)
-def test_every_measure_has_a_method_unless_it_is_a_statistic(key):
-    """There is an interval for a new measure too."""
-    measure = MEASURES[key]()
-    if measure.interval_instead is None:
-        assert choose(measure).key == measure.intervals[0]
-        assert set(measure.intervals) <= set(REGISTRY)
 
 
 @pytest.mark.parametrize("measure", [*STATISTICS, partial(KSError, scaled=True)])

@@ -184,13 +184,6 @@ def test_smallest_pvalue_is_that_of_the_largest_number():
     assert result.null_distribution.size == 100_000
 
 
-def test_few_label_vectors_are_listed():
-    """Nothing is drawn for ten rows of two classes."""
-    result = adaptive(ct.datasets.generative_model("M1", n=10, m=2, rng=1), test="ks")
-    assert (result.n_resamples, result.stopping) == (None, None)
-    assert "all 1024 label vectors" in result.null_text
-
-
 def test_table_has_a_number_for_each_row():
     """Groups, tests and lenses; Holm's method takes the place of the joint one."""
     groups = np.arange(60) % 2
@@ -210,13 +203,6 @@ def test_components_are_judged_by_a_fixed_number():
     assert result.pvalue == pytest.approx(fixed.pvalue, rel=0.35)
     assert result.components.adjusted.tolist() == fixed.components.adjusted.tolist()
     assert {row.n_resamples for row in result.components} == {999}
-
-
-def test_weights_are_taken():
-    """As by a fixed number of resamples."""
-    weighted = ct.Predictions(M1.probs, M1.labels, sample_weight=np.arange(1.0, 61.0))
-    fixed = ct.test_calibration(weighted, n_resamples=9999, rng=1)
-    assert adaptive(weighted).pvalue == pytest.approx(fixed.pvalue, rel=0.35)
 
 
 def test_json_holds_the_rule():

@@ -116,16 +116,6 @@ def test_model_data_takes_a_pipeline_of_pandas_columns():
     np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age", "dose"]]))
 
 
-def test_model_data_crosses_several_columns_of_groups():
-    """Each row has the values of both; neither is a feature of the model."""
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"age": X[:, 0], "y": Y, "site": [1, 1, 2, 2], "sex": list("fmfm")})
-    model = LogisticRegression().fit(frame[["age"]], frame["y"])
-    made = ModelData(model, frame, label="y", by=["site", "sex"]).predictions()
-    assert made.groups.tolist() == ["1, f", "1, m", "2, f", "2, m"]
-    np.testing.assert_array_equal(made.probs, model.predict_proba(frame[["age"]]))
-
-
 def test_model_data_takes_a_list_of_values_as_groups_of_the_rows():
     """Values that are no names of columns, or that repeat one."""
     frame = pl.DataFrame({"y": [0, 1, 0, 1], "p_0": [0.2] * 4, "p_1": [0.8] * 4, "a": [1, 2, 1, 2]})

@@ -11,12 +11,6 @@ from caltest.numerics.labels import resample_keys
 pytestmark = pytest.mark.loops
 
 
-def test_classwise_ece_is_a_mean_over_classes():
-    """One bin: |0.5 - 0.4|, |0.5 - 0.35| and |0 - 0.25|."""
-    value = classwise_ece([[0.6, 0.4, 0.0], [0.2, 0.3, 0.5]], [0, 1], bins=1)
-    assert value == pytest.approx(0.5 / 3)
-
-
 def test_classwise_ece_of_two_classes_is_the_ece():
     """The other class has the same gaps, in mirrored bins, where none is on an edge."""
     data = ct.datasets.generative_model("M2", n=100, m=2, rng=0)

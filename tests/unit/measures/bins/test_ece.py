@@ -34,14 +34,6 @@ def test_value_on_an_edge_belongs_to_the_lower_bin():
     assert ece([0.65, 0.7], [0, 1], bins=10) == pytest.approx(0.5 - 0.675 + 0.35)
 
 
-def test_distances_of_two_classes_are_multiples_of_the_gap(predictions):
-    """|gap|, 2 |gap| and 2 gap^2 in each bin."""
-    one_bin = {"lens": "confidence", "bins": 1}
-    gap = ece(predictions, **one_bin)
-    assert ece(predictions, distance="cityblock", **one_bin) == pytest.approx(2 * gap)
-    assert ece(predictions, distance="sqeuclidean", **one_bin) == pytest.approx(2 * gap**2)
-
-
 def test_distance_as_a_function_gets_mean_prediction_and_mean_label():
     seen = []
     ece([[0.6, 0.4], [0.2, 0.8]], [0, 0], bins=1, distance=lambda p, y: seen.append((p, y)) or 0.0)

@@ -7,11 +7,6 @@ import caltest as ct
 from caltest.measures import ece, mce
 
 
-def test_mce_is_the_largest_gap():
-    """Two bins, |1/2 - 0.2| and |1 - 0.8|."""
-    assert mce([0.1, 0.3, 0.7, 0.9], [0, 1, 1, 1], bins=2) == pytest.approx(0.3)
-
-
 @pytest.mark.parametrize("binning", ["uniform", "quantile", "median-variance", "sweep"])
 def test_perfect_predictions_have_no_error(binning):
     """Events that were predicted with probability 1, and none with 0."""

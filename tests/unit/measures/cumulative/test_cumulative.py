@@ -13,11 +13,6 @@ from caltest.measures.tolerance import Tolerance
 from caltest.numerics.tails import modulus_sf, range_sf
 
 
-def test_ties_are_one_step():
-    """Labels 1, 0 at one score give no excursion, in either order."""
-    assert ks_error([0.5, 0.5], [1, 0]) == ks_error([0.5, 0.5], [0, 1]) == 0.0
-
-
 def test_limit_law_is_that_of_the_scaled_error():
     """The statistic is the error over the standard deviation of the whole sum."""
     data = generative_model("M1", n=500, m=2, rng=0)
@@ -45,21 +40,6 @@ def test_zero_is_not_negative():
 
 
 # ---- the Kuiper error, its scaling and its limit law --------------------------------------------
-
-
-def test_range_counts_from_the_start_of_the_walk():
-    """C_0 = 0 is one of the sums: all labels 1 give the mean residual, not less."""
-    assert kuiper_error([0.2, 0.4], [1, 1]) == pytest.approx((0.8 + 0.6) / 2)
-
-
-def test_deviations_of_both_signs_add_up():
-    """Low scores too low and high scores too high: the KS error sees one of them."""
-    data = Predictions([0.25, 0.25, 0.75, 0.75], [1, 1, 0, 0])
-    assert ks_error(data) == 0.375
-    assert kuiper_error(data) == 0.375
-    data = Predictions([0.25, 0.5, 0.75], [1, 0, 0])
-    assert ks_error(data) == pytest.approx(0.25)
-    assert kuiper_error(data) == pytest.approx(1.25 / 3)
 
 
 def test_limit_law_is_that_of_the_range():

@@ -11,17 +11,6 @@ def test_mmce_of_perfect_predictions_is_zero():
     assert mmce(np.eye(3), [0, 1, 2]) == 0.0
 
 
-def test_mmce_of_one_observation_is_its_deviation():
-    """With n = 1 it is |c - r|."""
-    assert mmce([[0.5, 0.3, 0.2]], [1]) == pytest.approx(0.5)
-
-
-def test_mmce_of_equal_confidences_is_the_gap_to_the_accuracy():
-    """Where all r are equal the kernel is 1: |mean c - r|."""
-    probs = [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7], [0.7, 0.2, 0.1]]
-    assert mmce(probs, [0, 0, 0, 1]) == pytest.approx(0.7 - 0.25)
-
-
 def test_mmce_looks_at_the_confidence_unless_told_otherwise():
     """For two classes the lens "strong" gives the sum over P(Y = 1) in place of max p."""
     p, y = [0.1, 0.1], [0, 0]

@@ -5,7 +5,6 @@ import pytest
 
 import caltest as ct
 from caltest import DegenerateDataWarning, Predictions
-from caltest.measures import overconfidence
 from caltest.measures.scores.confidence import MANY, Overconfidence
 
 PROBS = np.random.default_rng(0).dirichlet([1.0, 0.7, 0.4], 400)
@@ -50,18 +49,6 @@ def test_edges_are_defined_with_a_warning():
 
 
 # ---- the overconfidence by hand, with ties, and where nothing is wrong --------------------------
-
-
-def test_mean_confidence_of_wrong_predictions():
-    """Two of three are wrong; a tie predicts the first class."""
-    probs = [[0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]
-    assert overconfidence(probs, [1, 2, 0]) == pytest.approx((0.5 + 0.8) / 2)
-
-
-def test_nothing_wrong_is_zero_with_a_warning():
-    """The mean of nothing is not NaN."""
-    with pytest.warns(DegenerateDataWarning, match="no prediction is wrong"):
-        assert overconfidence([0.9, 0.2], [1, 0]) == 0.0
 
 
 @pytest.mark.parametrize("wrong", [1, 4, 20])

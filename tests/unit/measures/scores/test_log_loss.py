@@ -18,12 +18,6 @@ def test_class_of_probability_zero_that_does_not_occur_is_harmless():
     assert log_loss([[0.5, 0.5, 0.0]], [0]) == pytest.approx(math.log(2))
 
 
-def test_eps_clips():
-    assert log_loss([0.0, 0.5], [1, 1], eps=1e-15) == pytest.approx(
-        (15 * math.log(10) + math.log(2)) / 2
-    )
-
-
 def test_row_of_weight_zero_may_be_impossible():
     """It does not count, so there is no warning."""
     data = Predictions([0.5, 0.0], [1, 1], sample_weight=[2, 0])
