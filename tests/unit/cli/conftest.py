@@ -42,6 +42,18 @@ def caltest(capsys):
 
 
 @pytest.fixture
+def refused(caltest):
+    """Run `caltest`, which must end with status 2 and one line on standard error; return it."""
+
+    def call(*arguments):
+        status, out, err = caltest(*arguments)
+        assert (status, out, err[:9], err.count("\n")) == (2, "", "caltest: ", 1)
+        return err
+
+    return call
+
+
+@pytest.fixture
 def stdin(monkeypatch):
     """Put bytes on standard input."""
 

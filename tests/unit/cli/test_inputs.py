@@ -73,12 +73,10 @@ def test_named_pipe_is_read(caltest, predictions_csv, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["test", "report"])
-def test_empty_standard_input_is_one_line(caltest, command, stdin):
+def test_empty_standard_input_is_one_line(refused, command, stdin):
     """Nothing in the pipe is the user's mistake."""
     stdin(b"")
-    finished = caltest(command, "-", *QUICK)
-    assert (finished.status, finished.out) == (2, "")
-    assert "FILE - must be given on standard input; got nothing" in finished.err
+    assert "FILE - must be given on standard input; got nothing" in refused(command, "-", *QUICK)
 
 
 def test_output_may_be_standard_output(caltest, predictions_csv):
@@ -88,12 +86,12 @@ def test_output_may_be_standard_output(caltest, predictions_csv):
 
 
 @pytest.mark.parametrize("command", ["test", "report"])
-def test_input_is_not_written_over(caltest, predictions_csv, command):
+def test_input_is_not_written_over(refused, predictions_csv, command):
     """--output that is FILE is refused before anything happens."""
     before = predictions_csv.read_bytes()
-    finished = caltest(command, predictions_csv, *QUICK, "-o", predictions_csv)
-    assert finished.status == 2
-    assert "--output must not be a file that is read" in finished.err
+    assert "--output must not be a file that is read" in refused(
+        command, predictions_csv, *QUICK, "-o", predictions_csv
+    )
     assert predictions_csv.read_bytes() == before
 
 

@@ -176,13 +176,10 @@ def test_usual_names_of_columns_are_found(caltest, tmp_path, words):
 
 
 @pytest.mark.parametrize("place", ["folder", "missing.csv"])
-def test_file_that_is_none_is_one_line(caltest, tmp_path, place):
+def test_file_that_is_none_is_one_line(refused, tmp_path, place):
     """A folder, and a file that is not there."""
     (tmp_path / "folder").mkdir()
-    finished = caltest("test", tmp_path / place, "--label", "y")
-    assert (finished.status, finished.out) == (2, "")
-    assert "FILE must name a file" in finished.err
-    assert finished.err.count("\n") == 1
+    assert "FILE must name a file" in refused("test", tmp_path / place, "--label", "y")
 
 
 @pytest.mark.parametrize(

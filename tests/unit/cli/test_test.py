@@ -269,10 +269,8 @@ def test_segments_are_those_of_python(caltest, wards_csv):
         (("--segments", "site", "--set", "bandwidth=2"), "--set for --segments must be one of"),
     ],
 )
-def test_what_segments_have_not_is_refused(caltest, wards_csv, more, message):
-    finished = caltest("test", wards_csv, *BINARY, *more)
-    assert finished.status == 2
-    assert message in finished.err
+def test_what_segments_have_not_is_refused(refused, wards_csv, more, message):
+    assert message in refused("test", wards_csv, *BINARY, *more)
 
 
 @pytest.fixture
@@ -315,7 +313,7 @@ def test_several_classes_are_read_by_chunks(caltest, tmp_path):
     assert result["parameters"]["features"] == 64
 
 
-def test_cells_take_weights(caltest, parts):
+def test_cells_take_weights(caltest, refused, parts):
     """As rows do; chunks and reports say that they take none."""
     arguments = (*QUICK, "--probs", "p", "--test", "ks", "--weight", "p")
     rows = json.loads(caltest("test", parts, *arguments, "--format", "json").out)
@@ -323,9 +321,9 @@ def test_cells_take_weights(caltest, parts):
     cells = json.loads(caltest("test", parts, *arguments, "cells", "--format", "json").out)
     assert rows["n"] == cells["n"] == 600
     assert rows["statistic"] == pytest.approx(cells["statistic"], abs=1e-4)
-    finished = caltest("test", parts, *arguments, "chunks")
-    assert finished.status == 2
-    assert "weight has no effect with --engine chunks" in finished.err
+    assert "weight has no effect with --engine chunks" in refused(
+        "test", parts, *arguments, "chunks"
+    )
 
 
 def test_rows_that_are_wrong_are_left_out(caltest, parts):
