@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caltest.checks import check_design, check_rows_of_design
+from caltest.checks import check_design
 from caltest.errors import InvalidInput
 from caltest.measures.smooth.ici import check_fraction
 
@@ -28,8 +28,3 @@ def test_design_of_another_shape_is_refused(design):
 def test_design_must_be_finite():
     with pytest.raises(InvalidInput, match="design must be finite; got nan at row 1, column 0"):
         check_design([[1.0, 2.0], [np.nan, 3.0]])
-
-
-def test_design_must_have_the_rows_of_the_predictions():
-    with pytest.raises(InvalidInput, match="one row per row of probs; got 2 for 3 rows"):
-        check_rows_of_design({"age": np.zeros(2)}, 3)

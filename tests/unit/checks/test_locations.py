@@ -19,12 +19,6 @@ def test_list_of_two_is_a_pair():
     assert check_locations([PROBS, [0, 1]]) == (PROBS, [0, 1])
 
 
-@pytest.mark.parametrize("value", [0, -1, 2.5, "ten", (PROBS,), np.array(PROBS)])
-def test_other_locations_are_refused(value):
-    with pytest.raises(InvalidInput, match="locations must be a"):
-        check_locations(value)
-
-
 @pytest.mark.parametrize("labels", [["cat", "ant"], [2, 0], np.eye(3)[[2, 0]]])
 def test_points_become_probabilities_and_codes(labels):
     """Labels are names, codes or one-hot rows."""

@@ -158,18 +158,6 @@ def test_broken_states_stay_as_they_are(caltest, days, tmp_path, change, told):
     assert state.read_text() == kept
 
 
-def test_rows_of_other_classes_leave_the_state(caltest, days, tmp_path):
-    """Three columns where there were two, and labels that are no class."""
-    state, other = tmp_path / "state.json", tmp_path / "other.csv"
-    caltest("monitor", state, days[0], *ASKED)
-    kept = state.read_text()
-    other.write_text("y,p_0,p_1,p_2\n1,0.5,0.3,0.2\n2,0.5,0.3,0.2\n")
-    found = caltest("monitor", state, other, "--label", "y", "--probs", "p_")
-    assert found.status == 2
-    assert "classes must be those of the rows before" in found.err
-    assert state.read_text() == kept
-
-
 @pytest.mark.parametrize("outcomes", ["no,no", "yes,yes"])
 def test_a_day_on_which_one_class_happens(caltest, tmp_path, outcomes):
     """The state knows the others; a label that is none of them is refused."""
@@ -215,18 +203,6 @@ def test_a_file_that_was_counted_is_refused(caltest, days, tmp_path):
     again = caltest("monitor", state, days[1], *ASKED, "--batch-id", "2026-01-05")
     assert again.status == 2
     assert "got batch '2026-01-05', counted as rows 801 to 1,200" in again.err
-
-
-@pytest.mark.filterwarnings("always")
-def test_days_out_of_order_are_told(caltest, days, tmp_path):
-    """One line, and the rows are counted."""
-    state = tmp_path / "state.json"
-    caltest("monitor", state, days[0], *ASKED, "--batch-id", "2026-01-05")
-    found = caltest("monitor", state, days[1], *ASKED, "--batch-id", "2026-01-04")
-    assert found.status == 0
-    assert found.err.count("\n") == 1
-    assert "'2026-01-04' comes after batch '2026-01-05'" in found.err
-    assert package.Monitor.from_json(state.read_text()).n == 800
 
 
 def test_an_output_that_cannot_be_written_leaves_the_state(caltest, days, tmp_path, monkeypatch):

@@ -2,12 +2,16 @@ import sys
 from subprocess import run
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import caltest as ct
-from caltest import InvalidInput
+from caltest import InvalidInput, NotApplicable
 from caltest.plots import base
+
+TABLE = ct.test_calibration([0.2, 0.7], [0, 1], test=["brier", "ks"], n_resamples=9, rng=1)
+RESULT = TABLE[0]
 
 
 def test_axes_are_those_given():
@@ -16,10 +20,29 @@ def test_axes_are_those_given():
     assert base.axes(ax) is ax
 
 
-def test_axes_that_are_none_are_refused():
-    """Something else than axes is named in the message."""
-    with pytest.raises(InvalidInput, match="ax must be a Axes; got a int"):
-        base.axes(3)
+@pytest.mark.parametrize(
+    ("plot", "options", "message"),
+    [
+        ("calibration_belt", {"belt": 0.5}, "belt must be a CalibrationBeltCurve; got a float"),
+        ("critical_difference", {"scores": [[1, 2]]}, "scores must have a row per data set"),
+        ("critical_difference", {"scores": np.eye(3), "ax": 3}, "ax must be a Axes; got a int"),
+        ("groups", {"result": 3}, "result must be"),
+        ("master_scale", {"table": TABLE}, "table must be the result of test_master_scale"),
+        ("power_curve", {"result": [0.1]}, r"pass what ct\.power or ct\.sample_size gave"),
+        ("pvalues", {"table": RESULT}, "table must be a HTestTable; got a HTest"),
+        ("score_differences", {"comparison": RESULT}, "pass the result of compare_calibrators"),
+        ("segments", {"result": "result"}, "result must be a SegmentsTest"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(plot, options, message):
+    """The message names the argument and what it must be."""
+    with pytest.raises(InvalidInput, match=message):
+        getattr(ct.plots, plot)(**options)
+
+
+def test_belt_belongs_to_its_test():
+    with pytest.raises(NotApplicable, match="belongs to the test 'calibration-belt', not 'brier'"):
+        ct.plots.calibration_belt(RESULT)
 
 
 @pytest.mark.full

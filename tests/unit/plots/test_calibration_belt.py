@@ -1,10 +1,8 @@
 """The picture of the GiViTI belt."""
 
 import numpy as np
-import pytest
 
 import caltest as ct
-from caltest import InvalidInput, NotApplicable
 from caltest.plots import calibration_belt
 
 
@@ -61,17 +59,6 @@ def test_result_of_the_test_gives_the_same_belt_and_its_own_pvalue():
     belt = ct.measures.calibration_belt_curve(data, max_degree=1)
     assert ax.get_title(loc="left").startswith(f"$p$ = {result.pvalue:.4g}, n = 400")
     assert np.array_equal(ax.lines[-1].get_ydata(), belt.upper[0])
-
-
-def test_other_results_are_refused():
-    """A belt belongs to its test, and anything else is no belt."""
-    data = ct.datasets.generative_model("M2", n=50, m=2, alpha=1.0, rng=2)
-    with pytest.raises(
-        NotApplicable, match="belongs to the test 'calibration-belt', not 'combined'"
-    ):
-        calibration_belt(ct.test_calibration(data, n_resamples=19, rng=1))
-    with pytest.raises(InvalidInput, match="belt must be a CalibrationBeltCurve; got a float"):
-        calibration_belt(0.5)
 
 
 def test_wide_belt_has_its_legend_beside_the_axes():

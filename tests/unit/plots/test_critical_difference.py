@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from caltest import InvalidInput
 from caltest.comparison import rank_methods
 from caltest.plots import base, critical_difference
 
@@ -49,10 +48,3 @@ def test_any_number_of_methods_is_drawn(k):
     scores = np.random.default_rng(1).random((4, k))
     ax = critical_difference(scores)
     assert len([text for text in ax.texts if "  " in text.get_text()]) == k
-
-
-def test_illegal_calls_are_those_of_the_ranking():
-    with pytest.raises(InvalidInput, match="scores must have a row per data set"):
-        critical_difference([[1, 2]])
-    with pytest.raises(InvalidInput, match="ax must be"):
-        critical_difference(SCORES, ax=3)

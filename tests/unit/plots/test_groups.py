@@ -114,15 +114,7 @@ def test_few_groups_without_variance_have_a_picture(sizes):
     groups(made).figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        ({"result": 3}, "result must be"),
-        ({"kind": "bars"}, "kind must be"),
-        ({"rows": 0}, "rows must be"),
-    ],
-    ids=["another thing", "another kind", "no rows"],
-)
-def test_wrong_arguments_are_refused(given, match):
-    with pytest.raises(InvalidInput, match=match):
-        groups(**{"result": result(), **given})
+@pytest.mark.parametrize("given", [{"kind": "bars"}, {"rows": 0}])
+def test_wrong_arguments_are_refused(given):
+    with pytest.raises(InvalidInput, match=f"{next(iter(given))} must be"):
+        groups(result(), **given)

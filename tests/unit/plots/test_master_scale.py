@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest import DegenerateDataWarning, InvalidInput
+from caltest import DegenerateDataWarning
 from caltest.plots import master_scale
 
 PD, D, N = [0.001, 0.01, 0.05], [0, 30, 55], [1000, 2000, 1000]
@@ -38,10 +38,3 @@ def test_extreme_grades_are_drawn():
     ax = master_scale(table)
     low, high = ax.get_ylim()
     assert 0 < low < high
-
-
-def test_other_tables_are_refused():
-    data = ct.datasets.generative_model("M1", n=40, m=3, rng=1)
-    table = ct.test_calibration(data, lens=["strong", "confidence"], n_resamples=19, rng=1)
-    with pytest.raises(InvalidInput, match="table must be the result of test_master_scale"):
-        master_scale(table)

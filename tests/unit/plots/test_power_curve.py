@@ -2,12 +2,10 @@
 
 from functools import cache
 
-import pytest
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
 import caltest as ct
-from caltest import InvalidInput
 from caltest.plots import power_curve
 
 
@@ -55,8 +53,3 @@ def test_search_shows_the_answer():
 def test_axes_that_are_given_are_returned():
     ax = Figure().add_subplot()
     assert power_curve(curve(), ax=ax) is ax
-
-
-def test_other_results_are_refused():
-    with pytest.raises(InvalidInput, match=r"pass what ct\.power or ct\.sample_size gave"):
-        power_curve([0.1, 0.2])

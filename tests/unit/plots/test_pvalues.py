@@ -81,12 +81,6 @@ def test_small_pvalues_are_arrows_at_the_edge():
     assert "below 1e-04" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_what_is_no_table_is_refused():
-    """A single result has the plot of its null distribution."""
-    with pytest.raises(InvalidInput, match="table must be a HTestTable; got a HTest"):
-        pvalues(table_of())
-
-
 def test_method_plot_takes_the_natural_picture():
     """Grades for master scales, p-values for the rest, either by name."""
     scale = ct.test_master_scale([0.01, 0.1], [20, 10], [1000, 100])

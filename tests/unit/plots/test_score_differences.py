@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest import InvalidInput
 from caltest.plots import score_differences
 
 DATA = ct.datasets.generative_model("M1", n=80, m=2, rng=1)
@@ -51,8 +50,3 @@ def test_axes_are_those_that_were_given():
     ax = score_differences(models()).figure.add_subplot()
     assert score_differences(models(level=0.1), ax=ax) is ax
     assert "90 % intervals" in ax.get_xlabel()
-
-
-def test_other_results_are_refused():
-    with pytest.raises(InvalidInput, match="pass the result of compare_calibrators"):
-        score_differences(ct.test_calibration(DATA, n_resamples=9))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import caltest as ct
-from caltest import InvalidInput
 from caltest.plots import segments
 
 RNG = np.random.default_rng(5)
@@ -38,8 +37,3 @@ def test_result_draws_itself():
     ax = Figure().add_subplot()
     assert result().plot(ax=ax) is ax
     assert "95 % intervals" in ax.get_xlabel()
-
-
-def test_other_results_are_refused():
-    with pytest.raises(InvalidInput, match="result must be a SegmentsTest"):
-        segments("result")
