@@ -1,4 +1,4 @@
-"""ECE and MCE are what their definitions say, for every binning, distance and weight."""
+"""Binned errors are means over their bins; the classwise one is the mean over classes."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caltest as ct
-from caltest.measures import ece, mce
+from caltest.measures import classwise_ece, ece, mce
 from caltest.testing import strategies
 
 WEIGHTS = (1.0, 0.5, 2.0, 0.0)
@@ -137,3 +137,21 @@ def test_order_of_the_rows_does_not_matter(options, data, order):
     order.shuffle(rows)
     expected = ece(data, **options)
     assert ece(data.subset(rows), **options) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+PREDICTIONS_CLASSWISE = strategies.predictions((1, 12), (2, 5)) | strategies.predictions(
+    (1, 12), 70
+)
+
+
+@given(
+    PREDICTIONS_CLASSWISE,
+    st.integers(1, 12),
+    st.sampled_from(["uniform", "quantile"]),
+    st.sampled_from([1, 1.5, math.inf]),
+)
+def test_classwise_ece_is_the_mean_of_class_j_ece(predictions, bins, binning, p):
+    """Those of the lens "classwise", for every binning, power and weights."""
+    options = {"bins": bins, "binning": binning, "p": p}
+    expected = np.mean(ece(predictions, lens="classwise", **options))
+    assert classwise_ece(predictions, **options) == pytest.approx(expected, rel=1e-9, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Every way to compute the SKCE equals a double loop over explicit m x m kernel matrices."""
+"""The SKCE, KCE and MMCE are sums over pairs by plain loops, for all kernels and lenses."""
 
 import math
 from itertools import combinations
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import caltest as ct
 from caltest import Forecasts, Predictions
 from caltest.kernels import (
     Diagonal,
@@ -21,9 +22,10 @@ from caltest.kernels import (
     Sum,
 )
 from caltest.lenses import REGISTRY, Custom, Grouped, resolve_lens
-from caltest.measures import SKCE, skce
+from caltest.measures import SKCE, kce, mmce, skce
 from caltest.measures.kernel.pairs import LinePairs
 from caltest.nulls import REGISTRY as NULLS
+from caltest.testing import strategies
 
 ESTIMATORS = ["unbiased", "biased", "linear", "block"]
 
@@ -360,3 +362,85 @@ def _kernel_or_line(name, p):
         return matrix_kernel(name, p.m)
     kappa = scalar_kernel(FIRST, p.probs)
     return FIRST, lambda s, t: kappa(s, t) * np.eye(2)
+
+
+@given(
+    strategies.predictions((1, 9), (2, 5)), st.sampled_from([Exponential(0.5), Gaussian(0.5, "tv")])
+)
+def test_kce_is_the_root_of_a_double_sum(predictions, kernel):
+    """KCE^2 sum of w_i w_j = sum of w_i w_j delta_i' delta_j kappa(p_i, p_j)."""
+    p, n = predictions.probs, predictions.n
+    w = np.ones(n) if predictions.sample_weight is None else predictions.sample_weight
+    delta = np.eye(predictions.m)[predictions.labels] - p
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            r = np.abs(p[i] - p[j]).sum() / 2 / 0.5
+            kappa = math.exp(-r) if isinstance(kernel, Exponential) else math.exp(-(r**2) / 2)
+            total += w[i] * w[j] * kappa * (delta[i] @ delta[j])
+    expected = math.sqrt(max(total, 0.0)) / w.sum()
+    assert kce(predictions, kernel=kernel) == pytest.approx(expected, rel=1e-9, abs=1e-7)
+
+
+@given(strategies.predictions((1, 9), (2, 5)))
+def test_kce_is_the_root_of_the_biased_skce(predictions):
+    """The same code gives both, so they agree to the last digit."""
+    kernel = Exponential(0.5)
+    squared = skce(predictions, estimator="biased", kernel=kernel)
+    assert kce(predictions, kernel=kernel) == math.sqrt(max(squared, 0.0))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("null", ["exact", "consistency", "distribution-free"])
+@pytest.mark.parametrize("m", [2, 4])
+def test_kce_has_the_pvalue_of_the_biased_skce(m, null):
+    """The square root is monotone, so the test is the same."""
+    predictions = ct.datasets.generative_model("M2", n=60, m=m, rng=0)
+    root = ct.test_calibration(None, predictions, test="kce", null=null, rng=1)
+    options = {"estimator": "biased", "null": null, "rng": 1}
+    squared = ct.test_calibration(None, predictions, test="skce", **options)
+    assert root.pvalue == squared.pvalue
+    assert root.statistic**2 == pytest.approx(squared.statistic, rel=1e-12)
+
+
+@given(strategies.predictions((1, 12)), st.sampled_from([0.1, 0.4, 2.0]))
+def test_mmce_is_the_root_of_a_double_sum(predictions, width):
+    """MMCE^2 = mean of (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / width)."""
+    top = predictions.probs.argmax(axis=1)
+    r, c = predictions.probs.max(axis=1), top == predictions.labels
+    w = np.ones(predictions.n) if predictions.sample_weight is None else predictions.sample_weight
+    d = w * (c - r)
+    total = d @ np.exp(-np.abs(r[:, None] - r) / width) @ d
+    expected = math.sqrt(max(total, 0.0)) / w.sum()
+    assert mmce(predictions, width=width) == pytest.approx(expected, rel=1e-9, abs=1e-7)
+
+
+@given(strategies.predictions((1, 12)))
+def test_mmce_is_a_kce_of_the_confidence(predictions):
+    """It is KCE / sqrt(2) with the kernel exp(-TV / 0.4), since delta_i' delta_j = 2 d_i d_j."""
+    value = mmce(predictions)
+    whole = kce(predictions, lens="confidence", kernel=Exponential(0.4))
+    half = Scaled(Exponential(0.4), np.eye(2) / 2)
+    assert value == pytest.approx(whole / math.sqrt(2), rel=1e-12, abs=1e-8)
+    assert value == kce(predictions, lens="confidence", kernel=half)
+
+
+@pytest.mark.parametrize("null", ["exact", "consistency", "distribution-free"])
+def test_mmce_has_the_pvalue_of_that_kce(null):
+    predictions = ct.datasets.generative_model("M3", n=60, m=3, alpha=1.0, rng=0)
+    settings = {"lens": "confidence", "null": null, "rng": 1}
+    expected = ct.test_calibration(
+        None, predictions, test="kce", kernel=Exponential(0.4), **settings
+    )
+    result = ct.test_calibration(None, predictions, test="mmce", **settings)
+    assert result.pvalue == pytest.approx(expected.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 10])
+def test_mmce_of_many_predictions_equals_the_double_sum(m):
+    """The recursion on sorted confidences is exact where rounding could add up."""
+    predictions = ct.datasets.generative_model("M3", n=2000, m=m, rng=0)
+    r = predictions.probs.max(axis=1)
+    d = (predictions.probs.argmax(axis=1) == predictions.labels) - r
+    expected = math.sqrt(d @ np.exp(-np.abs(r[:, None] - r) / 0.4) @ d) / 2000
+    assert mmce(predictions) == pytest.approx(expected, rel=1e-11)
