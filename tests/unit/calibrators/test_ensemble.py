@@ -1,9 +1,9 @@
-"""Cross-validated options and the mean of the fold models."""
+"""Folds, the setting with the least held-out loss, and the mean of the fold models."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 
 from caltest import InvalidInput
 from caltest.calibrators import (
@@ -17,6 +17,9 @@ from caltest.calibrators import (
     PlattScaling,
     TemperatureScaling,
 )
+from caltest.calibrators.base import CalibrationSet
+from caltest.calibrators.ensemble import choose, folds, held_out_loss
+from caltest.calibrators.inputs import Inputs
 from caltest.errors import DegenerateDataWarning
 
 GRID = {"lam": [1e-3, 1e-1, 10.0]}
@@ -120,3 +123,128 @@ def test_ensemble_warns_once_for_all_folds():
     with pytest.warns(DegenerateDataWarning, match=r"5 of 5 folds: each label") as caught:
         EnsembleCalibrator(TemperatureScaling()).fit(probs, probs.argmax(axis=1))
     assert [warning.filename for warning in caught] == [__file__]
+
+
+CODES = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [30, 20, 10]))
+ROWS = np.zeros(len(CODES))
+
+
+def same(first, second):
+    """Tell whether two lists of folds agree."""
+    return all(
+        np.array_equal(a, b)
+        for one, two in zip(first, second, strict=True)
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def calibration_set(n=120, m=3, seed=0, weight=None):
+    """Return overconfident predictions with their labels."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(m, 0.4), n)
+    flat = np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True)
+    codes = (rng.random((n, 1)) > flat.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return CalibrationSet(Inputs(probs, from_logits=False), codes, weight)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_folds_are_those_of_stratified_k_fold(seed):
+    """Where every class has as many members as there are folds."""
+    splitter = StratifiedKFold(5, shuffle=seed is not None, random_state=seed)
+    assert same(folds(ROWS, CODES, None, 5, seed), list(splitter.split(ROWS, CODES)))
+
+
+def test_rare_class_is_dealt_with_the_largest():
+    """The others are still stratified, and nothing warns."""
+    codes = np.append(CODES, [3, 3])
+    pairs = folds(np.zeros(62), codes, None, 5)
+    assert {np.count_nonzero(codes[test] == 1) for _, test in pairs} == {4}
+    assert sorted(np.concatenate([test for _, test in pairs])) == list(range(62))
+
+
+def test_folds_without_a_large_class_are_those_of_k_fold():
+    """As many classes as rows cannot be stratified."""
+    codes = np.arange(12)
+    assert same(folds(codes, codes, None, 4), list(KFold(4).split(codes)))
+
+
+def test_few_rows_are_left_out_one_at_a_time():
+    """And a single row is in training and held out."""
+    pairs = folds(ROWS[:3], CODES[:3], None, 5)
+    assert sorted(int(test[0]) for _, test in pairs) == [0, 1, 2]
+    (pair,) = folds(ROWS[:1], CODES[:1], None, 5)
+    assert [rows.tolist() for rows in pair] == [[0], [0]]
+
+
+def test_rows_of_weight_zero_are_in_no_fold():
+    """The folds of the others are as if they were not there."""
+    weight = np.ones(60)
+    weight[::7] = 0
+    kept = np.flatnonzero(weight)
+    expected = [(kept[a], kept[b]) for a, b in folds(ROWS[kept], CODES[kept], None, 4)]
+    assert same(folds(ROWS, CODES, weight, 4), expected)
+
+
+def test_folds_may_be_given():
+    """As a splitter with its options, or as pairs of indices or masks."""
+    groups = np.arange(60) // 10
+    expected = list(GroupKFold(3).split(ROWS, CODES, groups))
+    assert same(folds(ROWS, CODES, None, GroupKFold(3), groups=groups), expected)
+    masks = [(np.isin(np.arange(60), a), np.isin(np.arange(60), b)) for a, b in expected]
+    assert same(folds(ROWS, CODES, None, iter(masks)), expected)
+
+
+BAD = {
+    "one-fold": (1, r"cv must be an integer of at least 2; got 1"),
+    "fraction": (0.2, r"cv must be an integer of at least 2; got 0.2"),
+    "word": ("prefit", r"cv must be an integer of at least 2; got 'prefit'"),
+    "class": (KFold, r"cv must be an integer of at least 2"),
+    "no-pairs": ([1, 2], r"cv must give the pair \(training rows, held-out rows\)"),
+    "empty": ([], r"cv must give the pair"),
+    "row-outside": ([([0, 1], [60])], r"held-out rows of cv must lie in 0 to 59"),
+    "no-rows": ([([], [1])], r"training rows of cv must be a mask, a slice or indices"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_folds_are_refused(case):
+    cv, message = BAD[case]
+    with pytest.raises(InvalidInput, match=message):
+        folds(ROWS, CODES, None, cv)
+
+
+def test_fold_without_weight_is_refused():
+    """A model cannot be fitted to it."""
+    with pytest.raises(InvalidInput, match=r"held-out rows of cv must not all have weight 0"):
+        folds(ROWS[:4], CODES[:4], np.array([1.0, 1, 0, 0]), [([0, 1], [2, 3])])
+
+
+def test_held_out_loss_is_a_weighted_mean():
+    """Of the logarithms, which are bounded where a probability is 0."""
+    weight = np.linspace(0, 3, 120)
+    data = calibration_set(weight=weight)
+    model = OneVsRest(PlattScaling()).fit(data.inputs.values, data.codes)
+    observed = model.predict_proba(data.inputs.values)[np.arange(120), data.codes]
+    expected = -(weight * np.log(observed)).sum() / weight.sum()
+    assert held_out_loss(model, data) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_path_chooses_what_fits_from_scratch_choose(weighted):
+    """Warm starts change neither losses nor models beyond the tolerance of a fit."""
+    data = calibration_set(weight=np.linspace(0, 2, 120) if weighted else None)
+    grid = [{"lam": lam, "mu": lam} for lam in (1e-4, 1e-2, 1.0)]
+    path = choose(MatrixScaling(), data, np.arange(3), grid, cv=3)
+    for place, setting in enumerate(grid):
+        alone = choose(MatrixScaling(**setting), data, np.arange(3), [{}], cv=3)
+        np.testing.assert_allclose(path.losses[:, [place]], alone.losses, rtol=1e-7)
+    assert path.best == path.losses.mean(axis=0).argmin()
+    assert path.models[0].get_params()["lam"] == grid[path.best]["lam"]
+
+
+def test_choice_does_not_depend_on_n_jobs():
+    """Folds in threads give the same losses."""
+    data = calibration_set()
+    grid = [{"lam": 0.01}, {"lam": 0.1}]
+    one, two = (choose(MatrixScaling(), data, np.arange(3), grid, n_jobs=k) for k in (1, 2))
+    np.testing.assert_array_equal(one.losses, two.losses)

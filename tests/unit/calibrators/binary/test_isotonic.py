@@ -1,8 +1,11 @@
+"""Isotonic regression, centered isotonic regression and Venn-Abers prediction."""
+
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 
-from caltest.calibrators import IsotonicCalibrator
+from caltest.calibrators import CenteredIsotonicCalibrator, IsotonicCalibrator, VennAbers
 from caltest.errors import DegenerateDataWarning, InvalidInput
 
 P = [0.1, 0.2, 0.3, 0.5, 0.6, 0.8]
@@ -58,3 +61,118 @@ def test_isotonic_does_not_depend_on_the_scale_of_weights(scale):
     weight = np.array([1.0, 2, 3, 2, 1, 3])
     scaled, plain = (IsotonicCalibrator().fit(P, Y, w) for w in (scale * weight, weight))
     assert scaled.y_ == pytest.approx(plain.y_, rel=1e-14)
+
+
+def plain(x, y, weight):
+    """Pool the first pair that does not rise, but at 0 and 1, until none is left."""
+    points = [
+        (v, np.average(y[x == v], weights=weight[x == v]), weight[x == v].sum())
+        for v in np.unique(x)
+    ]
+    while True:
+        for i in range(len(points) - 1):
+            (a, p, v), (b, q, w) = points[i], points[i + 1]
+            if p > q or (p == q and 0 < p < 1):
+                mean = ((a * v + b * w) / (v + w), (p * v + q * w) / (v + w), v + w)
+                points[i : i + 2] = [mean]
+                break
+        else:
+            return np.array(points)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_centered_isotonic_is_the_algorithm_of_cir(weighted):
+    rng = np.random.default_rng(5)
+    x = rng.integers(1, 50, 150) / 50
+    y = (rng.random(150) < x**2 * 1.2).astype(float)
+    weight = rng.integers(1, 4, 150).astype(float) if weighted else np.ones(150)
+    points = plain(x, y, weight)
+    calibrator = CenteredIsotonicCalibrator().fit(x, y, weight if weighted else None)
+    new = np.linspace(0, 1, 301)
+    expected = np.interp(new, points[:, 0], points[:, 1])
+    np.testing.assert_allclose(calibrator.predict_proba(new)[:, 1], expected, atol=1e-12)
+
+
+def test_centered_isotonic_keeps_the_ranking_that_isotonic_regression_loses():
+    rng = np.random.default_rng(0)
+    p = np.sort(rng.random(500))
+    calibrator = CenteredIsotonicCalibrator(bound="auto").fit(p, rng.random(500) < p)
+    inside = (p >= calibrator.x_[1]) & (p <= calibrator.x_[-2])
+    assert (np.diff(calibrator.predict_proba(p[inside])[:, 1]) > 0).all()
+    assert calibrator.y_[[0, -1]].tolist() == [1 / 502, 501 / 502]
+
+
+RNG = np.random.default_rng(5)
+SCORES = RNG.random(300)
+LABELS = (RNG.random(300) < SCORES**2).astype(int)
+
+
+def test_venn_abers_merges_for_the_log_loss():
+    """p1 / (1 - p0 + p1)."""
+    venn = VennAbers().fit(SCORES, LABELS)
+    low, high = venn.interval(SCORES).T
+    assert venn.predict_proba(SCORES)[:, 1] == pytest.approx(high / (1 - low + high))
+
+
+def test_venn_abers_merges_for_the_brier_score():
+    """The mean of the two, moved towards 1/2: m + (p1 - p0) (1/2 - m)."""
+    venn = VennAbers(loss="brier").fit(SCORES, LABELS)
+    low, high = venn.interval(SCORES).T
+    middle = (low + high) / 2
+    expected = middle + (high - low) * (1 / 2 - middle)
+    assert venn.predict_proba(SCORES)[:, 1] == pytest.approx(expected)
+
+
+def test_venn_abers_knows_nothing_beyond_the_scores():
+    """Below all p0 is 0, above all p1 is 1."""
+    venn = VennAbers().fit([0.3, 0.6], [0, 1])
+    assert venn.interval([0.1, 0.9]).tolist() == [[0.0, 0.5], [0.5, 1.0]]
+
+
+def test_venn_abers_of_a_constant_is_the_frequency_with_one_more():
+    """Three of four are events: 3/5 and 4/5."""
+    venn = VennAbers().fit(np.full(4, 0.3), [0, 1, 1, 1])
+    assert venn.interval([0.3]).tolist() == [[0.6, 0.8]]
+
+
+def test_venn_abers_of_one_class_is_not_certain():
+    """Of n + 1 observations the last may be of the other class."""
+    with pytest.warns(DegenerateDataWarning, match="one class"):
+        venn = VennAbers().fit([0.5, 0.5, 0.5], [1, 1, 1])
+    assert venn.interval([0.5]).tolist() == [[0.75, 1.0]]
+    assert venn.predict_proba([0.5])[0, 1] == pytest.approx(0.8)
+
+
+def test_venn_abers_narrows_with_the_sample():
+    """Of the order of the number of observations in a block."""
+    rng = np.random.default_rng(2)
+    scores = rng.random(20_000)
+    venn = VennAbers().fit(scores, rng.random(20_000) < scores)
+    low, high = venn.interval(scores).T
+    assert (high - low).mean() < 0.02
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_venn_abers_takes_weights_of_any_size(weight):
+    """The new observation counts as one: it is all, or nothing."""
+    venn = VennAbers().fit([0.2, 0.5, 0.9], [0, 1, 1], np.full(3, weight))
+    expected = [0.0, 1.0] if weight < 1 else [1.0, 1.0]
+    assert venn.interval([0.7])[0] == pytest.approx(expected)
+
+
+def test_venn_abers_weights_of_all_sizes_are_no_exception():
+    """Where the new observation is lost in sums 1e16 times larger, its own score decides."""
+    weight = 10.0 ** np.arange(-40, 60)
+    venn = VennAbers().fit(SCORES[:100], LABELS[:100], weight)
+    low, high = venn.interval(SCORES).T
+    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+
+
+def test_venn_abers_zero_and_one_are_scores_like_others():
+    venn = VennAbers().fit([0.0, -0.0, 1.0, 1.0], [0, 0, 1, 1])
+    assert venn.interval([0.0, 1.0]) == pytest.approx(np.array([[0, 1 / 3], [2 / 3, 1]]))
+
+
+def test_venn_abers_interval_needs_a_fit():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        VennAbers().interval([0.5])

@@ -1,4 +1,4 @@
-"""The ECE: its binnings, distances, degenerate data, print, null law and errors."""
+"""The binned errors of ece.py: bins, distances, the sweep, degenerate data, print and null law."""
 
 import itertools
 import math
@@ -8,7 +8,8 @@ import pytest
 
 import caltest as ct
 from caltest.errors import InvalidInput, NotApplicable
-from caltest.measures import ECE, ece
+from caltest.measures import ECE, ClasswiseECE, classwise_ece, ece
+from caltest.measures.bins.ece import ClasswiseBins, sweep_counts, tie_runs
 from caltest.numerics.labels import resample_keys
 
 pytestmark = pytest.mark.loops
@@ -153,3 +154,82 @@ def test_rows_without_weight_make_no_bins_of_clusters(binning):
     )
     assert result.pvalue == alone.pvalue
     assert result.statistic == pytest.approx(alone.statistic)
+
+
+def test_classwise_ece_of_two_classes_is_the_ece():
+    """The other class has the same gaps, in mirrored bins, where none is on an edge."""
+    data = ct.datasets.generative_model("M2", n=100, m=2, rng=0)
+    assert classwise_ece(data) == pytest.approx(ece(data), rel=1e-12)
+
+
+@pytest.mark.parametrize(("bins", "dtype"), [(256, np.uint8), (257, np.uint16)])
+def test_table_of_bins_takes_the_smallest_type(bins, dtype):
+    """One byte for each probability up to 256 bins."""
+    data = ct.datasets.generative_model("M1", n=20, m=3, rng=0)
+    codes, _ = ClasswiseBins(data, ClasswiseECE(bins=bins)).bins
+    assert codes.dtype == dtype
+
+
+def test_classwise_ece_parameters_name_the_bins():
+    data = ct.datasets.generative_model("M1", n=20, m=3, rng=0)
+    assert ClasswiseECE().bind(data).parameters == {"binning": "uniform", "bins": 15}
+    assert ClasswiseECE(p=2).symbol == "classwise ECE_2"
+
+
+def test_labels_of_all_classes_are_redrawn_together():
+    """In every resample the counts over classes add up to n."""
+    data = ct.datasets.generative_model("M1", n=50, m=4, rng=0)
+    labels = ClasswiseECE().bind(data).redraw(resample_keys(0, 20))
+    assert labels.shape == (20, 50)
+    assert labels.max() <= 3
+
+
+def plain_bins(labels, values, bins):
+    """Return the labels in each of the occupied bins of equal mass, ties in the lower one."""
+    quantiles = [values[-(-k * len(values) // bins) - 1] for k in range(1, bins)]
+    cells = np.searchsorted(quantiles, values)
+    return [labels[cells == c] for c in np.unique(cells)]
+
+
+def plain_count(labels, values):
+    """Grow the number of bins from 1 until the mean labels are not monotone."""
+    for bins in range(2, len(values) + 1):
+        means = [part.mean() for part in plain_bins(labels, values, bins)]
+        if (np.diff(means) < -1e-12).any():
+            return bins - 1
+    return len(values)
+
+
+def counts(labels, values):
+    """Return the numbers of bins of the compiled sweep."""
+    return sweep_counts(labels, *tie_runs(values))
+
+
+@pytest.mark.parametrize("digits", [17, 1])
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 57, 200])
+def test_sweep_stops_where_the_plain_one_does(n, digits):
+    """For calibrated labels, with and without ties."""
+    rng = np.random.default_rng(n)
+    values = np.sort(np.round(rng.random(n), digits))
+    labels = (rng.random((30, n)) < values).astype(np.uint8)
+    expected = [plain_count(row, values) for row in labels]
+    np.testing.assert_array_equal(counts(labels, values), expected)
+
+
+@pytest.mark.parametrize("swaps", [0, 1, 3])
+def test_sweep_of_separated_labels_stops_where_the_plain_one_does(swaps):
+    """Few bins around the border decide; the others are passed over."""
+    rng = np.random.default_rng(swaps)
+    values = np.sort(rng.random(80))
+    labels = (np.arange(80) >= 40).astype(np.uint8)
+    for at in 39 + rng.integers(-3, 3, swaps):
+        labels[[at, at + 1]] = labels[[at + 1, at]]
+    assert counts(labels[None], values)[0] == plain_count(labels, values)
+
+
+@pytest.mark.full
+def test_sweep_of_sorted_labels_is_fast():
+    """No violation at all: as many bins as rows, without looking at each of them n times."""
+    values = np.linspace(0.1, 0.9, 200_000)
+    labels = (values > 0.5).astype(np.uint8)[None]
+    assert counts(labels, values)[0] == values.size

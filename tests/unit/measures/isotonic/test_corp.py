@@ -1,13 +1,14 @@
-"""The CORP miscalibration is that of the decomposition, for observed and redrawn labels."""
+"""The CORP miscalibration, curve and band."""
 
 import math
 
 import numpy as np
 import pytest
+from sklearn.isotonic import IsotonicRegression
 
 from caltest import DegenerateDataWarning, Predictions
 from caltest.datasets import generative_model
-from caltest.measures import corp_miscalibration, score_decomposition
+from caltest.measures import corp_band, corp_curve, corp_miscalibration, score_decomposition
 from caltest.measures.isotonic.corp import CorpMiscalibration
 from caltest.numerics.labels import resample_keys
 
@@ -50,3 +51,61 @@ def test_parameters_name_the_score():
     data = Predictions([0.2, 0.7], [0, 1])
     assert CorpMiscalibration().bind(data).parameters == {"score": "Brier score"}
     assert CorpMiscalibration(score="log-loss").bind(data).parameters == {"score": "log loss"}
+
+
+RNG = np.random.default_rng(1)
+P = RNG.integers(0, 40, 300) / 40
+Y = (RNG.random(300) < P**2).astype(int)
+
+
+def test_curve_is_the_isotonic_regression():
+    """At every prediction it has the value of scikit-learn's fit."""
+    expected = IsotonicRegression().fit(P, Y).predict(P)
+    np.testing.assert_allclose(corp_curve(P, Y).at(P), expected, atol=1e-12)
+
+
+def test_curve_has_the_score_of_the_decomposition():
+    """The Brier score of the fit is score - miscalibration."""
+    parts = score_decomposition(P, Y)
+    fitted = np.mean(np.square(corp_curve(P, Y).at(P) - Y))
+    assert fitted == pytest.approx(parts.score - parts.miscalibration, rel=1e-12)
+
+
+def test_curve_counts_weights():
+    """A row of weight 2 counts twice."""
+    weighted = corp_curve(Predictions([0.2, 0.4, 0.6], [1, 0, 1], sample_weight=[1, 2, 1]))
+    repeated = corp_curve([0.2, 0.4, 0.4, 0.6], [1, 0, 0, 1])
+    np.testing.assert_allclose(weighted.probability, repeated.probability)
+    np.testing.assert_allclose(weighted.mass, repeated.mass * 3 / 4)  # in units of the mean weight
+
+
+def test_corners_of_the_curve_ascend():
+    """A block of one prediction has one corner, so that no two have the same place."""
+    x, y = corp_curve([0.1, 0.1, 0.5], [0, 1, 1]).points
+    assert x.tolist() == [0.1, 0.5]
+    assert y.tolist() == [0.5, 1]
+
+
+def test_band_is_that_of_plain_code():
+    """The limits are the quantiles of the fits of labels redrawn with the same seeds."""
+    band = corp_band(P, Y, confidence=0.9, n_resamples=99, rng=5)
+    data = Predictions(P, Y)
+    redrawn = data.redrawing.labels(resample_keys(5, 99))
+    fits = [IsotonicRegression().fit(P, labels).predict(band.x) for labels in redrawn]
+    expected = np.quantile(fits, [0.05, 0.95], axis=0)
+    np.testing.assert_allclose([band.lower, band.upper], expected, atol=1e-12)
+
+
+def test_band_does_not_depend_on_n_jobs():
+    first, second = (corp_band(P, Y, rng=1, n_resamples=199, n_jobs=k) for k in (1, 3))
+    assert np.array_equal(first.lower, second.lower)
+
+
+@pytest.mark.filterwarnings("ignore::caltest.SuspectInputWarning")
+def test_band_of_many_predictions_has_few_points():
+    """At most 512, with the smallest and the largest prediction."""
+    score = np.random.default_rng(1).random(5000)
+    band = corp_band(score, np.zeros(5000, int) | (score > 0.5), n_resamples=99, rng=1)
+    assert band.x.size <= 512
+    assert [band.x[0], band.x[-1]] == [score.min(), score.max()]
+    assert (np.diff(band.x) > 0).all()
