@@ -6,7 +6,6 @@ from scipy.stats import binom
 from threadpoolctl import threadpool_limits
 
 from caltest import Predictions, compare_calibrators, compare_models
-from caltest import test_calibration as calibration_test
 from caltest.calibrators import HistogramBinning, Identity, TemperatureScaling
 
 LEVEL = 0.05
@@ -125,17 +124,10 @@ def in_standard_errors(values):
 
 
 @pytest.mark.slow
-def test_nested_score_is_not_that_of_the_winner():
-    """Of ten maps that fit noise, the least score is smaller than what nested folds find."""
-    winner, nested = optimism(15)
-    assert in_standard_errors(nested) > -3
-    assert (nested - winner).mean() > 0
-
-
-@pytest.mark.slow
 def test_nested_score_is_not_optimistic_and_that_of_the_winner_is():
-    """The long version: 300 data sets, against the score of the selected map on fresh rows."""
+    """300 data sets of ten maps that fit noise: against the selected map on fresh rows."""
     winner, nested = optimism(300)
+    assert (nested - winner).mean() > 0
     assert in_standard_errors(nested) > -2
     assert in_standard_errors(winner) < -2
 
@@ -193,11 +185,3 @@ def test_planted_temperature_wins_nearly_always():
         )
         wins += result.selected == "temperature" and not isinstance(result.best, Identity)
     assert wins >= 14
-
-
-def test_uncalibrated_model_is_found():
-    """The test of all rows has the power of test_calibration, since it is that test."""
-    data = sharp(300, 3, 3.0)
-    found = compare_calibrators(data, calibrators=["temperature"], cv=2, n_resamples=99, rng=1)
-    assert found["identity"].tests[0].pvalue == 0.01
-    assert calibration_test(data, n_resamples=99, rng=1).pvalue == 0.01

@@ -1,85 +1,250 @@
-"""Sparse variational Gaussian-process classification."""
+"""The bound of sparse variational classification, and expected log-likelihoods of labels."""
+
+from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from scipy.integrate import quad
+from scipy.special import expit, log_softmax
+from scipy.stats import norm
 
-from caltest.classifiers import VariationalGPClassifier, variational_gp
-from caltest.measures import log_loss
+from caltest.classifiers import variational_gp as label_bound
+from caltest.classifiers.collapsed_bound import JITTER
+from caltest.classifiers.rbf import RBFParameters, rbf
+from caltest.classifiers.variational_gp import (
+    Inducing,
+    Labelled,
+    _newton_step,
+    antithetic,
+    ascend,
+    bernoulli,
+    carried,
+    gradient,
+    hermite,
+    moments,
+    prior,
+    softmax,
+    start,
+    step_at,
+)
 
-X, Y = make_blobs(150, centers=3, cluster_std=3, random_state=1)
+pytestmark = pytest.mark.loops
+
+VARIANCE, SCALES = KERNEL = RBFParameters(2.0, np.array([0.7, 1.5]))
+STEP = 1e-5
+LIKELIHOODS = {
+    1: partial(bernoulli, nodes=hermite(32)[0], weights=hermite(32)[1]),
+    3: partial(softmax, points=antithetic(64, 3)),
+}
+
+
+def labelled(latents):
+    """Rows, classes and eight inducing points."""
+    rng = np.random.default_rng(latents)
+    X = rng.normal(size=(40, 2))
+    codes = (X[:, 0] > 0).astype(np.int64) + (latents > 1) * (X[:, 1] > 0.5)
+    return Labelled(X, codes, X[:8] + 0.1, LIKELIHOODS[latents])
+
+
+def some_q(latents):
+    """A variational distribution that is not the best."""
+    rng = np.random.default_rng(9)
+    C = np.tril(0.1 * rng.normal(size=(latents, 8, 8))) + 0.7 * np.eye(8)
+    return Inducing(rng.normal(size=(latents, 8)), C)
+
+
+def plain_bound(data, q, variance=VARIANCE, scales=SCALES):
+    """Not whitened, with inverses and determinants."""
+    inner = rbf(data.Z, data.Z, variance, scales) + JITTER * variance * np.eye(8)
+    cross, root = rbf(data.X, data.Z, variance, scales), np.linalg.cholesky(inner)
+    project = cross @ np.linalg.inv(inner)
+    means, variances, divergence = [], [], 0.0
+    for m, C in zip(q.m, q.C, strict=True):
+        mean, S = root @ m, root @ C @ C.T @ root.T
+        means.append(project @ mean)
+        variances.append(variance - np.diag(project @ (inner - S) @ project.T))
+        divergence += 0.5 * (np.trace(np.linalg.solve(inner, S)) - 8)
+        divergence += 0.5 * mean @ np.linalg.solve(inner, mean)
+        divergence += 0.5 * (np.linalg.slogdet(inner)[1] - np.linalg.slogdet(S)[1])
+    return data.expectation(np.array(means), np.array(variances), data.codes)[0] - divergence
+
+
+both_likelihoods = pytest.mark.parametrize("latents", [1, 3])
+
+
+@both_likelihoods
+def test_bound_is_that_of_plain_matrices(latents):
+    data, q = labelled(latents), some_q(latents)
+    found = step_at(prior(data, KERNEL), q).value
+    assert found == pytest.approx(plain_bound(data, q), rel=1e-8)
+
+
+@both_likelihoods
+def test_gradient_is_that_of_finite_differences(latents):
+    """By variance and length scales, for fixed whitened m and C, of the plain bound."""
+    data, q = labelled(latents), some_q(latents)
+    found = gradient(prior(data, KERNEL), q)
+    for j, unit in enumerate(np.eye(3)):
+        ends = [
+            plain_bound(data, q, VARIANCE * np.exp(h * unit[0]), SCALES * np.exp(h * unit[1:]))
+            for h in (-STEP, STEP)
+        ]
+        expected = (ends[1] - ends[0]) / (2 * STEP)
+        by = [found.log_variance, *found.log_scales][j]
+        assert by == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+@both_likelihoods
+def test_blocks_of_rows_give_the_same(latents, monkeypatch):
+    """Blocks of any size, computed again or kept."""
+    data, q = labelled(latents), some_q(latents)
+    whole = gradient(prior(data, KERNEL), q)
+    monkeypatch.setattr(label_bound, "CHUNK", 60)
+    monkeypatch.setattr(label_bound, "KEPT", 0)
+    blocks = gradient(prior(data, KERNEL), q)
+    np.testing.assert_allclose(blocks.log_scales, whole.log_scales, rtol=1e-9)
+
+
+@both_likelihoods
+def test_moments_are_those_of_full_products(latents):
+    """Triangular products in place of full ones."""
+    data, q = labelled(latents), some_q(latents)
+    known = prior(data, KERNEL)
+    (A,) = known.projections
+    mean, variance = moments(A, VARIANCE, q)
+    for k, (m, C) in enumerate(zip(q.m, q.C, strict=True)):
+        full = VARIANCE - np.diag(A.T @ (np.eye(8) - C @ C.T) @ A)
+        np.testing.assert_allclose(mean[k], m @ A, rtol=1e-12)
+        np.testing.assert_allclose(variance[k], full, rtol=1e-9)
+
+
+def test_change_of_the_means_solves_the_system_of_all_classes(monkeypatch):
+    """Conjugate gradients beside the dense matrix of all latent functions."""
+    monkeypatch.setattr(label_bound, "RESIDUE", 1e-12)
+    data, q = labelled(3), some_q(3)
+    known = prior(data, KERNEL)
+    (A,) = known.projections
+    rng = np.random.default_rng(0)
+    W, slope = rng.dirichlet(np.ones(3), size=40).T, rng.normal(size=(3, 8))
+    dense = np.eye(24).reshape(3, 8, 3, 8)
+    for k in range(3):
+        dense[k, :, k] += (A * W[k]) @ A.T
+        for other in range(3):
+            dense[k, :, other] -= (A * W[k] * W[other]) @ A.T
+    found = _newton_step(known, W, q.C, slope)
+    expected = np.linalg.solve(dense.reshape(24, 24), slope.ravel())
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("m", [2, 3])
-def test_bound_grows_with_the_inducing_points(m):
-    """More of them, as rows, can only help; 60 say almost all."""
-    rows = m > Y
-    bounds = [
-        VariationalGPClassifier(n_inducing=M, random_state=0).fit(X[rows], Y[rows]).bound_
-        for M in (3, 60, 1000)
-    ]
-    assert bounds[0] < bounds[1] < bounds[2] + 0.05
-    assert bounds[1] == pytest.approx(bounds[2], abs=1)
+@both_likelihoods
+def test_best_q_is_a_maximum(latents):
+    """No step in a random direction, by m or by C, leads higher."""
+    data = labelled(latents)
+    known = prior(data, KERNEL)
+    best, q = ascend(known, start(latents, 8))
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        h = 0.02
+        m = q.m + h * rng.normal(size=q.m.shape)
+        C = q.C + h * np.tril(rng.normal(size=q.C.shape))
+        assert step_at(known, Inducing(m, q.C)).value < best
+        assert step_at(known, Inducing(q.m, C)).value < best
+
+
+@both_likelihoods
+def test_best_bound_does_not_depend_on_the_start(latents):
+    """The bound is concave enough: from anywhere the steps lead to the same."""
+    data = labelled(latents)
+    known = prior(data, KERNEL)
+    values = [ascend(known, q)[0] for q in (start(latents, 8), some_q(latents))]
+    assert values[0] == pytest.approx(values[1], abs=1e-3)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("m", [2, 3])
-def test_kernel_is_the_best_nearby(m):
-    """No other variance or length scale has a higher bound."""
-    rows = m > Y
-    model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
-    from caltest.classifiers.rbf import RBFParameters
-    from caltest.classifiers.variational_gp import Labelled, _Ridge, prior, start
-
-    Z = model.inducing_points_
-    data = Labelled(X[rows], Y[rows].astype(np.int64), Z, model._expectation(), None)
-    ridge = _Ridge(prior(data, RBFParameters(1.0, np.ones(1))), start(1 if m == 2 else m, len(Z)))
-    variance, scales = kernel = RBFParameters(model.variance_, model.length_scale_)
-    assert ridge.climb(kernel) == pytest.approx(model.bound_, abs=1e-2)
-    for factor in (0.8, 1.25):
-        assert ridge.climb(RBFParameters(factor * variance, scales)) < model.bound_
-        assert ridge.climb(RBFParameters(variance, factor * scales)) < model.bound_
+@both_likelihoods
+def test_bound_is_just_below_the_evidence(latents):
+    """Of five rows; the evidence is the mean over draws of the prior, and q is not far from it."""
+    whole = labelled(latents)
+    X, codes = whole.X[:5], whole.codes[:5]
+    data = Labelled(X, codes, X, whole.expectation)
+    known = prior(data, KERNEL)
+    draws = np.random.default_rng(0).normal(size=(400_000, latents, 5)) @ known.L.T
+    logits = np.insert(draws, 0, 0.0, axis=1) if latents == 1 else draws
+    chosen = log_softmax(logits, axis=1)[:, codes, np.arange(5)].sum(axis=1)
+    evidence = np.log(np.exp(chosen).mean())
+    best, _ = ascend(known, start(latents, 5))
+    assert evidence - 0.3 < best < evidence
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("m", [2, 3])
-def test_start_at_the_kernel_of_a_sample_changes_nothing(m, monkeypatch, capsys):
-    """But time: the fit to all rows ends where it ends without."""
-    rows = m > Y
-    model = VariationalGPClassifier(n_inducing=20, random_state=0, verbose=True)
-    plain = model.fit(X[rows], Y[rows]).bound_
-    assert f"of {rows.sum() // 8} rows" not in capsys.readouterr().out
-    monkeypatch.setattr(variational_gp, "ROWS_FOR_SHARE", 10)
-    assert model.fit(X[rows], Y[rows]).bound_ == pytest.approx(plain, abs=0.01)
-    assert f"of {rows.sum() // 8} rows" in capsys.readouterr().out
+def test_carried_q_has_the_same_means_of_the_inducing_variables():
+    """L m is the same under another kernel."""
+    data, q = labelled(3), some_q(3)
+    old, new = prior(data, KERNEL), prior(data, RBFParameters(3.0, np.ones(2)))
+    moved = carried(q, old, new)
+    np.testing.assert_allclose(moved.m @ new.L.T, q.m @ old.L.T, rtol=1e-8)
 
 
-def test_first_latent_function_of_two_classes_is_zero():
-    """The softmax of (0, f) is the logistic function of f."""
-    model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[Y < 2], Y[Y < 2])
-    mean, variance = model.predict_latent(X)
-    assert not mean[:, 0].any()
-    assert not variance[:, 0].any()
-    assert (variance[:, 1] > 0).all()
+@pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (2.0, 4.0), (-1.0, 0.01)])
+@pytest.mark.parametrize("code", [0, 1])
+def test_bernoulli_is_the_integral(mean, variance, code):
+    law = norm(mean, np.sqrt(variance))
+    expected = quad(lambda f: law.pdf(f) * np.log(expit((2 * code - 1) * f)), -25, 25, limit=200)[0]
+    arguments = np.array([[mean]]), np.array([[variance]]), np.array([code])
+    assert bernoulli(*arguments, *hermite(32))[0] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.full
-def test_two_classes_can_be_swapped():
-    rows = Y < 2
-    one = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], Y[rows])
-    two = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[rows], 1 - Y[rows])
-    found = one.predict_proba(X[rows])
-    np.testing.assert_allclose(found, two.predict_proba(X[rows])[:, ::-1], atol=1e-3)
+def cases():
+    """Means, variances and labels of both likelihoods."""
+    rng = np.random.default_rng(0)
+    nodes = hermite(32)
+    for K, function in [(1, bernoulli), (4, softmax)]:
+        codes = rng.integers(0, max(K, 2), 5)
+        points = nodes if K == 1 else (antithetic(64, K),)
+        yield function, rng.normal(size=(K, 5)), rng.uniform(0.1, 3, (K, 5)), codes, points
 
 
-def test_classifier_learns():
-    model = VariationalGPClassifier(n_inducing=20, random_state=0).fit(X[::2], Y[::2])
-    assert log_loss(model.predict_proba(X[1::2]), Y[1::2]) < 0.9 * np.log(3)
+@pytest.mark.parametrize("case", list(cases()), ids=["bernoulli", "softmax"])
+def test_derivatives_are_those_of_finite_differences(case):
+    function, mean, variance, codes, points = case
+    _, by_mean, by_variance = function(mean, variance, codes, *points)
+    for place in np.ndindex(*mean.shape):
+        unit = np.zeros_like(mean)
+        unit[place] = STEP
+        for found, low, high in [
+            (by_mean, (mean - unit, variance), (mean + unit, variance)),
+            (by_variance, (mean, variance - unit), (mean, variance + unit)),
+        ]:
+            ends = [function(*end, codes, *points)[0] for end in (low, high)]
+            expected = (ends[1] - ends[0]) / (2 * STEP)
+            assert found[place] == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
 
-def test_length_scale_of_a_feature_without_information_is_the_longest():
-    noise = np.random.default_rng(0).normal(scale=X.std(), size=len(X))
-    model = VariationalGPClassifier(ard=True, n_inducing=50, random_state=0)
-    scales = model.fit(np.column_stack([X, noise]), Y).length_scale_
-    assert scales[2] > scales[:2].max()
+def test_softmax_is_the_mean_over_the_points():
+    rng = np.random.default_rng(1)
+    mean, variance, codes = rng.normal(size=(3, 6)), rng.uniform(0, 2, (3, 6)), np.arange(6) % 3
+    points = antithetic(32, 3)
+    f = mean.T[:, None] + np.sqrt(variance.T)[:, None] * points
+    expected = log_softmax(f, axis=2).mean(axis=1)[np.arange(6), codes].sum()
+    assert softmax(mean, variance, codes, points)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_softmax_is_close_to_the_expectation():
+    mean, variance = np.array([[1.0], [0.0], [-1.0]]), np.array([[2.0], [1.0], [0.5]])
+    f = mean.T + np.sqrt(variance.T) * np.random.default_rng(0).normal(size=(200_000, 3))
+    draws = log_softmax(f, axis=1)[:, 0]
+    value = softmax(mean, variance, np.array([0]), antithetic(128, 3))[0]
+    assert abs(value - draws.mean()) < 5 * draws.std() / np.sqrt(len(draws)) + 0.01
+
+
+def test_points_are_antithetic():
+    np.testing.assert_allclose(antithetic(33, 4).mean(axis=0), 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e3])
+def test_extreme_values_stay_finite(scale):
+    """A variance of 0, and means of thousands."""
+    for K, function, points in [(1, bernoulli, hermite(32)), (3, softmax, (antithetic(16, 3),))]:
+        mean = scale * np.array([[1.0, -1.0]] * K)
+        for part in function(mean, np.full((K, 2), 1e-300), np.array([0, 1]), *points):
+            assert np.isfinite(part).all()

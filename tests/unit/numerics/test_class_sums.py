@@ -1,5 +1,7 @@
 """Sums over pairs of redrawn labels equal double loops."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,12 @@ from caltest.numerics.class_sums import (
     add_class_sums,
     add_labels,
     add_pair_sums,
+    brier_table,
+    cell_sums,
     class_lists,
+    deviation_table,
     label_sums,
+    times_drawn,
 )
 
 pytestmark = pytest.mark.loops
@@ -71,3 +77,55 @@ def test_add_pair_sums_adds_the_sum_over_the_pairs(labels):
     add_pair_sums(kappa, left, right, labels, matrix, out)
     expected = [10 + np.sum(kappa * matrix[row[left], row[right]]) for row in labels]
     np.testing.assert_allclose(out, expected, rtol=1e-13)
+
+
+def test_brier_table_keeps_digits_of_nearly_certain_predictions():
+    """1 - p = 1e-9 has the score 2e-18, where sum p^2 - 2 p + 1 has no digit left."""
+    probs = np.array([[1 - 1e-9, 1e-9, 0.0]])
+    assert brier_table(probs)[0, 0] == pytest.approx(2e-18, rel=1e-6)
+
+
+def test_deviation_table_has_mean_zero():
+    """Half the Brier score less its mean, in exact arithmetic."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 5)
+    table = deviation_table(probs)
+    np.testing.assert_allclose((probs * table).sum(axis=1), 0, atol=1e-16)
+    p = [Fraction(x) for x in probs[0]]
+    expected = [float(sum(x * x for x in p) - x) for x in p]
+    np.testing.assert_allclose(table[0], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("m", [3, 7, 10])
+def test_deviation_of_equal_probabilities_is_exactly_zero(m):
+    """1/m is not a binary fraction, and its rounding noise must not be scaled up."""
+    probs = np.zeros((2, m + 1))
+    probs[0, :m] = 1 / m
+    probs[1, 0] = 1.0
+    table = deviation_table(probs)
+    assert not table[probs > 0].any()
+
+
+RNG = np.random.default_rng(1)
+N, BINS, M = 50, 4, 3
+ROWS = RNG.integers(N, size=N, dtype=np.int32)
+GAP = RNG.normal(size=(N, M))
+
+
+@pytest.mark.parametrize("weight", [np.ones(1), RNG.uniform(size=N)])
+@pytest.mark.parametrize("classes", [1, M])
+def test_cell_sums_are_those_of_the_drawn_rows(classes, weight):
+    """One cell at a time, of one table or of one for each class."""
+    codes = RNG.integers(BINS, size=(N, M // classes)).astype(np.uint8)
+    gap, tables = GAP.reshape(N, -1, classes), np.arange(M // classes)
+    mass, sums = cell_sums(ROWS, codes, BINS * tables, gap, weight, BINS * tables.size)
+    w = np.broadcast_to(weight, N)
+    for t in tables:
+        for b in range(BINS):
+            drawn = ROWS[codes[ROWS, t] == b]
+            assert mass[BINS * t + b] == pytest.approx(w[drawn].sum())
+            np.testing.assert_allclose(sums[BINS * t + b], gap[drawn, t].sum(axis=0), atol=1e-12)
+
+
+def test_rows_count_as_often_as_they_are_drawn():
+    """Those that are not drawn count 0 times."""
+    assert times_drawn(ROWS, N).tolist() == np.bincount(ROWS, minlength=N).tolist()

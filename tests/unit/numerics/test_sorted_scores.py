@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from caltest.numerics.sorted_scores import (
+    distinct_scores,
+    interpolate,
+    moderate_weight,
+    shares,
     sort_scores,
     step_ends,
 )
@@ -43,3 +47,81 @@ def test_step_ends_marks_the_last_of_equal_scores():
     ends = step_ends(np.array([0.1, 0.1, 0.2, 0.3, 0.3]))
     assert ends.tolist() == [False, True, True, False, True]
     assert step_ends(np.array([0.1])).tolist() == [True]
+
+
+SCORES = np.array([0.5, 0.0, 0.5, 1.0, -0.0])
+EVENT = np.array([True, False, False, True, True])
+
+
+def test_distinct_scores_counts_rows_and_events():
+    values, mass, events = distinct_scores(SCORES, EVENT, None)
+    assert values.tolist() == [0.0, 0.5, 1.0]
+    assert mass.tolist() == [2.0, 2.0, 1.0]
+    assert events.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_distinct_scores_sums_weights_of_rows_that_have_one():
+    """A row of weight zero is no row, and no score."""
+    values, mass, events = distinct_scores(SCORES, EVENT, np.array([2.0, 1.0, 0.5, 0.0, 0.0]))
+    assert values.tolist() == [0.0, 0.5]
+    assert mass.tolist() == [1.0, 2.5]
+    assert events.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("size", [1e308, 1e-300, 5e-324])
+def test_moderate_weight_keeps_ratios(size):
+    """Of weights that are too large or too small to be multiplied."""
+    weight = moderate_weight(np.array([1.0, 0.0, 1.0]) * size)
+    assert weight == pytest.approx(weight[0] * np.array([1.0, 0.0, 1.0]))
+    assert 1e-60 <= weight[0] <= 1e60 * (1 + 1e-12)
+
+
+def test_moderate_weight_leaves_common_weights():
+    weight = np.array([0.1, 7.0, 1e9])
+    assert (moderate_weight(weight) == weight).all()
+
+
+def test_interpolate_is_that_of_numpy():
+    """Between the scores, at them and outside."""
+    rng = np.random.default_rng(2)
+    score, values = np.sort(rng.random(30)), rng.random(30)
+    x = np.concatenate([[0, 1], score, rng.random(100)])
+    np.testing.assert_allclose(interpolate(x, score, values), np.interp(x, score, values))
+    np.testing.assert_array_equal(interpolate(score, score, values), values)
+
+
+def test_interpolate_stays_between_the_values():
+    """To the last bit: rounding errors of rise and sum would carry it beyond the upper one."""
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.random((2000, 2)), axis=1)
+    x = np.array([np.nextafter(1.0, 0.0)])
+    for low, high in values:
+        assert low <= interpolate(x, np.array([0.0, 1.0]), np.array([low, high]))[0] <= high
+
+
+def test_interpolate_does_not_overflow():
+    """Between neighbouring doubles the slope is infinite."""
+    score = np.array([0.0, 5e-324, 1e-300])
+    x = np.array([0.0, 5e-324, 5e-301, 1.0])
+    found = interpolate(x, score, np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(found, [0, 0.5, 0.75, 1])
+
+
+def test_shares_sum_to_one_and_keep_the_sum():
+    weight = np.array([3.0, 1, 7, 0])
+    share, total = shares(weight, 4)
+    assert total == 11
+    assert share == pytest.approx(weight / 11, rel=1e-15)
+
+
+def test_shares_of_no_weights_are_equal():
+    share, total = shares(None, 4)
+    assert (share.tolist(), total) == ([0.25] * 4, 4)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1.5e308])
+def test_shares_of_extreme_weights_are_finite(size):
+    """Their sum overflows, or has few digits."""
+    share, total = shares(np.full(3, size), 3)
+    assert share == pytest.approx(1 / 3)
+    assert total == pytest.approx(min(3 * size / 1e300, 1e8) * 1e300, rel=1e-12)

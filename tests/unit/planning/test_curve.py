@@ -1,11 +1,18 @@
 """Power by simulation: seeds, rows, effects, what is refused."""
 
+import math
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.stats import beta, dirichlet
+from scipy.stats import beta, dirichlet, norm
 
 import caltest as ct
 from caltest import InvalidInput, NotApplicable
+from caltest.planning import curve as searching
+from caltest.planning.curve import RowsNeeded, SizeSearch
+from caltest.planning.results import PowerRow
 
 DIRICHLET = dirichlet([1.0, 1.0, 1.0])
 QUICK = {"n": 40, "n_datasets": 40, "rng": 1}
@@ -242,3 +249,205 @@ def test_clusters_of_the_predictions_are_not_simulated():
     for given in ((clustered,), (None, clustered)):
         result = ct.power(*given, n=20, slope=0.5, test="brier", n_datasets=5, rng=1)
         assert "rows are drawn independently" in str(result)
+
+
+BLANK = PowerRow(
+    test="skce", null="", n=0, n_datasets=0, rejections=0, estimate_name="", estimate=math.nan
+)
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """Return a search whose data sets are drawn from the power of a curve."""
+
+    def make(curve, seed=1, n_min=20, n_max=10_000):
+        rng = np.random.default_rng(seed)
+
+        def simulate(_study, n, sets, *, stage):
+            rejections = int(rng.binomial(len(sets), curve(n)))
+            return [replace(BLANK, n=n, n_datasets=len(sets), rejections=rejections)]
+
+        monkeypatch.setattr(searching, "simulate", simulate)
+        return SizeSearch(None, 0.8, n_min, n_max, 300)
+
+    return make
+
+
+def curve_through(n):
+    """Return the curve of a two-sided normal test that has the power 0.8 at n."""
+    return lambda x: norm.cdf(math.sqrt(x / n) * (norm.isf(0.025) + norm.ppf(0.8)) - 1.96)
+
+
+@pytest.mark.parametrize("n", [25, 90, 1000, 6000])
+def test_search_finds_the_crossing(search, n):
+    """At any size, by looks that are mostly near it."""
+    one = search(curve_through(n))
+    found = one.run()
+    assert found.n == pytest.approx(n, rel=0.25)
+    looks = sum(row.n_datasets for row in one.rows() if n / 2 < row.n < 2 * n)
+    assert looks >= 300
+
+
+def test_search_goes_up_to_the_largest_size(search):
+    """The last doubling is cut off there."""
+    one = search(curve_through(250), n_max=300)
+    assert one.run().n == pytest.approx(250, rel=0.2)
+    assert max(one.seen) == 300
+
+
+@pytest.mark.parametrize("n", [301, 400, 5000])
+def test_search_says_that_the_power_is_not_reached(search, n):
+    """Where the curve crosses above the largest size, or seems to."""
+    messages = []
+    for seed in range(20):
+        try:
+            assert search(curve_through(n), seed, n_max=300).run().n <= 300
+        except NotApplicable as error:
+            messages.append(str(error))
+    assert len(messages) >= (20 if n == 5000 else 5)
+    said = "does not reach a power of 0.8 with n_max = 300 rows"
+    assert all(said in message for message in messages)
+
+
+def test_search_that_is_far_from_the_power_ends_early(search):
+    """A hundred data sets that are hardly rejected need no more beside them."""
+    one = search(lambda _: 0.1, n_max=300)
+    with pytest.raises(NotApplicable, match="does not reach a power"):
+        one.run()
+    assert one.seen[300].n_datasets == searching.FIRST_DATASETS
+
+
+def test_message_says_where_the_curve_reaches_the_power(search):
+    """Where the largest size seems to have the power, the fitted curve has the last word."""
+    messages = []
+    for seed in range(20):
+        try:
+            search(curve_through(305), seed, n_max=300).run()
+        except NotApplicable as error:
+            messages.append(str(error))
+    said = [re.search(r"by the curve through all sizes it takes (\d+);", one) for one in messages]
+    found = [int(match[1]) for match in said if match]
+    assert found
+    assert all(300 < n < 400 for n in found)
+
+
+def test_search_of_a_flat_curve_ends(search):
+    """Rates that fall by chance lead nowhere, and are no error by themselves."""
+    for seed in range(20):
+        try:
+            found = search(lambda _: 0.8, seed, n_max=500).run()
+        except NotApplicable:
+            continue
+        assert 20 <= found.n <= 500
+
+
+def test_search_stops_where_the_least_size_is_enough(search):
+    one = search(lambda _: 0.99)
+    assert one.run() == RowsNeeded(20, None, 20)
+    assert list(one.seen) == [20]
+
+
+def test_looks_at_one_size_are_joined():
+    """Rejections add up; the mean of estimates weighs the data sets that have one."""
+    first = replace(BLANK, n=50, n_datasets=10, rejections=4, estimate=1.0, infinite=2)
+    second = replace(first, n_datasets=30, rejections=20, estimate=2.0, not_applicable=4)
+    joined = searching._joined(first, second)
+    assert (joined.n_datasets, joined.rejections) == (40, 24)
+    assert (joined.infinite, joined.not_applicable) == (4, 4)
+    assert joined.estimate == pytest.approx((8 * 1.0 + 24 * 2.0) / 32)
+    assert math.isnan(searching._joined(BLANK, BLANK).estimate)
+
+
+Z = {"test": "spiegelhalter", "null": "asymptotic", "n_datasets": 100, "rng": 1}
+RISKS = beta(2, 5)
+
+
+def planned(**options):
+    """Plan a Spiegelhalter test by its normal limit, which is fast."""
+    return ct.sample_size(RISKS, **Z | options)
+
+
+def test_power_at_the_answer_is_that_of_power():
+    """The last data sets are those of `power` with the same seed."""
+    result = planned(slope=0.5)
+    alone = ct.power(RISKS, n=result.n, slope=0.5, **Z)
+    assert result.power.to_dict() == alone.to_dict()
+
+
+def test_answer_does_not_depend_on_the_jobs():
+    """All data sets have seeds of their own."""
+    one, two = (planned(slope=0.5, n_jobs=jobs) for jobs in (1, 2))
+    assert one.to_dict() == two.to_dict()
+
+
+def test_answer_lies_in_its_interval_and_between_what_was_tried():
+    """The search looks at sizes on both sides of the answer."""
+    result = planned(slope=0.5)
+    assert result.low < result.n < result.high
+    sizes = result.search.n.tolist()
+    assert sizes == sorted(sizes)
+    for low, high in ((result.n / 1.6, result.n), (result.n, result.n * 1.6)):
+        assert any(low < size < high for size in sizes)
+
+
+def test_more_power_needs_more_rows():
+    assert planned(slope=0.5, power=0.9).n > planned(slope=0.5, power=0.6).n
+
+
+def test_least_size_is_the_answer_where_it_is_enough():
+    result = planned(noise=1.0, n_min=300)
+    assert (result.n, result.low, result.high) == (300, None, 300)
+    assert result.search.n.tolist() == [300]
+    assert "300, 95 % interval [below 300, 300]" in str(result)
+
+
+@pytest.mark.full
+def test_sizes_that_are_too_small_for_the_test_are_passed_over():
+    """One row in a thousand is predicted to be of the class, and its test needs two."""
+    rows = [[0.6, 0.4]] * 999 + [[0.45, 0.55]]
+    options = {"lens": "top-label[1]", "noise": 0.9, "n_datasets": 20, "power": 0.06, "rng": 1}
+    result = ct.sample_size(rows, n_min=2, n_max=40_000, **options)
+    assert result.searched[0] > 2
+    assert result.search.n.min() == result.searched[0]
+    assert result.n >= result.searched[0]
+
+
+def test_power_that_is_not_reached_is_an_error():
+    """The message has the power at the largest size."""
+    with pytest.raises(NotApplicable, match=r"a power of 0\.8 with n_max = 50 rows: 0\.\d+ \["):
+        planned(slope=0.9, n_max=50)
+
+
+def test_progress_ends_at_its_total():
+    """The total grows while the size is doubled."""
+    calls = []
+    planned(slope=0.5, progress=lambda *call: calls.append(call))
+    assert calls[-1][0] == calls[-1][1] == len(calls)
+
+
+@pytest.mark.full
+def test_equivalence_may_be_planned_for_calibrated_predictions():
+    """The rows that certify an error below a tolerance."""
+    result = ct.sample_size(RISKS, tolerance=0.02, equivalence=True, n_datasets=30, n_min=50, rng=1)
+    assert result.power.setting.kind == "power"
+    assert 50 < result.n < 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "sample_size must have a truth that differs from the predictions"),
+        ({"slope": 0.5, "power": 0.05}, "power must be above the level, 0.05"),
+        ({"slope": 1}, "sample_size must have a truth that differs from the predictions"),
+        ({"temperature": 1}, "sample_size must have a truth that differs from the predictions"),
+        ({"truth": lambda p: p}, "sample_size must have a truth that differs"),
+        ({"slope": 0.5, "power": 80}, "power must lie strictly between 0 and 1"),
+        ({"slope": 0.5, "power": 1}, "got 1; pass 0.8 for 80 %"),
+        ({"slope": 0.5, "n_min": 1}, "n_min must be an integer of at least 2"),
+        ({"slope": 0.5, "n_max": 20}, "n_max must be above n_min"),
+        ({"slope": 0.5, "test": ["skce", "brier"], "null": None}, "test must be a single test"),
+    ],
+)
+def test_search_faulty_argument_is_refused(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        planned(**options)

@@ -1,3 +1,5 @@
+"""Reliability diagrams."""
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from caltest.measures import (
     reliability_bins,
     smooth_curve,
 )
-from caltest.plots import reliability_diagram
+from caltest.plots import attributes_diagram, reliability_diagram
 from caltest.plots.base import tips_of
 from caltest.results import HTest
 
@@ -261,3 +263,15 @@ def test_labels_beside_a_result_are_refused():
     result = calibration_test(P, Y, n_resamples=9, rng=1)
     with pytest.raises(InvalidInput, match="labels has no effect where the first argument is the"):
         reliability_diagram(result, Y)
+
+
+def test_lines_are_those_of_the_observed_frequency():
+    """No resolution at the frequency, no skill halfway between that and the diagonal."""
+    data = ct.datasets.generative_model("M1", n=300, m=2, alpha=1.0, rng=1)
+    ax = attributes_diagram(data)
+    rate = float(np.mean(data.labels == 1))
+    flat, upright, skill = ax.lines[-3:]
+    assert set(flat.get_ydata()) == set(upright.get_xdata()) == {rate}
+    np.testing.assert_allclose(skill.get_ydata(), (skill.get_xdata() + rate) / 2)
+    assert skill.get_xdata()[[0, -1]].tolist() == [0, 1]
+    assert "adds to the skill" in [text.get_text() for text in ax.get_legend().get_texts()]

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 import caltest as ct
-from caltest.errors import InvalidInput, NotApplicable
+from caltest.errors import DegenerateDataWarning, InvalidInput, NotApplicable
 from caltest.kernels import Exponential, Sum
 from caltest.measures import CME, UCME, cme, ucme
 from caltest.measures.kernel import cme as locations
@@ -207,3 +207,27 @@ def test_parameters_say_where_locations_come_from(predictions):
     assert UCME().bind(predictions).parameters["test locations"] == "6 sampled from the predictions"
     given = UCME(locations=([[0.2, 0.3, 0.5]], [1])).bind(predictions)
     assert given.parameters["test locations"] == "1 given"
+
+
+def test_ucme_of_perfect_predictions_is_zero():
+    assert ucme(np.eye(3), [0, 1, 2]) == 0.0
+
+
+def test_ucme_of_equal_predictions_warns():
+    """There is no bandwidth, and 1.0 takes its place."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        assert ucme([0.5, 0.5], [1, 1]) == pytest.approx(0.25)
+
+
+def test_ucme_of_one_observation_is_defined():
+    kernel = Exponential(1.0)
+    value = ucme([[0.5, 0.3, 0.2]], [0], locations=([[0.5, 0.3, 0.2]], [2]), kernel=kernel)
+    assert value == pytest.approx(0.04)
+
+
+def test_ucme_can_be_tested_as_a_measure():
+    """It is no named test (the CME test is), but has the exact null of every measure."""
+    predictions = ct.datasets.generative_model("M2", n=100, m=3, rng=0)
+    result = ct.test_calibration(None, predictions, test=UCME(), rng=0)
+    assert result.pvalue == 0.001
+    assert result.estimate_name == "UCME^2"

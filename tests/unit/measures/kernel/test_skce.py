@@ -6,11 +6,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import caltest as ct
 from caltest import DegenerateDataWarning, NotApplicable, Predictions
 from caltest.datasets import generative_model
 from caltest.kernels import Diagonal, Exponential, Gaussian, Matern32, Product, Scaled, Sum
 from caltest.kernels.fitted import COLUMNS, FittedKernel
-from caltest.measures import SKCE, skce
+from caltest.measures import KCE, MMCE, SKCE, kce, mmce, skce
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.loops import threads
 
@@ -142,6 +143,7 @@ def test_skce_of_a_perfect_model_is_zero():
     """Certain and right predictions have no residuals."""
     for estimator in ESTIMATORS:
         assert skce(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0], estimator=estimator) == 0.0
+    assert kce(np.eye(3), [0, 1, 2]) == mmce(np.eye(3), [0, 1, 2]) == 0.0
 
 
 def test_skce_of_equal_predictions_warns():
@@ -253,3 +255,40 @@ def test_limit_of_few_blocks_carries_a_note():
     many = generative_model("M1", n=80, m=3, rng=0)
     assert "fewer than 30 blocks" in SKCE(estimator="linear").limit(few).notes[-1]
     assert SKCE(estimator="linear").limit(many).notes == ()
+
+
+def test_kce_of_one_observation_is_the_length_of_its_deviation():
+    """With n = 1 the biased sum has one term, |delta|^2."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        assert kce([[0.5, 0.3, 0.2]], [0]) == pytest.approx(math.sqrt(0.25 + 0.09 + 0.04))
+
+
+def test_kce_parameters_name_the_kernel():
+    """The result shows kernel, bandwidth and rule."""
+    predictions = ct.datasets.generative_model("M2", n=30, m=3, rng=0)
+    assert KCE(kernel=Exponential(0.5)).bind(predictions).parameters == {
+        "kernel": "exponential of total variation",
+        "bandwidth": 0.5,
+        "bandwidth rule": "given",
+    }
+
+
+def test_ties_at_zero_are_ties():
+    """A constant prediction that is met exactly has KCE 0, so that no labels are less extreme."""
+    probs, labels = np.full(10, 0.3), [1] * 3 + [0] * 7
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        assert ct.test_calibration(probs, labels, test="kce", rng=0).pvalue == 1.0
+
+
+def test_mmce_looks_at_the_confidence_unless_told_otherwise():
+    """For two classes the lens "strong" gives the sum over P(Y = 1) in place of max p."""
+    p, y = [0.1, 0.1], [0, 0]
+    assert mmce(p, y) == pytest.approx(0.1)
+    assert mmce(p, y, lens="strong") == pytest.approx(0.1)
+    assert mmce([0.1, 0.9], [0, 0]) != pytest.approx(mmce([0.1, 0.9], [0, 0], lens="strong"))
+
+
+def test_mmce_parameters_name_the_width():
+    """The result shows the kernel of the paper, not the matrix behind it."""
+    predictions = ct.datasets.generative_model("M1", n=20, m=2, rng=0)
+    assert MMCE(width=0.2).bind(predictions).parameters == {"kernel": "exponential", "width": 0.2}

@@ -1,4 +1,4 @@
-"""Pictures of very many groups: the funnel, and the worst of them."""
+"""Pictures of groups, segments and grades."""
 
 import dataclasses
 from functools import cache
@@ -6,10 +6,11 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import caltest as ct
-from caltest import InvalidInput
-from caltest.plots import groups
+from caltest import DegenerateDataWarning, InvalidInput
+from caltest.plots import groups, master_scale, segments
 
 RNG = np.random.default_rng(2)
 SHOP = np.repeat(np.arange(600), RNG.integers(20, 300, 600))
@@ -94,14 +95,6 @@ def test_gaps_are_those_of_the_worst_groups():
     assert ax.texts[0].get_text().startswith(f"n = {worst[0].n}, p < 1e-04")
 
 
-def test_result_draws_itself():
-    from matplotlib.figure import Figure
-
-    ax = Figure().add_subplot()
-    assert result().plot("gaps", rows=2, ax=ax) is ax
-    assert result().plot(ax=Figure().add_subplot()).get_xscale() == "log"
-
-
 @pytest.mark.parametrize("sizes", [[1], [3, 50_000]])
 def test_few_groups_without_variance_have_a_picture(sizes):
     """Predictions of 0 and 1 have no limits to draw."""
@@ -118,3 +111,70 @@ def test_few_groups_without_variance_have_a_picture(sizes):
 def test_wrong_arguments_are_refused(given):
     with pytest.raises(InvalidInput, match=f"{next(iter(given))} must be"):
         groups(result(), **given)
+
+
+SEGMENT_RNG = np.random.default_rng(5)
+RISK = SEGMENT_RNG.uniform(0.05, 0.2, 400)
+Y = (SEGMENT_RNG.random(400) < RISK).astype(int)
+
+
+@cache
+def worst_segments():
+    sites = {"$site": np.arange(400) % 4}
+    return ct.test_segments(RISK, Y, segments=sites, n_resamples=19, rng=1, level=0.5)
+
+
+def test_rows_are_the_worst_segments():
+    """With their names, intervals and p-values, from the top."""
+    ax = segments(worst_segments(), rows=3)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert [name.replace("\\", "") for name in names] == [
+        row.definition for row in worst_segments()[:3]
+    ]
+    assert [text.get_text().split(",")[0] for text in ax.texts] == [
+        f"n = {row.n}" for row in worst_segments()[:3]
+    ]
+    ends = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2][1:]
+    assert ends[0] == pytest.approx([100 * worst_segments()[0].low, 100 * worst_segments()[0].high])
+
+
+def test_results_draw_themselves():
+    ax = Figure().add_subplot()
+    assert result().plot("gaps", rows=2, ax=ax) is ax
+    assert result().plot(ax=Figure().add_subplot()).get_xscale() == "log"
+    ax = Figure().add_subplot()
+    assert worst_segments().plot(ax=ax) is ax
+    assert "95 % intervals" in ax.get_xlabel()
+
+
+PD, D, N = [0.001, 0.01, 0.05], [0, 30, 55], [1000, 2000, 1000]
+
+
+def test_lights_have_colours_and_markers():
+    table = ct.test_master_scale(PD, D, N)
+    texts = [text.get_text() for text in master_scale(table).get_legend().get_texts()]
+    lights = sorted(set(table.traffic_lights))
+    assert sorted(texts) == sorted(["PD", *lights])
+
+
+def test_lower_end_is_above_the_pd_where_jeffreys_rejects():
+    """The interval at 90 % and the one-sided p-value at 5 % agree."""
+    rng = np.random.default_rng(0)
+    pd = np.geomspace(0.001, 0.3, 30)
+    table = ct.test_master_scale(pd, rng.binomial(800, pd * 1.3), [800] * 30)
+    low = [path.vertices[0, 1] for path in master_scale(table).collections[0].get_paths()]
+    assert (np.array(low) > pd).tolist() == [row.pvalue < 0.05 for row in table]
+
+
+def test_several_tests_of_a_grade_are_one_mark():
+    several = ct.test_master_scale(PD, D, N, test=["jeffreys", "binomial"])
+    assert len(master_scale(several).get_xticks()) == 3
+
+
+def test_extreme_grades_are_drawn():
+    """No default, only defaults, and PDs of 0 and 1."""
+    with pytest.warns(DegenerateDataWarning, match="its number of defaults is certain"):
+        table = ct.test_master_scale([0, 1, 0.5], [0, 4, 0], [4, 4, 4], lights=None, portfolio=())
+    ax = master_scale(table)
+    low, high = ax.get_ylim()
+    assert 0 < low < high

@@ -1,4 +1,4 @@
-"""Gradient and Hessian of vector scaling are those of its loss, and Newton's method ends at 0."""
+"""The loss of scaled log probabilities, its derivatives and its minimum, by plain code."""
 
 import joblib
 import numpy as np
@@ -7,12 +7,69 @@ from scipy.special import log_softmax
 
 from caltest.calibrators.linear.scaling import minimise
 from caltest.numerics import softmax as scaled_softmax
-from caltest.numerics.softmax import objective
+from caltest.numerics import softmax as temperature_loops
+from caltest.numerics.softmax import derivatives, inverse_temperature, objective
 
 pytestmark = pytest.mark.loops
 
+BOUNDS = (1e-6, 1e6)
 
-def sample(n, m, seed=0):
+
+def sample(n, m, beta=0.5, scale=2.0, seed=0):
+    """Logits, labels drawn from softmax(beta z), and weights."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, scale, (n, m))
+    probs = np.exp(log_softmax(beta * z, axis=1))
+    y = (probs.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, m - 1)
+    return z, y, rng.uniform(0.5, 2, n)
+
+
+def loss(z, y, weight, beta):
+    """Return the weighted mean loss as defined."""
+    return -np.average(log_softmax(beta * z, axis=1)[np.arange(len(y)), y], weights=weight)
+
+
+@pytest.mark.parametrize("m", [2, 3, 10])
+def test_derivatives_are_those_of_the_loss(m):
+    data = sample(50, m)
+    h = 1e-4
+    below, at, above = (loss(*data, beta) for beta in (0.7 - h, 0.7, 0.7 + h))
+    slope, curvature = derivatives(*data)(0.7)
+    assert slope == pytest.approx((above - below) / (2 * h), rel=1e-6)
+    assert curvature == pytest.approx((above - 2 * at + below) / h**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("m", [2, 5])
+def test_start_from_a_sample_does_not_change_the_optimum(m, monkeypatch):
+    """Large data start from the optimum of some of the rows."""
+    data = sample(3000, m)
+    expected, _ = inverse_temperature(*data, BOUNDS)
+    monkeypatch.setattr(temperature_loops, "SAMPLE", 100)
+    assert inverse_temperature(*data, BOUNDS)[0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_start_from_a_separable_sample_does_not_change_the_optimum(monkeypatch):
+    """It has no optimum, and its bound is no guide."""
+    z, y, weight = sample(3000, 3)
+    y[::4] = z[::4].argmax(axis=1)
+    expected, _ = inverse_temperature(z, y, weight, BOUNDS)
+    monkeypatch.setattr(temperature_loops, "SAMPLE", 9000 // 4)
+    assert inverse_temperature(z, y, weight, BOUNDS)[0] == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_optimum_beyond_a_bound_is_the_bound(m):
+    """Where the loss falls up to infinity, and down to zero."""
+    z, _, weight = sample(20, m)
+    best, worst = z.argmax(axis=1), z.argmin(axis=1)
+    assert inverse_temperature(z, best, weight, BOUNDS)[0] == 1e6
+    assert inverse_temperature(z, worst, weight, BOUNDS)[0] == 1e-6
+    z, y, weight = sample(500, m, beta=0.5)
+    assert inverse_temperature(z, y, weight, (1.0, 1e6))[0] == 1.0
+    assert inverse_temperature(z, y, weight, (1e-6, 0.1))[0] == 0.1
+
+
+def sample_of_vector(n, m, seed=0):
     """Logits, labels drawn from softmax(w z + b), and weights that sum to 1."""
     rng = np.random.default_rng(seed)
     z, w, b = rng.normal(0, 2, (n, m)), rng.uniform(0.3, 1, m), rng.normal(0, 0.5, m)
@@ -22,7 +79,7 @@ def sample(n, m, seed=0):
     return z, y, weight / weight.sum()
 
 
-def loss(z, y, weight, theta):
+def loss_of_vector(z, y, weight, theta):
     """Return the weighted mean loss as defined."""
     m = z.shape[1]
     return -weight @ log_softmax(theta[:m] * z + theta[m:], axis=1)[np.arange(len(y)), y]
@@ -37,11 +94,11 @@ def differences(function, theta, h=1e-5):
 @pytest.mark.parametrize("m", [2, 3, 10])
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_derivatives_are_those_of_the_objective(m, ridge):
-    data = sample(40, m)
+    data = sample_of_vector(40, m)
     theta = np.random.default_rng(1).normal(1, 0.5, 2 * m)
     point = objective(*data, theta, ridge)
     penalty = ridge / 2 * (np.sum((theta[:m] - 1) ** 2) + np.sum(theta[m:] ** 2))
-    assert point.value == pytest.approx(loss(*data, theta) + penalty, rel=1e-14)
+    assert point.value == pytest.approx(loss_of_vector(*data, theta) + penalty, rel=1e-14)
     gradient = differences(lambda t: objective(*data, t, ridge).value, theta)
     np.testing.assert_allclose(point.gradient, gradient, atol=1e-9)
     hessian = differences(lambda t: objective(*data, t, ridge).gradient, theta)
@@ -49,7 +106,7 @@ def test_derivatives_are_those_of_the_objective(m, ridge):
 
 
 def test_blocks_of_rows_add_up(monkeypatch):
-    data, theta = sample(100, 3), np.ones(6)
+    data, theta = sample_of_vector(100, 3), np.ones(6)
     whole = objective(*data, theta)
     monkeypatch.setattr(scaled_softmax, "PRODUCT", 20)
     monkeypatch.setattr(scaled_softmax, "BLOCK", 7)
@@ -59,7 +116,7 @@ def test_blocks_of_rows_add_up(monkeypatch):
 
 def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(scaled_softmax, "PRODUCT", 30)
-    data, theta = sample(500, 3), np.ones(6)
+    data, theta = sample_of_vector(500, 3), np.ones(6)
     alone = minimise(*data, theta)[0]
     with joblib.parallel_config(n_jobs=2):
         np.testing.assert_array_equal(minimise(*data, theta)[0].theta, alone.theta)
@@ -76,7 +133,7 @@ def test_derivatives_of_certain_predictions_keep_their_digits():
 
 def test_parameters_that_are_not_determined_are_reported():
     """Separable labels, and a column that is constant; a column of zeros has no influence."""
-    z, y, weight = sample(200, 3)
+    z, y, weight = sample_of_vector(200, 3)
     start = np.repeat([1.0, 0.0], 3)
     assert not minimise(z, z.argmax(axis=1), weight, start)[1]
     z[:, 0] = 1
@@ -88,7 +145,7 @@ def test_parameters_that_are_not_determined_are_reported():
 
 
 def test_ridge_makes_the_optimum_of_separable_labels_unique():
-    z, _, weight = sample(50, 3)
+    z, _, weight = sample_of_vector(50, 3)
     starts = [np.repeat([1.0, 0.0], 3), np.full(6, 5.0), np.array([0.1, 3, 0, 1, -2, 1])]
     ends = [minimise(z, z.argmax(axis=1), weight, start, 1e-6)[0].theta for start in starts]
     for end in ends:

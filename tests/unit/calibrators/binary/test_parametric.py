@@ -1,0 +1,353 @@
+"""Platt scaling, beta calibration and quadratic scaling of log odds."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.special import expit, logit
+from sklearn.calibration import _SigmoidCalibration
+
+from caltest.calibrators import BetaCalibrator, PlattScaling, QuadraticScaling
+from caltest.errors import DegenerateDataWarning
+
+
+def sample(n=400, seed=0):
+    """Overconfident predictions, labels and integer weights."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 2, n)
+    return p, (rng.random(n) < expit(0.6 * logit(p) + 0.2)).astype(int), rng.integers(0, 4, n)
+
+
+def glm(y, design, weight, **options):
+    """Maximum likelihood of statsmodels, with weights as counts."""
+    model = sm.GLM(y, design, family=sm.families.Binomial(), freq_weights=weight, **options)
+    return model.fit(tol=1e-14)
+
+
+def test_platt_agrees_with_statsmodels():
+    """Estimates and standard errors, with weights as counts."""
+    p, y, weight = sample()
+    platt = PlattScaling().fit(p, y, weight)
+    peer = glm(y, sm.add_constant(logit(p)), weight)
+    assert [platt.intercept_, platt.slope_] == pytest.approx(peer.params, rel=1e-9)
+    slope, intercept = platt.coefficients()
+    assert [intercept.stderr, slope.stderr] == pytest.approx(peer.bse, rel=1e-7)
+
+
+def test_platt_of_a_slope_that_is_given_is_an_intercept_with_an_offset():
+    """That of statsmodels, with its standard error."""
+    p, y, weight = sample()
+    platt = PlattScaling(slope=1.0).fit(p, y, weight)
+    peer = glm(y, np.ones(p.size), weight, offset=logit(p))
+    assert (platt.slope_, platt.standard_errors_["slope"]) == (1.0, None)
+    assert platt.intercept_ == pytest.approx(peer.params[0], rel=1e-9)
+    assert platt.standard_errors_["intercept"] == pytest.approx(peer.bse[0], rel=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_platt_of_smoothed_probabilities_agrees_with_scikit_learn():
+    """Its sigmoid calibration, to the digits that its optimiser reaches."""
+    p, y, weight = sample()
+    platt = PlattScaling(scale="probability", smooth_targets=True).fit(p, y, weight)
+    peer = _SigmoidCalibration().fit(p, y, weight.astype(float))
+    assert [platt.slope_, platt.intercept_] == pytest.approx([-peer.a_, -peer.b_], rel=1e-4)
+
+
+def test_platt_of_scores_takes_them_as_log_odds():
+    """As those of a support vector machine."""
+    p, y, _ = sample()
+    score = 3 * logit(p) + 1
+    platt = PlattScaling(from_logits=True).fit(score, y)
+    direct = PlattScaling().fit(p, y)
+    assert platt.slope_ == pytest.approx(direct.slope_ / 3, rel=1e-10)
+    assert platt.predict_proba(score) == pytest.approx(direct.predict_proba(p), rel=1e-10)
+
+
+def test_platt_finds_the_parameters_of_a_large_sample():
+    """Beyond the size from which a part of the rows gives the start."""
+    p, y, _ = sample(300_000)
+    platt = PlattScaling().fit(p, y)
+    residual = expit(platt.slope_ * logit(p) + platt.intercept_) - y
+    assert abs(residual.mean()) < 1e-13
+    assert abs((residual * logit(p)).mean()) < 1e-13
+    assert [platt.slope_, platt.intercept_] == pytest.approx([0.6, 0.2], abs=0.02)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_platt_bounds_the_slope_of_separable_data(turn):
+    """The penalty leaves predictions near the labels, and the error undefined."""
+    p, y = np.array([0.1, 0.2, 0.3, 0.6, 0.7]), np.array([0, 0, 0, 1, 1])
+    y = 1 - y if turn else y
+    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
+        platt = PlattScaling().fit(p, y)
+    assert abs(platt.slope_) * logit(p).std() < 1.2e4
+    assert np.abs(platt.predict_proba(p)[:, 1] - y).max() < 1e-4
+    assert [c.stderr for c in platt.coefficients()] == [None, None]
+
+
+def test_platt_of_data_that_a_tie_separates_keeps_its_share():
+    """At the threshold both classes occur: there the map is their share."""
+    p, y = [0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1]
+    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
+        platt = PlattScaling().fit(p, y)
+    assert platt.predict_proba(p)[:, 1] == pytest.approx([0, 0.5, 0.5, 1], abs=1e-4)
+
+
+def test_platt_of_equal_scores_is_the_share_of_events():
+    """With the standard error of a share alone."""
+    with pytest.warns(DegenerateDataWarning, match="all scores are equal"):
+        platt = PlattScaling().fit([0.3] * 4, [0, 1, 0, 0])
+    assert platt.slope_ == 0
+    assert platt.predict_proba([0.9])[0, 1] == pytest.approx(0.25)
+    assert platt.standard_errors_ == {"slope": None, "intercept": pytest.approx((3 / 4) ** -0.5)}
+
+
+@pytest.mark.parametrize(("label", "event"), [(0, 2**-52), (1, 1 - 2**-52)])
+def test_platt_of_one_class_is_sure(label, event):
+    with pytest.warns(DegenerateDataWarning, match="every label"):
+        platt = PlattScaling().fit([0.2, 0.7], [label, label])
+    assert platt.predict_proba([0.1])[0, 1] == pytest.approx(event, rel=1e-12)
+
+
+def test_platt_of_one_class_with_smoothed_targets_is_the_rule_of_succession():
+    """(3 + 1) / (3 + 2)."""
+    with pytest.warns(DegenerateDataWarning, match="every label"):
+        platt = PlattScaling(smooth_targets=True).fit([0.2, 0.7, 0.5], [1, 1, 1])
+    assert platt.predict_proba([0.1])[0, 1] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_platt_does_not_depend_on_the_scale_of_weights(scale):
+    p, y, weight = sample(50)
+    platt = PlattScaling().fit(p, y, scale * weight)
+    plain = PlattScaling().fit(p, y, weight)
+    assert platt.slope_ == pytest.approx(plain.slope_, rel=1e-12)
+
+
+def test_platt_warns_at_the_line_that_calls_fit():
+    """The warning shows the user's own file."""
+    with pytest.warns(DegenerateDataWarning, match="separate") as record:
+        PlattScaling().fit([0.1, 0.9], [0, 1])
+    assert [warning.filename for warning in record] == [__file__]
+
+
+@pytest.mark.parametrize("far", [1e9, 1e154, 1e300])
+def test_platt_is_not_led_astray_by_a_far_score(far):
+    """On the right side it tells nothing of the slope; on the wrong one the slope vanishes."""
+    p, y, _ = sample()
+    score = np.append(logit(p), far)
+    alone = PlattScaling(from_logits=True).fit(score[:-1], y)
+    right = PlattScaling(from_logits=True).fit(score, np.append(y, 1))
+    wrong = PlattScaling(from_logits=True).fit(score, np.append(y, 0))
+    assert [right.slope_, right.intercept_] == pytest.approx(
+        [alone.slope_, alone.intercept_], rel=1e-7
+    )
+    assert abs(wrong.slope_) < 1e-5
+    assert expit(wrong.intercept_) == pytest.approx(y.mean(), abs=1e-3)
+
+
+def test_platt_takes_scores_of_any_unit():
+    """Those of a support vector machine may be huge or tiny."""
+    p, y, _ = sample()
+    expected = PlattScaling().fit(p, y).predict_proba(p)
+    for unit in (1e-120, 1e9, 1e90):
+        platt = PlattScaling(from_logits=True).fit(logit(p) * unit, y)
+        assert platt.predict_proba(logit(p) * unit) == pytest.approx(expected, rel=1e-9)
+
+
+def test_platt_of_the_smallest_weights_has_no_standard_errors():
+    """The information of weights near 0 is none, without an overflow."""
+    p, y, _ = sample()
+    platt = PlattScaling().fit(p, y, np.full(len(y), 5e-324))
+    assert platt.slope_ == pytest.approx(PlattScaling().fit(p, y).slope_, rel=1e-9)
+    assert platt.standard_errors_ == {"slope": None, "intercept": None}
+
+
+def sample_of_beta(n=400, a=0.8, b=0.5, c=0.2, seed=0):
+    """Predictions and labels of a beta map, and integer weights."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 2, n)
+    event = expit(a * np.log(p) - b * np.log1p(-p) + c)
+    return p, (rng.random(n) < event).astype(int), rng.integers(0, 4, n)
+
+
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+def test_beta_agrees_with_statsmodels(parameters):
+    """Estimates and standard errors, with weights as counts."""
+    p, y, weight = sample_of_beta()
+    u, v, ones = np.log(p), -np.log1p(-p), np.ones(len(p))
+    columns = {"abm": [u, v, ones], "am": [u + v, ones], "ab": [u + np.log(2), v - np.log(2)]}
+    peer = glm(y, np.column_stack(columns[parameters]), weight)
+    beta = BetaCalibrator(parameters=parameters).fit(p, y, weight)
+    names = {"abm": "abc", "am": "ac", "ab": "ab"}[parameters]
+    assert [getattr(beta, f"{name}_") for name in names] == pytest.approx(peer.params, rel=1e-8)
+    errors = [beta.standard_errors_[name] for name in names]
+    assert errors == pytest.approx(peer.bse, rel=1e-6)
+
+
+def test_beta_am_is_platt_scaling_of_the_log_odds():
+    p, y, weight = sample_of_beta()
+    beta, platt = (
+        BetaCalibrator(parameters="am").fit(p, y, weight),
+        PlattScaling().fit(p, y, weight),
+    )
+    assert [beta.a_, beta.b_] == pytest.approx([platt.slope_] * 2, rel=1e-12)
+    assert beta.c_ == pytest.approx(platt.intercept_, rel=1e-12)
+
+
+def test_beta_with_a_and_b_1_is_the_identity():
+    p, y, _ = sample_of_beta()
+    beta = BetaCalibrator().fit(p, y)
+    beta.a_, beta.b_, beta.c_ = 1.0, 1.0, 0.0
+    assert beta.predict_proba(p)[:, 1] == pytest.approx(p, rel=1e-14)
+
+
+def test_beta_ab_keeps_one_half():
+    """By c = (a - b) ln 2."""
+    p, y, _ = sample_of_beta()
+    beta = BetaCalibrator(parameters="ab").fit(p, y)
+    assert beta.m_ == 0.5
+    assert beta.predict_proba([0.5])[0, 1] == pytest.approx(0.5, abs=1e-15)
+
+
+def test_beta_of_order_turned_around_is_the_share_of_events():
+    """No increasing map is better than a constant one."""
+    p, y, _ = sample_of_beta(500, -1, -1, 0)
+    beta = BetaCalibrator().fit(p, y)
+    assert (beta.a_, beta.b_) == (0, 0)
+    assert beta.predict_proba([0.3])[0, 1] == pytest.approx(y.mean())
+    assert beta.standard_errors_["a"] is None
+
+
+def test_beta_without_constraint_may_have_no_m():
+    """A map that goes down and up again is 1/2 at two places or none."""
+    p, y, _ = sample_of_beta(4000, 2.0, -0.5, 1.0)
+    assert BetaCalibrator(constrained=False).fit(p, y).m_ is None
+
+
+@pytest.mark.parametrize(("label", "m"), [(0, 1.0), (1, 0.0)])
+def test_beta_of_one_class_is_sure(label, m):
+    """The end m is that beyond which the map would be 1/2."""
+    with pytest.warns(DegenerateDataWarning, match="every label"):
+        beta = BetaCalibrator().fit([0.2, 0.7], [label, label])
+    assert beta.predict_proba([0.5])[0, 1] == pytest.approx(label, abs=1e-15)
+    assert beta.m_ == m
+
+
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+def test_beta_bounds_separable_data(parameters):
+    """Predictions near the labels, and no standard errors."""
+    p, y = np.array([0.1, 0.2, 0.3, 0.6, 0.7]), [0, 0, 0, 1, 1]
+    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
+        beta = BetaCalibrator(parameters=parameters).fit(p, y)
+    assert np.abs(beta.predict_proba(p)[:, 1] - y).max() < 1e-4
+    assert set(beta.standard_errors_.values()) == {None}
+
+
+def test_beta_without_constraint_is_bounded_where_an_interval_separates():
+    """The constrained map has a maximum all the same."""
+    p, y = np.array([0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9]), [0, 0, 1, 1, 1, 0, 0]
+    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
+        free = BetaCalibrator(constrained=False).fit(p, y)
+    assert np.abs(free.predict_proba(p)[:, 1] - y).max() < 1e-3
+    bound = BetaCalibrator().fit(p, y)
+    assert min(bound.a_, bound.b_) == 0
+
+
+def test_beta_of_two_distinct_predictions_has_a_equal_to_b():
+    """Three parameters cannot be told apart; the map gives both shares."""
+    p, y = [0.3, 0.3, 0.3, 0.6, 0.6, 0.6], [0, 0, 1, 0, 1, 1]
+    with pytest.warns(DegenerateDataWarning, match="too few values"):
+        beta = BetaCalibrator().fit(p, y)
+    assert beta.a_ == beta.b_
+    assert beta.predict_proba([0.3, 0.6])[:, 1] == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_beta_ab_of_equal_predictions_gives_their_share():
+    """Below 1/2 it can: a = b is enough."""
+    with pytest.warns(DegenerateDataWarning, match="too few values"):
+        beta = BetaCalibrator(parameters="ab").fit([0.3] * 4, [0, 0, 1, 0])
+    assert beta.a_ == beta.b_ > 0
+    assert beta.predict_proba([0.3])[0, 1] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("parameters", "p", "event"), [("abm", 0.3, 0.75), ("ab", 0.5, 0.5)])
+def test_beta_of_equal_predictions_is_constant(parameters, p, event):
+    """The share of events, or for "ab" what it is at 1/2 whatever the parameters."""
+    with pytest.warns(DegenerateDataWarning, match="all predictions are equal"):
+        beta = BetaCalibrator(parameters=parameters).fit([p] * 4, [1, 0, 1, 1])
+    assert beta.predict_proba([0.1, 0.9])[:, 1] == pytest.approx([event] * 2)
+
+
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+@pytest.mark.parametrize("far", [-1e300, 1e12, 1e154])
+def test_beta_is_not_led_astray_by_a_far_logit(parameters, far):
+    """On the right side it tells nothing of the parameters."""
+    rng = np.random.default_rng(3)
+    score = rng.normal(0, 2, 400)
+    y = (rng.random(400) < expit(0.6 * score + 0.2)).astype(int)
+    alone = BetaCalibrator(parameters=parameters, from_logits=True).fit(score, y)
+    more = BetaCalibrator(parameters=parameters, from_logits=True)
+    more.fit(np.append(score, far), np.append(y, int(far > 0)))
+    expected = alone.predict_proba(score)
+    assert more.predict_proba(score) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        (PlattScaling, 2036),
+        (BetaCalibrator, 8),
+        (BetaCalibrator, 1077),
+        (BetaCalibrator, 2986),
+    ],
+)
+def test_fit_to_weights_of_all_sizes_is_finite(kind, seed):
+    """Neither steps nor standard errors overflow; the seeds are those where they did."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(0, 1, 12) * 10.0 ** rng.integers(0, 9)
+    y, weight = rng.integers(0, 2, 12), 10.0 ** rng.integers(-300, 300, 12)
+    calibrator = kind(from_logits=True).fit(score, y, weight)
+    assert np.isfinite(calibrator.predict_proba([*score, -1e300, 1e300])).all()
+
+
+def test_quadratic_scaling_is_logistic_regression_on_log_odds_and_square():
+    rng = np.random.default_rng(1)
+    s = rng.normal(0.5, 2, 800)
+    y = rng.random(800) < expit(0.2 + 0.6 * s + 0.1 * s**2)
+    weight = np.arange(800) % 3
+    quadratic = QuadraticScaling(from_logits=True).fit(s, y, sample_weight=weight)
+    design = np.column_stack([np.ones(800), s, s**2])
+    model = glm(y, design, weight)
+    got = quadratic.coefficients()
+    assert [c.name for c in got] == ["intercept", "slope", "quadratic"]
+    np.testing.assert_allclose([c.value for c in got], model.params, atol=1e-8)
+    found = expit(design @ [c.value for c in got])
+    assert abs(design.T @ (weight * (found - y)) / weight.sum()).max() < 1e-8
+    np.testing.assert_allclose([c.stderr for c in got], model.bse, rtol=1e-6)
+    expected = expit(design @ model.params)
+    np.testing.assert_allclose(quadratic.predict_proba(s)[:, 1], expected, atol=1e-9)
+
+
+def test_quadratic_scaling_is_right_for_normal_log_odds():
+    """Of classes with the normals N(-1, 1) and N(1, 2^2), Bayes' rule is a quadratic."""
+    rng = np.random.default_rng(0)
+    y = rng.random(40_000) < 0.5
+    s = np.where(y, rng.normal(1, 2, y.size), rng.normal(-1, 1, y.size))
+    quadratic = QuadraticScaling(from_logits=True).fit(s, y)
+    got = [quadratic.intercept_, quadratic.slope_, quadratic.quadratic_]
+    np.testing.assert_allclose(got, [-np.log(2) + 3 / 8, 1.25, 3 / 8], atol=0.06)
+
+
+def test_two_values_leave_the_quadratic_at_zero():
+    with pytest.warns(DegenerateDataWarning, match="too few values: the quadratic is set to 0"):
+        quadratic = QuadraticScaling().fit([0.2, 0.2, 0.2, 0.6, 0.6], [0, 0, 1, 1, 0])
+    assert quadratic.quadratic_ == 0
+    np.testing.assert_allclose(quadratic.predict_proba([0.2, 0.6])[:, 1], [1 / 3, 1 / 2])
+
+
+def test_an_interval_separates_the_classes():
+    """Events in the middle: no line separates them, but a quadratic does."""
+    with pytest.warns(DegenerateDataWarning, match="separate the classes"):
+        quadratic = QuadraticScaling().fit([0.1, 0.4, 0.5, 0.6, 0.9], [0, 1, 1, 1, 0])
+    event = quadratic.predict_proba([0.1, 0.5, 0.9])[:, 1]
+    np.testing.assert_allclose(event, [0, 1, 0], atol=1e-3)

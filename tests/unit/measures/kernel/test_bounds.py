@@ -1,0 +1,205 @@
+"""Intervals of kernel errors: U-statistics, blocks, and how they agree with the tests."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from caltest import NotApplicable, Predictions
+from caltest.datasets import generative_model
+from caltest.kernels import Exponential, Gaussian, Matern32, Matern52, Sum
+from caltest.measures import skce
+from caltest.measures.kernel import bounds
+from caltest.measures.kernel.bounds import BIASED, ZERO, jackknife_error
+from caltest.measures.kernel.skce import KCE, MMCE, SKCE
+
+
+@pytest.mark.parametrize("kernel", [Exponential(bandwidth=0.5), Gaussian(bandwidth=0.5)])
+@pytest.mark.parametrize("m", [2, 3])
+def test_jackknife_is_that_of_estimates_without_one_row(kernel, m):
+    data = generative_model("M2", n=30, m=m, rng=1)
+    rest = [data.subset(np.delete(np.arange(30), i)) for i in range(30)]
+    values = np.array([skce(part, kernel=kernel) for part in rest])
+    estimate, error = jackknife_error(SKCE(kernel=kernel).bind_all_pairs(data))
+    assert estimate == pytest.approx(skce(data, kernel=kernel), rel=1e-12)
+    assert error == pytest.approx(np.sqrt(29 * values.var()), rel=1e-9)
+
+
+def test_jackknife_of_calibrated_models_is_larger_than_the_standard_deviation():
+    """The second-order variance is counted twice, so its root is 1.4 times too large."""
+    kernel = Exponential(bandwidth=0.5)
+    sets = [generative_model("M1", n=100, m=3, rng=seed) for seed in range(200)]
+    pairs = [jackknife_error(SKCE(kernel=kernel).bind_all_pairs(data)) for data in sets]
+    values, errors = np.array(pairs).T
+    assert 1.0 < np.sqrt(np.square(errors).mean()) / values.std() < 1.8
+
+
+KERNELS = [
+    Exponential(bandwidth=0.5),
+    Gaussian(bandwidth=0.5),
+    Matern52(bandwidth=0.4),
+    Sum(Matern32(bandwidth=0.3), Exponential(bandwidth=2.0, metric="logit")),
+    Sum(Matern32(bandwidth=0.3), Matern52(bandwidth=2.0, metric="logit")),
+]
+
+
+def pair_values(data, kernel):
+    """Return h_ij of all pairs i > j, as a matrix with zeros elsewhere."""
+    values = np.zeros((data.n, data.n))
+    for i, j in zip(*np.tril_indices(data.n, -1), strict=True):
+        values[i, j] = skce(data.subset(np.array([i, j])), kernel=kernel)
+    return values
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_second_moment_is_the_mean_square_over_all_pairs(kernel, m):
+    """On the line and by tiles, for sums of kernels of two metrics too."""
+    if m > 2 and "logit" in str(kernel):
+        pytest.skip("log odds are of two classes")
+    data = generative_model("M2", n=16, m=m, rng=0)
+    h = pair_values(data, kernel)
+    sums, squares = SKCE(kernel=kernel).bind_all_pairs(data).row_moments()
+    assert squares == pytest.approx(np.square(h).sum() / (16 * 15 / 2), rel=1e-9)
+    expected = (h + h.T).sum(axis=1)
+    np.testing.assert_allclose(np.sort(sums), np.sort(expected), atol=1e-12)
+
+
+def test_second_moment_of_blocks_is_that_of_their_pairs():
+    data, kernel = generative_model("M2", n=23, m=3, rng=0), Exponential(bandwidth=0.5)
+    measure = SKCE(estimator="block", block_size=5, kernel=kernel)
+    h = pair_values(data, kernel)
+    blocks = [h[i : i + 5, i : i + 5] for i in range(0, 20, 5)]
+    expected = np.mean([np.square(block).sum() / 10 for block in blocks])
+    assert measure.bind(data).second_moment() == pytest.approx(expected, rel=1e-12)
+
+
+KERNEL = Exponential(0.5)
+
+
+def ends_of(measure, predictions, level=0.95):
+    """Bound without resampling."""
+    return measure.own_interval(predictions, level=level)
+
+
+def weighted(m=3, n=12):
+    """Draw predictions with weights, one of them 0."""
+    data = generative_model("M2", n=n, m=m, rng=1)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, n)
+    weights[3] = 0.0
+    return Predictions(data.probs, data.labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("data", [generative_model("M2", n=12, m=3, rng=1), weighted()])
+def test_lower_end_is_that_of_the_jackknife(data):
+    """The estimate less 1.96 standard errors, each row left out in turn."""
+    measure = SKCE(kernel=KERNEL)
+    rows = np.arange(data.n) if data.sample_weight is None else np.flatnonzero(data.sample_weight)
+    without = np.array([measure.evaluate(data.subset(rows[rows != i])) for i in rows])
+    variance = (rows.size - 1) / rows.size * np.square(without - without.mean()).sum()
+    found = ends_of(measure, data)
+    estimate = measure.evaluate(data)
+    assert found.estimate == pytest.approx(estimate, rel=1e-12)
+    low = estimate - norm.ppf(0.975) * math.sqrt(variance)
+    assert found.low == pytest.approx(max(low, 0.0), rel=1e-9)
+
+
+def test_upper_end_is_that_of_the_root_with_rows_added():
+    """The root plus its reach se / (2 sqrt(U)), with c rows of the largest error among n."""
+    data = generative_model("M2", n=200, m=3, rng=1)
+    found = ends_of(SKCE(kernel=KERNEL), data)
+    root, z = math.sqrt(found.estimate), norm.ppf(0.975)
+    reach = (found.estimate - found.low) / (2.0 * root)
+    largest = max(np.square(np.eye(3)[k] - p).sum() for p in data.probs for k in range(3))
+    added = brentq(lambda c: c + z * math.sqrt(c) + math.log(0.025), 0.0, 10.0, xtol=1e-14)
+    shift = added * (math.sqrt(largest) - root) / (200 + added)
+    high = root + shift + math.hypot(reach, z * shift / math.sqrt(added))
+    assert found.high == pytest.approx(high**2, rel=1e-10)
+
+
+def test_upper_end_of_no_error_at_all_is_what_all_rows_can_miss():
+    """A share s of rows with the largest error is missed with probability (1 - s)^n = .025."""
+    probs = np.tile([0.0001, 0.9999], (100, 1)) + np.arange(100)[:, None] * [1e-7, -1e-7]
+    found = ends_of(SKCE(kernel=KERNEL), Predictions(probs, np.ones(100, int)))
+    share = 1.0 - 0.025**0.01
+    assert found.high == pytest.approx(2.0 * share**2, rel=0.02)
+
+
+def test_interval_of_the_kce_is_the_root_of_that_of_the_skce():
+    """A monotone map of the error maps the interval."""
+    data = generative_model("M2", n=100, m=3, rng=1)
+    square, root = ends_of(SKCE(kernel=KERNEL), data), ends_of(KCE(kernel=KERNEL), data)
+    ends = (square.low, square.high, square.estimate)
+    assert (root.low, root.high, root.estimate) == pytest.approx(np.sqrt(ends), rel=1e-12)
+    assert BIASED in root.notes
+
+
+def test_interval_of_the_mmce_is_that_of_its_kernel():
+    """The MMCE is the KCE with half the exponential kernel of width w."""
+    data = generative_model("M2", n=100, m=2, rng=1)
+    mmce, kce = ends_of(MMCE(width=0.5), data), ends_of(KCE(kernel=KERNEL), data)
+    assert mmce.high == pytest.approx(kce.high / math.sqrt(2.0), rel=1e-12)
+
+
+def test_interval_that_reaches_zero_says_so():
+    """A calibrated model has no normal limit."""
+    found = ends_of(SKCE(kernel=KERNEL), generative_model("M1", n=100, m=3, rng=0))
+    assert found.low == 0.0 < found.high
+    assert ZERO in found.notes
+
+
+def test_error_that_no_row_changes_has_no_interval():
+    """Perfect predictions have no error to vary."""
+    perfect = Predictions(np.eye(3), [0, 1, 2])
+    with pytest.raises(NotApplicable, match="SKCE is the same without any row"):
+        ends_of(SKCE(kernel=KERNEL), perfect)
+
+
+def test_two_rows_have_no_jackknife():
+    """Without one of them there is no pair."""
+    data = generative_model("M2", n=2, m=3, rng=0)
+    with pytest.raises(NotApplicable, match="at least three observations, and there are 2"):
+        ends_of(SKCE(kernel=KERNEL), data)
+
+
+OPTIONS = {"level": 0.9}
+
+
+@pytest.mark.parametrize(("estimator", "size"), [("linear", 2), ("block", 5)])
+def test_ends_are_those_of_students_interval(estimator, size):
+    """The block values are unbiased estimates of consecutive rows."""
+    data = generative_model("M2", n=600, m=3, alpha=1.0, rng=1)
+    measure = SKCE(estimator=estimator, block_size=size, kernel=Exponential(0.5))
+    parts = [data.subset(np.arange(i, i + size)) for i in range(0, 600, size)]
+    values = [SKCE(kernel=Exponential(0.5)).evaluate(part) for part in parts]
+    low, high = stats.t.interval(0.9, len(values) - 1, np.mean(values), stats.sem(values))
+    found = measure.own_interval(data, **OPTIONS)
+    assert (found.low, found.high) == pytest.approx((max(low, 0.0), high), rel=1e-10)
+
+
+def test_one_block_has_no_interval():
+    data = generative_model("M2", n=5, m=3, rng=1)
+    with pytest.raises(NotApplicable, match=r"these \(1 in all\) do not"):
+        SKCE(estimator="block", block_size=5).own_interval(data, **OPTIONS)
+
+
+def test_interval_of_rare_errors_is_that_of_all_pairs():
+    """Pairs tell something only where both rows err: 25 errors in 500 rows are a few pairs."""
+    data = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
+    measure = SKCE(estimator="linear", kernel=Exponential(0.5))
+    found = measure.own_interval(data, **OPTIONS)
+    pairs = SKCE(kernel=Exponential(0.5)).own_interval(data, **OPTIONS)
+    assert (found.low, found.estimate, found.high) == (pairs.low, pairs.estimate, pairs.high)
+    assert bounds.ALL in found.notes
+
+
+def test_interval_of_rare_errors_among_many_rows_says_so(monkeypatch):
+    monkeypatch.setattr(bounds, "PAIRS_UP_TO", 499)
+    measure = SKCE(estimator="linear", kernel=Exponential(0.5))
+    rare = generative_model("M2", n=500, m=2, pi=0.1, rng=1)
+    assert bounds.RARE in measure.own_interval(rare, **OPTIONS).notes
+    often = generative_model("M2", n=500, m=10, alpha=1.0, rng=1)
+    assert bounds.RARE not in measure.own_interval(often, **OPTIONS).notes
