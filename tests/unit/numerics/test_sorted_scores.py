@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from caltest.numerics.sorted_scores import (
+    LANES,
     distinct_scores,
     interpolate,
     moderate_weight,
+    partial_sum_extremes,
     shares,
     sort_scores,
     step_ends,
@@ -47,6 +49,21 @@ def test_step_ends_marks_the_last_of_equal_scores():
     ends = step_ends(np.array([0.1, 0.1, 0.2, 0.3, 0.3]))
     assert ends.tolist() == [False, True, True, False, True]
     assert step_ends(np.array([0.1])).tolist() == [True]
+
+
+@pytest.mark.parametrize("size", [1, LANES - 1, LANES, 2 * LANES + 3])
+def test_partial_sum_extremes_equal_cumulative_sums(size):
+    """For two groups, rows in lanes and rows that are left over, with ties and weights."""
+    rng = np.random.default_rng(size)
+    score = np.sort(rng.choice(np.linspace(0, 1, 15), 40))
+    weight, labels = rng.random(40), rng.integers(0, 2, (size, 40)).astype(np.uint8)
+    ends = step_ends(score)
+    ends[24] = True
+    extremes = partial_sum_extremes(labels, weight, score, ends, np.array([0, 25, 40]))
+    for g, some in enumerate((slice(0, 25), slice(25, 40))):
+        sums = np.cumsum((weight * (labels - score))[:, some], axis=1)[:, ends[some]]
+        np.testing.assert_allclose(extremes[0, :, g], np.maximum(sums.max(axis=1), 0), atol=1e-14)
+        np.testing.assert_allclose(extremes[1, :, g], np.minimum(sums.min(axis=1), 0), atol=1e-14)
 
 
 SCORES = np.array([0.5, 0.0, 0.5, 1.0, -0.0])
