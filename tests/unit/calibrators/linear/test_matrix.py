@@ -46,15 +46,6 @@ def test_one_dimension_is_the_log_odds_of_two_classes():
     assert np.abs(fitted.linear_[0]).max() < 5
 
 
-def test_infinite_logits_count_as_the_smallest_probability():
-    """Of -inf, in fit and in predict."""
-    logits, y = sample()
-    logits[::7, 0] = -np.inf
-    y[::7] = 1
-    fitted = MatrixScaling(from_logits=True).fit(logits, y)
-    assert np.isfinite(fitted.predict_proba(logits)).all()
-
-
 def test_standard_errors_have_the_unit_of_the_weights():
     """Logits a million times as large have weights, and errors, a million times as small."""
     logits, y = sample()
