@@ -123,7 +123,7 @@ def test_rows_of_a_cluster_may_depend(caltest, predictions_csv):
     assert "cluster= needs the rows" in caltest(*clustered, "--engine", "cells").err
 
 
-def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, predictions_csv):
+def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, refused, predictions_csv):
     """It replaces an earlier report, and what is none only where it is told to."""
     path = predictions_csv.with_name("predictions_report.html")
     for _ in range(2):
@@ -131,8 +131,8 @@ def test_report_without_output_is_a_file_beside_that_of_the_rows(caltest, predic
         assert (finished.status, finished.out) == (0, "")
         assert finished.err.startswith(f"wrote {path}: ")
     path.write_text("mine")
-    refused = caltest("report", predictions_csv, *SEEDED, "--test", "ece")
-    assert refused.status == 2
-    assert "got another file; name a file by -o, or pass --force" in refused.err
+    assert "got another file; name a file by -o, or pass --force" in refused(
+        "report", predictions_csv, *SEEDED, "--test", "ece"
+    )
     assert path.read_text() == "mine"
     assert caltest("report", predictions_csv, *SEEDED, "--test", "ece", "--force").status == 0
