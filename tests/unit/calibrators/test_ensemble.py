@@ -25,13 +25,19 @@ from caltest.errors import DegenerateDataWarning
 GRID = {"lam": [1e-3, 1e-1, 10.0]}
 
 
+def calibration_set(n=120, m=3, seed=0, weight=None):
+    """Return overconfident predictions of classes and their labels."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(m, 0.4), n)
+    flat = np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True)
+    codes = (rng.random((n, 1)) > flat.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return CalibrationSet(Inputs(probs, from_logits=False), codes, weight)
+
+
 @pytest.fixture(scope="module")
 def data():
-    """Return overconfident predictions of three classes and their labels."""
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet(np.full(3, 0.4), 120)
-    flat = np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True)
-    return probs, (rng.random((120, 1)) > flat.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    """Return those of three classes."""
+    return calibration_set().inputs.values, calibration_set().codes
 
 
 def test_ensemble_is_the_mean_of_its_fold_models(data):
@@ -136,15 +142,6 @@ def same(first, second):
         for one, two in zip(first, second, strict=True)
         for a, b in zip(one, two, strict=True)
     )
-
-
-def calibration_set(n=120, m=3, seed=0, weight=None):
-    """Return overconfident predictions with their labels."""
-    rng = np.random.default_rng(seed)
-    probs = rng.dirichlet(np.full(m, 0.4), n)
-    flat = np.sqrt(probs) / np.sqrt(probs).sum(axis=1, keepdims=True)
-    codes = (rng.random((n, 1)) > flat.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    return CalibrationSet(Inputs(probs, from_logits=False), codes, weight)
 
 
 @pytest.mark.parametrize("seed", [None, 3])
