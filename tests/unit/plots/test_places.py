@@ -1,4 +1,4 @@
-"""Pictures of groups, segments and grades."""
+"""Pictures of very many groups, and of the grades of a master scale."""
 
 import dataclasses
 from functools import cache
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import caltest as ct
 from caltest import DegenerateDataWarning, InvalidInput
-from caltest.plots import groups, master_scale, segments
+from caltest.plots import groups, master_scale
 
 RNG = np.random.default_rng(2)
 SHOP = np.repeat(np.arange(600), RNG.integers(20, 300, 600))
@@ -113,38 +113,10 @@ def test_wrong_arguments_are_refused(given):
         groups(result(), **given)
 
 
-SEGMENT_RNG = np.random.default_rng(5)
-RISK = SEGMENT_RNG.uniform(0.05, 0.2, 400)
-Y = (SEGMENT_RNG.random(400) < RISK).astype(int)
-
-
-@cache
-def worst_segments():
-    sites = {"$site": np.arange(400) % 4}
-    return ct.test_segments(RISK, Y, segments=sites, n_resamples=19, rng=1, level=0.5)
-
-
-def test_rows_are_the_worst_segments():
-    """With their names, intervals and p-values, from the top."""
-    ax = segments(worst_segments(), rows=3)
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    assert [name.replace("\\", "") for name in names] == [
-        row.definition for row in worst_segments()[:3]
-    ]
-    assert [text.get_text().split(",")[0] for text in ax.texts] == [
-        f"n = {row.n}" for row in worst_segments()[:3]
-    ]
-    ends = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2][1:]
-    assert ends[0] == pytest.approx([100 * worst_segments()[0].low, 100 * worst_segments()[0].high])
-
-
-def test_results_draw_themselves():
+def test_result_draws_itself():
     ax = Figure().add_subplot()
     assert result().plot("gaps", rows=2, ax=ax) is ax
     assert result().plot(ax=Figure().add_subplot()).get_xscale() == "log"
-    ax = Figure().add_subplot()
-    assert worst_segments().plot(ax=ax) is ax
-    assert "95 % intervals" in ax.get_xlabel()
 
 
 PD, D, N = [0.001, 0.01, 0.05], [0, 30, 55], [1000, 2000, 1000]
