@@ -14,7 +14,7 @@ ROWS = 256  # of a table, which stay there for all resamples
 
 
 @njit()
-def moved_rows(label: Labels, top: Labels, rows: NDArray[np.uint16]) -> np.int64:
+def moved_rows(label: Labels, top: Labels | Ints, rows: NDArray[np.uint16]) -> np.int64:
     """Write the rows whose label (c,) is not the class `top` (c,) to `rows`; return their number.
 
     Sums that are known where each label is the predicted class change by these rows alone.
@@ -51,14 +51,14 @@ def class_lists(labels: Labels, usual: Ints | None, m: int) -> tuple[NDArray[np.
             place[k] = first[k]
             first[k + 1] += first[k]
         for j in some[:count]:
-            k = np.int64(label[j])
-            found[place[k]] = j
-            place[k] += 1
+            code = np.int64(label[j])
+            found[place[code]] = j
+            place[code] += 1
         if usual is not None:
             for j in some[:count]:
-                k = m + usual[j]
-                found[place[k]] = j
-                place[k] += 1
+                code = usual[j] + m
+                found[place[code]] = j
+                place[code] += 1
     return columns, start
 
 

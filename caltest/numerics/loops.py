@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
+from caltest._version import __version__
+
 Loop = Callable[..., Any]
 Function = TypeVar("Function", bound=Loop)
 _LOCK = threading.RLock()
@@ -46,6 +48,9 @@ class _Loop:
 
     def __init__(self, function: Loop, options: dict[str, object]) -> None:
         functools.update_wrapper(self, function)
+        # Names the file of the machine code: that of another version, whose callees and types may
+        # have been others, is left alone.
+        function.__qualname__ += f"-{__version__}"
         self.py_func = function
         self._options = options
         self._ready: Loop | None = None

@@ -382,7 +382,7 @@ def usual_labels(probs: Floats) -> Ints | None:
     listed = np.minimum(2.0 * (1.0 - most), 1.0).mean()  # of each row, in a resample
     if m <= FEW_CLASSES or listed > MOST_LISTED:
         return None
-    return np.where(most > 0.5, probs.argmax(axis=1), m)
+    return np.asarray(np.where(most > 0.5, probs.argmax(axis=1), m))
 
 
 def _look_ups(
