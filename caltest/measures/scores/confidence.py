@@ -18,7 +18,8 @@ from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
 from caltest.units import RowUnits, Statistic, UnitSums
-from caltest.units.units import Observed, row_weights
+from caltest.units.sums import FunctionOfUnits
+from caltest.units.units import row_weights
 
 __all__ = [
     "AverageConfidence",
@@ -43,15 +44,14 @@ MANY = 1000  # rows from which on one more makes no difference
 DRAWS, SEED = 9999, 0x5EED  # of the random weights, which are the same for all data
 
 
-class ConfidenceSums(UnitSums):
-    """Sums (B, 4) over rows of two classes, of which class 1 is that the predicted class is right.
+def confidence_sums(predictions: Predictions) -> UnitSums:
+    """Return sums (B, 4) over rows of which class 1 is that the predicted class is right.
 
     Of the weights of the wrong and of the right predictions, of the confidence on wrong ones, and
     of 1 less the confidence on right ones.
     """
-
-    def redrawn(self, observed: Observed) -> Floats:
-        return wrong_and_right_sums(observed, self.units.mean, self.units.scale)
+    units = RowUnits(Confidence()(predictions))
+    return FunctionOfUnits(units, lambda y: wrong_and_right_sums(y, units.mean, units.scale))
 
 
 class ConfidenceMeasure(Measure):
@@ -69,7 +69,7 @@ class ConfidenceMeasure(Measure):
         return ()
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        sums = ConfidenceSums(RowUnits(Confidence()(predictions)))
+        sums = confidence_sums(predictions)
         degenerate = self.undefined(sums.observed()[0])
         found = Statistic(units=sums.units, sums=sums, value=self.value, degenerate=degenerate)
         return RowStatistic(found)
@@ -525,16 +525,15 @@ class Sharpness(Measure):
     symbol: ClassVar[str] = "sharpness"
 
     def bind(self, predictions: Predictions) -> RowStatistic:
-        units, m = RowUnits(Confidence()(predictions)), predictions.m
+        sums, m = confidence_sums(predictions), predictions.m
         weight, confidence = row_weights(predictions), predictions.probs.max(axis=1)
         n = int(np.count_nonzero(weight))
         variance = float(np.cov(confidence, aweights=weight, ddof=0)) * n / max(n - 1, 1)
         size = np.array([[4.0 * (m / (m - 1)) ** 2 * variance]])
         few = () if n > 1 else ("one row has no spread, so the sharpness is taken as 0",)
-        sums = ConfidenceSums(units)
         return RowStatistic(
             Statistic(
-                units=units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
+                units=sums.units, sums=sums, value=lambda s: size.repeat(len(s), 0), degenerate=few
             )
         )
 
