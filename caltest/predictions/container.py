@@ -449,12 +449,12 @@ class Predictions(Rows):
 
     # ---- what they become -----------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
         return len(self.labels)
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Number of classes."""
         return len(self.classes)
