@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from caltest.checks import check_choice, check_flag, check_level
 from caltest.classifiers.base import (
-    IsotonicMaps,
     Maximum,
-    Sigmoids,
     fit_isotonic,
     fit_sigmoids,
     kernel_of,
@@ -129,7 +128,7 @@ class GPRegressionClassifier(RegressionsClassifier):
         share = check_level(self.held_out, "held_out")
         held = _held_out(codes, share, rng) if self.platt else np.zeros(len(codes), dtype=bool)
         self._end(self._fit_regressions(X[~held], codes[~held], rng))
-        self._scaled: Sigmoids | IsotonicMaps | None = None
+        self._scaled: partial[Floats] | None = None
         self.slopes_ = self.intercepts_ = None
         if self.platt:
             self._n_held_out = int(held.sum())
@@ -140,7 +139,7 @@ class GPRegressionClassifier(RegressionsClassifier):
                 return
             found = fit_sigmoids(scores, codes[held], probit=self.platt == "probit")
             self._scaled = found
-            self.slopes_, self.intercepts_ = found.slopes, found.intercepts
+            self.slopes_, self.intercepts_ = (found.keywords[of] for of in ("slopes", "intercepts"))
 
     def _fit_regressions(self, X: Floats, codes: Codes, rng: np.random.RandomState) -> Maximum:
         counts = np.bincount(codes)

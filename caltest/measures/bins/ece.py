@@ -38,7 +38,7 @@ from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
-from caltest.types import Floats, Ints, Labels, SmallInts
+from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.sums import FunctionOfUnits
 from caltest.units.units import SortedRowUnits, check_one_dimension
@@ -633,7 +633,7 @@ class ClasswiseECE(Measure):
         return row_gaps(predictions, *class_bins(predictions, self))
 
 
-def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[SmallInts, BinMean]:
+def class_bins(predictions: Predictions, measure: ClasswiseECE) -> tuple[Labels, BinMean]:
     """Return the bin of every probability, (n, m), and the power means, a table for each class."""
     probs, bins, weight = predictions.probs, measure.bins, predictions.sample_weight
     codes, first = np.empty(probs.shape, label_dtype(bins)), bins * np.arange(predictions.m)
