@@ -12,7 +12,6 @@ import numpy as np
 
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.binning import BinnedMeasure
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
 from caltest.measures.outcome import Outcome
@@ -131,7 +130,7 @@ class DebiasedECE(ToleranceTest, BinErrors):
 
     def few_rows(self, *, weighted: bool = False) -> Measure:
         """Return the plug-in error in the same bins, which needs no second observation."""
-        return ECE(**{f.name: getattr(self, f.name) for f in fields(BinnedMeasure)})
+        return ECE(**{f.name: getattr(self, f.name) for f in fields(BinErrors)})
 
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the squared error over the bins, whose bias flipped signs leave as it is."""

@@ -15,7 +15,14 @@ from caltest import checks
 from caltest.checks.options import check_choice
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
-from caltest.measures.binning import BinnedMeasure, check_power, event_cuts
+from caltest.measures.binning import (
+    Cells,
+    check_power,
+    event_cuts,
+    quantile_cells,
+    split_cells,
+    uniform_cells,
+)
 from caltest.measures.bins.errors import (
     BINS,
     NORMS,
@@ -65,11 +72,24 @@ WORST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinErrors(BinnedMeasure):
-    """A power mean over bins of a distance of labels to predictions."""
+class BinErrors(Measure):
+    """A power mean over bins of a distance of labels to predictions; see `ece` for the options."""
 
+    binning: str = "uniform"
+    bins: int = 15
+    min_size: int = 10
+    max_bins: int | None = None
+
+    binnings: ClassVar[tuple[str, ...]] = ("uniform", "quantile", "median-variance")
+    drawn_as: ClassVar[str] = "reliability"
     p: ClassVar[float] = 1.0  # the power of the mean over bins
     root: ClassVar[bool] = False  # whether the error is the root of the mean
+
+    def __post_init__(self) -> None:
+        check_choice(self.binning, self.binnings, "binning")
+        checks.check_integer(self.bins, "bins")
+        checks.check_integer(self.min_size, "min_size")
+        checks.check_optional_integer(self.max_bins, "max_bins")
 
     @property
     @abstractmethod
@@ -80,6 +100,27 @@ class BinErrors(BinnedMeasure):
     def parameters(self) -> Mapping[str, object]:
         """The options that are printed, besides those of the bins."""
         return {}
+
+    @property
+    def binning_parameters(self) -> Mapping[str, object]:
+        """The options of the binning that is used."""
+        own = {"bins": self.bins}
+        if self.binning == "median-variance":
+            limits = {"min_size": self.min_size, "max_bins": self.max_bins}
+            own = {name: limit for name, limit in limits.items() if limit is not None}
+        return {"binning": self.binning, **own}
+
+    @property
+    def cell_bins(self) -> tuple[int, ...]:
+        return (self.bins,) if self.binning == "uniform" else ()
+
+    def cells(self, predictions: Predictions) -> Cells:
+        """Return the number of the bin of each row, and how many bins are occupied."""
+        if self.binning == "uniform":
+            return uniform_cells(predictions, self.bins)
+        if self.binning == "quantile":
+            return quantile_cells(predictions, self.bins)
+        return split_cells(predictions, self.min_size, self.max_bins)
 
     def mean(self, mass: Floats, squares: Floats, mean: Floats, first: Ints) -> BinMean:
         """Return the mean over tables of bins with these weights, squares and predictions."""
