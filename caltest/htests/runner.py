@@ -109,11 +109,6 @@ class Answering(ABC):
     left_out: tuple[str, ...] = ()
     tells_tests: bool = False
 
-    @property
-    def grouped(self) -> bool:
-        """Whether each group is tested by itself."""
-        return self.keys is not None
-
     def run(self, asked: Asked) -> HTest | HTestTable:
         """Return the results of all that was asked: a table where there are several."""
         plans = self.plans(asked)
@@ -142,7 +137,7 @@ class Answering(ABC):
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:
                 asked.progress(done, len(plans))
-        several = len(asked.measures) * len(asked.lenses) > 1 or self.grouped
+        several = len(asked.measures) * len(asked.lenses) > 1 or self.keys
         if not several and not asked.lenses[0].is_family:
             return rows[0][1]
         return _table(self, rows, left_out, asked)
@@ -151,7 +146,7 @@ class Answering(ABC):
         """Return the tests: by group, test and lens."""
         parts = self.parts(asked)
         seeds = [asked.seed]
-        if self.grouped:
+        if self.keys:
             children = np.random.SeedSequence(asked.seed).spawn(len(parts))
             seeds = [int(child.generate_state(1)[0]) for child in children]
         return [
@@ -164,7 +159,7 @@ class Answering(ABC):
                 seed=seed,
                 number=number,
                 group=group,
-                is_one_of_many=self.grouped or lens not in asked.lenses,
+                is_one_of_many=bool(self.keys) or lens not in asked.lenses,
                 note=asked.note,
                 tolerance=asked.tolerance,
                 clear_at=(asked.level or LEVEL) if asked.n_resamples is None else None,
@@ -272,7 +267,7 @@ def _table(
             together.append(omnibus([row for _, row in some], **draws))
     adjusted, name = adjusted_rows(rows, correction)
     draws["n_resamples"] = min(asked.most_resamples, MOST)
-    is_tested = source.grouped and asked.tolerance is None
+    is_tested = bool(source.keys) and asked.tolerance is None
     names, keys = source.keys or ((), {})
     return HTestTable(
         rows,
@@ -359,7 +354,7 @@ class RowsInMemory(Answering):
             checks.check_choice(asked.null, NULLS, "null")
         for lens in asked.lenses:
             lens.claim_of(self.predictions)
-        groups = self.predictions.by_group() if self.grouped else {None: self.predictions}
+        groups = self.predictions.by_group() if self.keys else {None: self.predictions}
         return {
             group: [(member, part) for lens in asked.lenses for member in lens.members(part)]
             for group, part in groups.items()
@@ -387,7 +382,7 @@ class RowsInMemory(Answering):
 
     def spread(self, plans: Sequence[Plan]) -> str:
         """Tell of clusters with rows in two groups, which then depend on each other."""
-        parts = {plan.group: plan.predictions.clusters for plan in plans} if self.grouped else {}
+        parts = {plan.group: plan.predictions.clusters for plan in plans} if self.keys else {}
         found = [np.unique(codes) for codes in parts.values() if codes is not None]
         sizes = sum(codes.size for codes in found)
         return SPREAD if found and np.unique(np.concatenate(found)).size < sizes else ""
