@@ -11,8 +11,7 @@ import numpy as np
 
 from caltest.checks import check_choice
 from caltest.classifiers.base import Maximum, grid_of, kernel_of, softmax_means
-from caltest.classifiers.collapsed_bound import Latent, Targets, pseudo_targets
-from caltest.classifiers.regressions import RegressionsClassifier
+from caltest.classifiers.regressions import Latent, RegressionsClassifier, Targets, pseudo_targets
 from caltest.errors import invalid, shown
 from caltest.types import Codes, Floats
 

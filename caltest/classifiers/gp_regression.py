@@ -16,8 +16,7 @@ from caltest.classifiers.base import (
     kernel_of,
     normalised,
 )
-from caltest.classifiers.collapsed_bound import label_targets
-from caltest.classifiers.regressions import RegressionsClassifier
+from caltest.classifiers.regressions import RegressionsClassifier, label_targets
 from caltest.errors import DegenerateDataWarning
 from caltest.types import Codes, Floats
 
