@@ -13,15 +13,8 @@ import numpy as np
 from caltest import checks
 from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
+from caltest.htests import combine
 from caltest.htests.asked import Asked, Keys, Plan
-from caltest.htests.combine import (
-    GroupsCall,
-    adjusted_rows,
-    in_one_pass,
-    omnibus,
-    pvalue_of_groups,
-    with_shared_signs,
-)
 from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
@@ -251,7 +244,7 @@ def _table(
     is_joint = asked.correction == "joint"
     spread = source.spread(plans)
     draws = {"n_resamples": asked.most_resamples, "seed": asked.seed}
-    shared = with_shared_signs(found, **draws) if spread and is_joint else []
+    shared = combine.with_shared_signs(found, **draws) if spread and is_joint else []
     resampled, note = shared or rows, SIGNED if shared else spread
     apart = source.apart(plans) if is_joint else ""
     correction = "holm" if is_joint and (spread or apart) else asked.correction
@@ -264,8 +257,8 @@ def _table(
     for some in members.values():
         if len(some) > 1:
             some.sort(key=lambda item: item[0].note)  # what was asked for gives the title
-            together.append(omnibus([row for _, row in some], **draws))
-    adjusted, name = adjusted_rows(rows, correction)
+            together.append(combine.omnibus([row for _, row in some], **draws))
+    adjusted, name = combine.adjusted_rows(rows, correction)
     draws["n_resamples"] = min(asked.most_resamples, MOST)
     is_tested = bool(source.keys) and asked.tolerance is None
     names, keys = source.keys or ((), {})
@@ -277,7 +270,7 @@ def _table(
         level=asked.level,
         notes=tuple(filter(None, (*source.left_out, *left_out, note, apart))),
         omnibus=tuple(together),
-        together=pvalue_of_groups(rows, together),
+        together=combine.pvalue_of_groups(rows, together),
         difference=difference_of(rows, level=asked.level, **draws) if is_tested else None,
         by=names or None,
         values=tuple(keys.get(row.group, (row.group,)) for row in rows) if names else None,
@@ -339,10 +332,10 @@ class RowsInMemory(Answering):
         one_event = lens.is_confidence or (data.m == 2 and str(lens) == "strong")
         if self.keys and data.groups is not None and one_event and asks_one:
             groups, weighted = np.unique(data.groups).size, data.sample_weight is not None
-            passes = in_one_pass(groups, asked, events=1, weighted=weighted)
+            passes = combine.in_one_pass(groups, asked, events=1, weighted=weighted)
             if passes and not data.has_dependence:
                 many = ManyCells.of_rows(lens(data), *self.keys, asked.bins)
-                result = GroupsCall(asked, lens, data.m, data.source).disjoint(many)
+                result = combine.GroupsCall(asked, lens, data.m, data.source).disjoint(many)
                 if asked.progress is not None:
                     asked.progress(len(many), len(many))
                 return result

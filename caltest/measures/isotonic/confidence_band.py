@@ -15,12 +15,7 @@ from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.fits import Fit, ReadOnly, by_member
-from caltest.measures.isotonic.band_loops import (
-    exact_lower_bounds,
-    hoeffding_excess,
-    hoeffding_lower_bounds,
-    smallest_tails,
-)
+from caltest.measures.isotonic import band_loops
 from caltest.measures.outcome import Outcome, outcome_of
 from caltest.numerics.isotonic import pool_steps
 from caltest.numerics.sorted_scores import step_ends
@@ -171,10 +166,13 @@ class BandBlocks(Fit):
         for side in (self.lower, self.upper):
             if self.method == "yang-barber":
                 fits = (side.isotonic(row) for row in observed)
-                most = [hoeffding_excess(fitted, side.sizes, at, side.along) for fitted, at in fits]
+                most = [
+                    band_loops.hoeffding_excess(fitted, side.sizes, at, side.along)
+                    for fitted, at in fits
+                ]
                 found.append(side.log_blocks - np.array(most))
             else:
-                tails = smallest_tails(side.events(observed), side.sizes, side.along)
+                tails = band_loops.smallest_tails(side.events(observed), side.sizes, side.along)
                 found.append(side.log_blocks - tails)
         return np.minimum(*found)
 
@@ -185,10 +183,10 @@ class BandBlocks(Fit):
             constant = side.log_blocks - math.log1p(-level)
             if self.method == "yang-barber":
                 fitted, starts = side.isotonic(self.units.observed)
-                bounds = hoeffding_lower_bounds(fitted, side.sizes, starts, constant)
+                bounds = band_loops.hoeffding_lower_bounds(fitted, side.sizes, starts, constant)
             else:
                 events = side.events(self.units.observed[np.newaxis])[0]
-                bounds = exact_lower_bounds(events, side.sizes, -constant)
+                bounds = band_loops.exact_lower_bounds(events, side.sizes, -constant)
             # Of the probability of the event, in ascending order of the predictions.
             ends.append(1.0 - bounds[::-1] if side.turned else bounds)
         lower, upper = ends
