@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY
-from caltest.checks import check_choice, check_part, listing, load_schema
-from caltest.checks.schemas import parse_json
+from caltest.checks import check_choice, check_part, listing, load_schema, parse_json
 from caltest.errors import InvalidInput, invalid, shown
 from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss

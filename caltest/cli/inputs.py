@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from caltest import checks
-from caltest.checks import check_choice, check_not_empty, check_unused
-from caltest.checks.arrays import listing
-from caltest.checks.suspicions import warn_caller
+from caltest.checks import check_choice, check_not_empty, check_unused, listing, warn_caller
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables

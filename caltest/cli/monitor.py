@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caltest.checks import as_array, check_choice, check_groups, check_unused
-from caltest.checks.arrays import label_values
+from caltest.checks import as_array, check_choice, check_groups, check_unused, label_values
 from caltest.cli import options
 from caltest.cli.inputs import RowsFile
 from caltest.cli.output import FORMATS, OF_VERDICTS, Output, OutputClosed, choose_format, write_text

@@ -21,8 +21,7 @@ from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
 from caltest.checks.options import check_instance
 from caltest.comparison.scores import ProperScore, mean_score, units_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
-from caltest.predictions import ModelData, Predictions, models, tables
-from caltest.predictions.rows import Rows
+from caltest.predictions import ModelData, Predictions, Rows, models, tables
 from caltest.results.comparison import REFERENCE, SELECTED
 from caltest.types import Floats, Order
 

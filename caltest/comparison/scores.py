@@ -16,8 +16,7 @@ from caltest import checks, htests, measures
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.forecasts import Forecasts
 from caltest.lenses import Interval
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.types import Codes, Floats
 
 MOST_CLASSES = 50  # of a decomposition, an isotonic fit each

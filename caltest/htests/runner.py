@@ -19,9 +19,8 @@ from caltest.htests.difference import difference_of
 from caltest.htests.places import NAMED, find_places
 from caltest.lenses import Lens
 from caltest.lenses.base import induced
-from caltest.measures import Measure
+from caltest.measures import Measure, Outcome, Part
 from caltest.measures.gap import Gap, event_rows, gap_of
-from caltest.measures.outcome import Outcome, Part
 from caltest.measures.tolerance import tolerance_of
 from caltest.nulls import REGISTRY as NULLS
 from caltest.nulls.cluster import treated_as_independent

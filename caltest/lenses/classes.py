@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from caltest.checks import check_class, check_integer
-from caltest.checks.arrays import as_array
+from caltest.checks import as_array, check_class, check_integer
 from caltest.errors import NotApplicable, invalid, shown
 from caltest.lenses.base import ClassColumns, ColumnEvent, Lens, event_of, relabelled, seen_as
-from caltest.predictions import Predictions
-from caltest.predictions.redrawing import Redrawing
+from caltest.predictions import Predictions, Redrawing
 from caltest.types import AnyArray, Codes, Floats
 
 __all__ = [

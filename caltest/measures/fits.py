@@ -13,9 +13,7 @@ from caltest.checks.arrays import read_only
 from caltest.lenses import Lens, resolve_lens
 from caltest.predictions import MeasuredOptions, Predictions, as_measured
 from caltest.types import Floats
-from caltest.units import Statistic, Units, UnitSums
-from caltest.units.sums import FunctionOfUnits
-from caltest.units.units import Observed
+from caltest.units import FunctionOfUnits, Observed, Statistic, Units, UnitSums
 
 Result = TypeVar("Result")
 

@@ -17,9 +17,8 @@ from caltest.numerics.labels import resample_keys, row_hashes
 from caltest.numerics.loops import map_threads
 from caltest.sources import Cells, ManyCells
 from caltest.types import Floats, Hashes, Ints, Labels, Order
-from caltest.units import CellUnits, RowUnits, Statistic, Sums
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Sums
 from caltest.units.sums import Flipped
-from caltest.units.units import Observed
 
 if TYPE_CHECKING:
     from caltest.measures.base import Measure

@@ -19,8 +19,7 @@ from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
 from caltest.monitoring import evalues, sheets, waiting
 from caltest.monitoring.stream import LEVELS, Stream, bets_for, broken
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.results.base import Result, Summary, plain
 from caltest.results.verdict import Verdict
 from caltest.types import Codes, Floats

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks import check_strings
-from caltest.checks.arrays import as_array, as_numbers, listing, read_only
+from caltest.checks import as_array, as_numbers, check_strings, listing, read_only
 from caltest.errors import invalid, shown
 from caltest.planning import Power, SampleSize
 from caltest.plots import base

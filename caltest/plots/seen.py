@@ -24,8 +24,7 @@ from caltest.measures.smooth.ici import E90, ICI
 from caltest.measures.smooth.smooth_curve import SmoothCurve, curve_of_cells, smooth_curve
 from caltest.nulls.base import Draws
 from caltest.plots.base import name_text, pvalue_text
-from caltest.predictions import ModelData, Predictions, as_measured
-from caltest.predictions.options import MeasuredOptions
+from caltest.predictions import MeasuredOptions, ModelData, Predictions, as_measured
 from caltest.results import HTest
 from caltest.results.htest import required
 from caltest.results.wording import rows_of_slope

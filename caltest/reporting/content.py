@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from caltest.measures.gap import Gap
 from caltest.render import Sheet
-from caltest.results import HTest, HTestTable
-from caltest.results.verdict import Verdict
+from caltest.results import HTest, HTestTable, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

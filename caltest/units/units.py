@@ -12,8 +12,7 @@ import numpy as np
 from caltest.errors import NotApplicable
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.sorted_scores import sort_scores, step_ends, sum_variance
-from caltest.predictions import Predictions
-from caltest.predictions.rows import Rows
+from caltest.predictions import Predictions, Rows
 from caltest.sources import Cells
 from caltest.types import AnyArray, Events, Flags, Floats, Ints, Order
 

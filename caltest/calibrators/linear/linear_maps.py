@@ -17,8 +17,7 @@ from caltest.calibrators.ensemble import Setting, choose
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.linear import softmax_regression
 from caltest.calibrators.linear.softmax_regression import minimise
-from caltest.checks import check_choice, check_flag, check_jobs, check_level
-from caltest.checks.options import check_not_empty
+from caltest.checks import check_choice, check_flag, check_jobs, check_level, check_not_empty
 from caltest.errors import invalid, shown
 from caltest.numerics.softmax import softmax
 from caltest.types import Codes, Flags, Floats

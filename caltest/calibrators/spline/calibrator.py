@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
 from caltest.calibrators.inputs import SMALLEST_PROBABILITY, Inputs
 from caltest.calibrators.spline import cumulative_spline
-from caltest.checks import check_choice, check_flag, check_integer, listing
-from caltest.checks.arrays import as_numbers, check_class
+from caltest.checks import as_numbers, check_choice, check_class, check_flag, check_integer, listing
 from caltest.errors import invalid, shown
 from caltest.lenses.classes import check_rank
 from caltest.numerics.loops import njit

@@ -46,8 +46,7 @@ from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, Norm, RowUnits, Statistic, Units
-from caltest.units.sums import FunctionOfUnits
+from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension
 
 if TYPE_CHECKING:

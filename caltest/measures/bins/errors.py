@@ -17,8 +17,7 @@ from caltest.numerics import bins as loops
 from caltest.numerics.class_sums import cell_sums
 from caltest.predictions import event_column
 from caltest.types import AnyArray, Floats, Ints, SmallInts
-from caltest.units import CellUnits, RowUnits, UnitSums
-from caltest.units.units import Observed, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, UnitSums, row_weights
 
 if TYPE_CHECKING:
     from caltest.measures.bins.ece import BinErrors

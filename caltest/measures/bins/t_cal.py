@@ -17,8 +17,7 @@ from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints
-from caltest.units import CellUnits, Statistic, Units
-from caltest.units.sums import FunctionOfUnits
+from caltest.units import CellUnits, FunctionOfUnits, Statistic, Units
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from caltest.numerics.loops import njit
 from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, Predictions
 from caltest.types import AnyArray, Flags, Floats, Ints, Labels
-from caltest.units import CellUnits, RowUnits, Statistic, Units, UnitSums
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, UnitSums
 from caltest.units.sums import Flipped
-from caltest.units.units import Observed
 
 __all__ = [  # noqa: RUF022
     "HosmerLemeshow",

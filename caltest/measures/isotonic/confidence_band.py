@@ -22,8 +22,7 @@ from caltest.numerics.sorted_scores import step_ends
 from caltest.predictions import Measured, MeasuredOptions, Predictions
 from caltest.sources import Cells
 from caltest.types import Flags, Floats
-from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units
 
 __all__ = ["ConfidenceBand", "ConfidenceBandCurve", "confidence_band", "confidence_band_curve"]
 

@@ -31,8 +31,7 @@ from caltest.numerics.loops import blocks, njit
 from caltest.predictions import Measured, Predictions
 from caltest.sources import Cells
 from caltest.types import AnyArray, Codes, Floats, Ints, Labels, SmallInts
-from caltest.units import RowUnits
-from caltest.units.units import row_weights
+from caltest.units import RowUnits, row_weights
 
 __all__ = ["CME", "UCME", "cme", "ucme"]
 

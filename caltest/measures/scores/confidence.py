@@ -17,9 +17,7 @@ from caltest.measures.outcome import Ends
 from caltest.numerics.class_sums import wrong_and_right_sums
 from caltest.predictions import Measured, Predictions
 from caltest.types import Floats
-from caltest.units import RowUnits, Statistic, UnitSums
-from caltest.units.sums import FunctionOfUnits
-from caltest.units.units import row_weights
+from caltest.units import FunctionOfUnits, RowUnits, Statistic, UnitSums, row_weights
 
 __all__ = [
     "AverageConfidence",

@@ -30,8 +30,7 @@ from caltest.measures.fits import Fit, over_sum
 from caltest.numerics.loops import njit
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
-from caltest.units import CellUnits, RowUnits, Statistic, Units
-from caltest.units.units import Observed, row_weights
+from caltest.units import CellUnits, Observed, RowUnits, Statistic, Units, row_weights
 
 __all__ = ["SmoothECE", "smooth_ece"]
 
