@@ -17,8 +17,6 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from caltest import checks
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.output import Saved, summary_of
-from caltest.checks.arrays import label_values, missing
-from caltest.checks.suspicions import suspect_index, suspect_logits
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, invalid
 from caltest.predictions import Predictions
@@ -42,12 +40,12 @@ def check_labels_given(y: object, name: str = "y") -> AnyArray:
     if given.dtype.kind == "c":
         remedy = "pass integers or strings: Complex data not supported"  # scikit-learn's words
         raise invalid(f"{name} must be labels", f"dtype {given.dtype}", remedy)
-    values = label_values(given, name)
+    values = checks.label_values(given, name)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         got = f"{values[row].max():.8g} at row {row}"
         if np.isnan(values[row]).any():
-            raise missing(name, got)
+            raise checks.missing(name, got)
         raise invalid(f"{name} must be finite", got, "drop or correct that row")
     if given.ndim == 2 and given.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
@@ -450,12 +448,12 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
             self.classes_ = X.classes
             self._warn_of_one_class(X.labels, X.sample_weight)
             return CalibrationSet(inputs, X.labels, X.sample_weight)
-        suspect_index(y=y, X=X, sample_weight=sample_weight)
+        checks.suspect_index(y=y, X=X, sample_weight=sample_weight)
         labels = check_labels_given(y)
         checks.check_not_swapped(checks.as_array(X, "probs"), labels)
         inputs = self._read_inputs(X, reset=True)
         if inputs.from_logits:
-            suspect_logits(checks.as_array(X, "logits"))
+            checks.suspect_logits(checks.as_array(X, "logits"))
         if self.classes is None and labels.dtype.kind == "f" and labels.ndim == 1:
             bad = np.isfinite(labels) & (labels != np.floor(labels))
             if bad.any():

@@ -18,7 +18,6 @@ from caltest.calibrators.ensemble import Fold, check_folds, folds
 from caltest.calibrators.forecasts import ForecastCalibrator, ForecastSet
 from caltest.calibrators.inputs import Inputs
 from caltest.calibrators.mixtures import mixed_maps, nested_maps, quick_maps
-from caltest.checks.options import check_instance
 from caltest.comparison.scores import ProperScore, mean_score, units_of
 from caltest.errors import InvalidInput, NotApplicable, invalid, shown
 from caltest.predictions import ModelData, Predictions, Rows, models, tables
@@ -215,7 +214,7 @@ def _made_of_forecasts(_name: str, value: object, _m: int, **_unused: object) ->
         value = FORECAST_MAPS[checks.check_choice(value, FORECAST_MAPS, "calibrators")]()
     kind, remedy = ForecastCalibrator, "pass one, such as caltest.calibrators.BetaPIT()"
     asked = "calibrators", remedy, "calibrator of forecasts"
-    made: ForecastCalibrator = clone(check_instance(value, kind, *asked))
+    made: ForecastCalibrator = clone(checks.check_instance(value, kind, *asked))
     return made
 
 

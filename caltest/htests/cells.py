@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks.suspicions import suspect_counted
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests.asked import Asked, Keys, Plan, as_columns, lies
 from caltest.htests.combine import GroupsCall, in_one_pass
@@ -130,7 +129,7 @@ class CountedRows(Answering):
         if len(self.classes) == 2 and str(self.lenses[0]) == "strong":
             columns = [(one.mean, one.counts, one.hits) for one in self.events[0].values()]
             mean, rows, events = map(np.concatenate, zip(*columns, strict=True))
-            suspect_counted(mean, rows, events, np.array(self.classes))
+            checks.suspect_counted(mean, rows, events, np.array(self.classes))
 
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the cells of each lens.

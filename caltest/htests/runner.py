@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks.suspicions import warn_caller
 from caltest.errors import DegenerateDataWarning, NotApplicable
 from caltest.htests import combine
 from caltest.htests.asked import Asked, Keys, Plan
@@ -120,11 +119,11 @@ class Answering(ABC):
                 group = "" if plan.group is None else f"group {plan.group!r}, "
                 where = f"{plan.test} under {group}lens {plan.lens}"
                 left_out.append(f"{where} is left out of the table: {answer}")
-                warn_caller(left_out[-1], DegenerateDataWarning)
+                checks.warn_caller(left_out[-1], DegenerateDataWarning)
             else:
                 for text in answer.outcome.degenerate:
                     if (key := (plan.group, str(plan.lens), text)) not in known:
-                        warn_caller(text, DegenerateDataWarning)
+                        checks.warn_caller(text, DegenerateDataWarning)
                     known.add(key)
                 rows.append((answer.plan, _result(self, answer, asked)))
             if self.tells_tests and asked.progress is not None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from caltest import checks
-from caltest.checks.schemas import parse_json
 from caltest.drawing import draw
 from caltest.errors import DegenerateDataWarning, NotApplicable, invalid, shown
 from caltest.measures.gap import Gap
@@ -548,7 +547,7 @@ class Monitor(Result):
             If the text is no JSON, cut off, or of another version.
         """
         remedy = "go on from an earlier state, or begin anew"
-        return cls.from_dict(parse_json(text, "the state of a monitor must be JSON", remedy))
+        return cls.from_dict(checks.parse_json(text, "the state of a monitor must be JSON", remedy))
 
 
 def checksum(values: Mapping[str, Any]) -> str:

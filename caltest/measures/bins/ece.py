@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Unpack, cast
 import numpy as np
 
 from caltest import checks
-from caltest.checks.options import check_choice
 from caltest.errors import NotApplicable
 from caltest.measures.base import Measure
 from caltest.measures.binning import (
@@ -85,7 +84,7 @@ class BinErrors(Measure):
     root: ClassVar[bool] = False  # whether the error is the root of the mean
 
     def __post_init__(self) -> None:
-        check_choice(self.binning, self.binnings, "binning")
+        checks.check_choice(self.binning, self.binnings, "binning")
         checks.check_integer(self.bins, "bins")
         checks.check_integer(self.min_size, "min_size")
         checks.check_optional_integer(self.max_bins, "max_bins")
@@ -209,7 +208,7 @@ class DistanceErrors(BinErrors):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not callable(self.distance):
-            check_choice(self.distance, tuple(NAMES), "distance")
+            checks.check_choice(self.distance, tuple(NAMES), "distance")
 
     @property
     def parameters(self) -> Mapping[str, object]:

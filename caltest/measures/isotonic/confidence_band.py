@@ -10,7 +10,6 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from caltest import checks
-from caltest.checks.options import check_integer
 from caltest.errors import NotApplicable, invalid
 from caltest.lenses import Lens
 from caltest.measures.base import Measure
@@ -438,7 +437,7 @@ def check_digits(digits: object, name: str = "digits") -> int | None:
     """Check a number of decimal digits, or None for the default."""
     if digits is None:
         return None
-    value = check_integer(digits, name)
+    value = checks.check_integer(digits, name)
     if value > MOST_DIGITS:
         raise invalid(f"{name} must be at most {MOST_DIGITS}", str(value), "pass 2 or 3")
     return value
