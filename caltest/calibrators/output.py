@@ -21,12 +21,11 @@ from caltest.htests import test_calibration
 from caltest.measures import ece, log_loss
 from caltest.predictions import Predictions
 from caltest.render import Sheet, number, pvalue
-from caltest.results import Summary
+from caltest.results import HTest, Summary
 from caltest.results.sheets import pvalue_of
 
 if TYPE_CHECKING:
     from caltest.calibrators.base import CalibrationSet, Calibrator, Coefficient
-    from caltest.results import HTest
 
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

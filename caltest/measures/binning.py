@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,9 @@ from caltest.checks.options import check_positive
 from caltest.errors import NotApplicable, invalid
 from caltest.numerics.bins import cell_numbers, quantile_cuts, uniform_bins
 from caltest.numerics.labels import label_dtype
+from caltest.predictions import Predictions
 from caltest.types import Floats, Ints
 from caltest.units.units import check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.predictions import Predictions
-
 
 Cells = tuple[Ints, int]
 UNLIMITED = np.iinfo(np.int64).max

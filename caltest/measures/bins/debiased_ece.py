@@ -6,11 +6,12 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE, BinErrors
 from caltest.measures.bins.errors import DEBIASED, BinMean, BinnedRows, Bins
@@ -26,13 +27,10 @@ from caltest.measures.tolerance import (
 )
 from caltest.numerics.bins import sort_by_cell
 from caltest.numerics.event_tails import FewEvents, both_sides, hidden_deviation, largest_tail
+from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Order
 from caltest.units import RowUnits
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
-    from caltest.predictions import Predictions
 
 __all__ = ["DebiasedECE", "debiased_ece"]
 

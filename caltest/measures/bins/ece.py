@@ -7,12 +7,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.binning import (
     Cells,
@@ -43,14 +44,11 @@ from caltest.numerics.bins import power_means, uniform_bins
 from caltest.numerics.event_tails import farthest_gap
 from caltest.numerics.labels import label_dtype
 from caltest.numerics.loops import njit
+from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
 from caltest.types import Floats, Ints, Labels
 from caltest.units import CellUnits, FunctionOfUnits, Norm, RowUnits, Statistic, Units
 from caltest.units.units import SortedRowUnits, check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
-    from caltest.predictions import Predictions
 
 __all__ = ["ECE", "confidence_ece", "ece", "ClasswiseECE", "classwise_ece", "MCE", "mce"]  # noqa: RUF022
 

@@ -15,13 +15,12 @@ from caltest.measures.outcome import Gaps
 from caltest.measures.residual_sums import ResidualStatistic, of_cells
 from caltest.numerics import bins as loops
 from caltest.numerics.class_sums import cell_sums
-from caltest.predictions import event_column
+from caltest.predictions import Predictions, event_column
 from caltest.types import AnyArray, Floats, Ints, SmallInts
 from caltest.units import CellUnits, Observed, RowUnits, UnitSums, row_weights
 
 if TYPE_CHECKING:
     from caltest.measures.bins.ece import BinErrors
-    from caltest.predictions import Predictions
 
 Codes = NDArray[np.integer]
 Counts = tuple[Floats, Floats, Floats]

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from caltest import checks
 from caltest.errors import NotApplicable
+from caltest.lenses import Lens
 from caltest.measures.base import Measure
 from caltest.measures.bins.ece import ECE
 from caltest.measures.bound import BoundCells, BoundMeasure
 from caltest.measures.of_units import CellStatistic, RowStatistic
 from caltest.numerics.loops import njit
+from caltest.predictions import Predictions
 from caltest.predictions.options import Measured
+from caltest.sources import Cells
 from caltest.types import Floats, Ints
 from caltest.units import CellUnits, FunctionOfUnits, Statistic, Units
 from caltest.units.units import Observed, SortedRowUnits, check_one_dimension
-
-if TYPE_CHECKING:
-    from caltest.lenses import Lens
-    from caltest.predictions import Predictions
-    from caltest.sources import Cells
 
 __all__ = ["TCal", "t_cal"]
 
