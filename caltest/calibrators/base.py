@@ -407,8 +407,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         (n,) array
             Names of classes.
         """
-        probs = self.predict_proba(X)
-        return np.asarray(self.classes_[probs.argmax(axis=1)])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def transform(self, X: object) -> Floats:
         """Return calibrated probabilities, so that maps can follow each other in a pipeline.
@@ -459,8 +458,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
             if bad.any():
                 row = int(np.argmax(bad))
                 rule = "y must be labels of classes, not continuous numbers"
-                got = f"{labels[row]:.8g} at row {row}"
-                raise invalid(rule, got, "pass integers or strings")
+                raise invalid(rule, f"{labels[row]:.8g} at row {row}", "pass integers or strings")
         classes = self._names(X, labels, inputs.m) if self.classes is None else self.classes
         codes, self.classes_ = checks.check_labels(labels, inputs.n, inputs.m, classes, name="y")
         if classes is None and labels.ndim == 1 and self.classes_.dtype.kind in "iu":

@@ -239,8 +239,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (n,) array
             Names of classes; calibration can change which is the most probable.
         """
-        probs = self.predict_proba(X)
-        return np.asarray(self.classes_[probs.argmax(axis=1)])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata go: to `fit` of the classifier, and to `split` of `cv`.

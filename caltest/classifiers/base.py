@@ -158,8 +158,7 @@ def in_parts(
 
 def softmax_means(mean: Floats, deviation: Floats, samples: Floats, n_jobs: int | None) -> Floats:
     """Return the mean of the softmax of N(mean, deviation^2), row by row, (n, K)."""
-    part = partial(_means, samples=samples)
-    return in_parts(part, (mean, deviation), CHUNK, n_jobs)[0]
+    return in_parts(partial(_means, samples=samples), (mean, deviation), CHUNK, n_jobs)[0]
 
 
 @njit()
@@ -297,8 +296,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         (n,) array
             Labels.
         """
-        probs = self.predict_proba(X)
-        return np.asarray(self.classes_[probs.argmax(axis=1)])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def summary(self) -> Summary:
         """Return kernel, hyper-parameters, bound, sizes and time of the fit, for printing.

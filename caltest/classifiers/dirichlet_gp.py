@@ -139,8 +139,7 @@ class DirichletGPClassifier(RegressionsClassifier):
                 found = bound_to.evidence(targets, kernel_of(theta))
                 return found.value, self._slope(found.kernel)
 
-            start = self._start(X, _variance_of(targets, counts))
-            found = self._maximise(objective, start, len(X))
+            found = self._maximise(objective, self._start(X, _variance_of(targets, counts)), len(X))
             if len(alphas) == 1:
                 return np.nan, targets, found
             latent = bound_to.posterior(targets, kernel_of(found.theta))

@@ -259,8 +259,7 @@ class RowsFile(NumberColumns, PredictionFile):
         from caltest.forecasts import Forecasts
 
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
-        groups = _groups(by, self._opened[0].names)
-        rows = {"groups": groups, "sample_weight": self.sample_weight}
+        rows = {"groups": _groups(by, self._opened[0].names), "sample_weight": self.sample_weight}
         columns = self.forecasts_from(probs or "") | rows
         return Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
 

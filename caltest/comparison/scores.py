@@ -211,5 +211,4 @@ def reported(predictions: Any, others: Mapping[str, object]) -> dict[str, float]
 
 
 def _coverage(forecasts: Forecasts) -> float:
-    inside = Interval(0.9)(forecasts).labels.astype(np.float64)
-    return mean_score(inside, forecasts.weights)
+    return mean_score(Interval(0.9)(forecasts).labels.astype(np.float64), forecasts.weights)

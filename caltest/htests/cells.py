@@ -171,8 +171,7 @@ def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplic
     cells: Cells = plans[0].predictions
     bound = [_bound(plan, cells) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
-    draws = asked.draws(plans[0].seed)
-    outcomes = iter(exact_tests(pairs, Draws(**draws)) if pairs else ())
+    outcomes = iter(exact_tests(pairs, Draws(**asked.draws(plans[0].seed))) if pairs else ())
     for plan, one in bound:
         if isinstance(one, NotApplicable):
             yield one
@@ -462,8 +461,7 @@ def of_margins(
             )
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
     reader, m = prepared.reader, len(counting.columns.classes)
-    notes = reader.left_out.notes()
-    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, notes)
+    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, reader.left_out.notes())
     result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

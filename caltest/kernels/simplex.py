@@ -300,8 +300,7 @@ class Scaled(MatrixKernel):
             return (Term((self.kernel,), identity(m)),)
         if len(self.matrix) != m:
             rule = f"matrix must be ({m}, {m}), as the predictions have {m} classes under this lens"
-            got = f"shape {self.matrix.shape}"
-            raise invalid(rule, got, "pass one row and column per class")
+            raise invalid(rule, f"shape {self.matrix.shape}", "pass one row and column per class")
         return (Term((self.kernel,), self.matrix),)
 
     def __str__(self) -> str:

@@ -111,14 +111,12 @@ class Classwise(PerClass):
     def __call__(self, predictions: Predictions) -> Predictions:
         """Return (1 - p_k, p_k), and 1 where y = k."""
         code = self._code(predictions.classes)
-        codes = np.full(predictions.n, code)
-        return event_of(predictions, codes, str(predictions.classes[code]))
+        return event_of(predictions, np.full(predictions.n, code), str(predictions.classes[code]))
 
     def of_columns(self, columns: ClassColumns) -> ColumnEvent:
         """Return the probability of class k, and whether it is the label."""
         code = self._code(np.array(columns.classes))
-        name = str(columns.classes[code])
-        return ColumnEvent(name, columns.probs[code], columns.is_label[code])
+        return ColumnEvent(str(columns.classes[code]), columns.probs[code], columns.is_label[code])
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,7 @@ class BoundGroups:
             out[number[running]] = sides * (1.0 + extreme[running]) / (1.0 + keys.size)
             return np.asarray(np.minimum(out, 1.0))
 
-        tasks = list(itertools.pairwise(cuts))
-        return np.concatenate(list(map_threads(in_rounds, tasks)))
+        return np.concatenate(list(map_threads(in_rounds, itertools.pairwise(cuts))))
 
 
 def flipped_statistic(statistic: Statistic, clusters: Ints, count: int) -> Flipped:

@@ -225,8 +225,7 @@ def _curves(pvalues: Any) -> Curves:
     found: Curves = {}
     for model, columns in models.items():
         named = ((str(test), values) for test, values in columns.items())
-        own = {k: check_simulated_pvalues(p, f"pvalues of {k!r}") for k, p in named}
-        found[str(model)] = own
+        found[str(model)] = {k: check_simulated_pvalues(p, f"pvalues of {k!r}") for k, p in named}
     return found
 
 

@@ -444,8 +444,7 @@ class Predictions(Rows):
         cls, table: tables.ColumnTable, source: str, label: str | None, columns: TableColumns
     ) -> Predictions:
         read_as, named = parted(columns, ClassOptions)
-        raw = tables.choose_columns(table, label=label, **named)
-        return cls(**raw, **read_as, source=source)
+        return cls(**tables.choose_columns(table, label=label, **named), **read_as, source=source)
 
     # ---- what they become -----------------------------------------------------------------------
 

@@ -227,8 +227,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
         columns[name] = tuple(sheet.number(row.statistic) for row in rows)
     columns["p-value"] = tuple(pvalue_of(row) for row in rows)
     if table.correction is not None:
-        smallest = [_smallest(row) for row in rows]
-        columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, smallest))
+        columns["adjusted"] = tuple(map(sheet.pvalue, adjusted, [_smallest(row) for row in rows]))
     columns["code"] = tuple(sheet.stars(value) for value in adjusted)
     if table.light_bounds is not None:
         columns["light"] = table.traffic_lights

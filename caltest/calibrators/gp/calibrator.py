@@ -266,8 +266,7 @@ class GPCalibrator(Calibrator):
     def _of_mean(self, scores: GPScores, units: fit.ScoreRange) -> GPScores:
         """Return the scores with the prior mean and the covariances that the options name."""
         prior = self._prior_mean(units.scores(scores.z), scores.prior)
-        full = self.covariance == "full"
-        return replace(scores, prior=prior, full=full, n_jobs=self.n_jobs)
+        return replace(scores, prior=prior, full=self.covariance == "full", n_jobs=self.n_jobs)
 
     def _prior_mean(self, z: Floats, identity: Floats) -> Floats:
         """Return the prior mean at scores z, of their shape, from that of the identity map."""
@@ -482,8 +481,7 @@ def check_scores(values: object, name: str, *, probabilities: bool) -> Floats:
     """Check scores in one dimension: probabilities in [0, 1], or finite logits."""
     array = checks.as_numbers(values, name)
     if array.ndim != 1:
-        got = f"shape {array.shape}"
-        raise invalid(f"{name} must have one dimension", got, "pass .ravel()")
+        raise invalid(f"{name} must have one dimension", f"shape {array.shape}", "pass .ravel()")
     scores = array.astype("float64")
     low, high = (0.0, 1.0) if probabilities else (-1.7e308, 1.7e308)
     bad = ~((scores >= low) & (scores <= high))

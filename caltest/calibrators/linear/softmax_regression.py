@@ -273,8 +273,7 @@ def minimise(task: Problem, warm: Floats | None = None) -> Minimum:
             forcing = min(0.1, np.sqrt(norm / max(first, norm)))
             step, used = _conjugate_gradients(task, product, precondition, gradient, forcing)
             if norm <= enough:  # at the start: only to tell a minimum from one at infinity
-                escaping = task.change(step) > LARGE_STEP
-                return Minimum(theta, norm, escaping, count, converged=True)
+                return Minimum(theta, norm, task.change(step) > LARGE_STEP, count, converged=True)
             found = _moved(task, theta, step, value, gradient)
             count += 1
             if found is None:

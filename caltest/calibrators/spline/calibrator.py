@@ -353,8 +353,7 @@ class SplineCalibrator(Calibrator):
 
     def _spline_names(self) -> AnyArray:
         """Return what the splines are of: classes, or ranks from 1 to m."""
-        ranks = self.mode == "all-ranks"
-        return np.arange(1, len(self.classes_) + 1) if ranks else self.classes_
+        return np.arange(1, len(self.classes_) + 1) if self.mode == "all-ranks" else self.classes_
 
     def _recalibrate(self, score: Floats, k: int) -> Floats:
         return interpolate(score, self.scores_[k], self.recalibrated_[k])

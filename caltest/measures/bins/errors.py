@@ -127,8 +127,7 @@ class BinMean:
 
     def of_residuals(self, sums: Floats) -> Floats:
         """Return the error (B,) of sums of residuals (B, S c), its bias not taken away."""
-        gaps = sums.reshape(-1, *self.mean.shape) / self.size[:, None]
-        return self.norm(gaps, self.share)
+        return self.norm(sums.reshape(-1, *self.mean.shape) / self.size[:, None], self.share)
 
     def square_lengths(self, sums: Floats) -> Floats:
         """Return the sum over bins of the squares of sums (B, S c) over their mass."""

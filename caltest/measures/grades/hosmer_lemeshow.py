@@ -300,8 +300,7 @@ class HosmerLemeshow(GroupedMeasure):
     def risk_groups(self, units: Units) -> RiskGroups:
         if units.mean.ndim == 1:
             checks.check_unused("where the lens leaves two classes", reference=self.reference)
-            units = units.ordered(f"the {self.title}")
-            return RiskGroups.of_event(units, self.groups, pooled=True)
+            return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=True)
         rows = cast("RowUnits", units)
         return RiskGroups.of_classes(rows, 1.0 - rows.probs[:, self._place(rows)], self.groups)
 
@@ -387,8 +386,7 @@ def hosmer_lemeshow(
     >>> round(ct.measures.hosmer_lemeshow(probs, labels, groups=2), 4)  # .25 / .375 + 1 / .5
     2.6667
     """
-    measure = HosmerLemeshow(groups=groups, reference=reference)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return HosmerLemeshow(groups=groups, reference=reference).evaluate(probs, labels, lens, **rows)
 
 
 def grade_deviations(pd: Floats, defaults: Ints, n: Ints) -> tuple[float, int, int]:
@@ -417,8 +415,7 @@ class PigeonHeyse(GroupedMeasure):
         return 1
 
     def risk_groups(self, units: Units) -> RiskGroups:
-        units = units.ordered(f"the {self.title}")
-        return RiskGroups.of_event(units, self.groups, pooled=False)
+        return RiskGroups.of_event(units.ordered(f"the {self.title}"), self.groups, pooled=False)
 
 
 def pigeon_heyse(

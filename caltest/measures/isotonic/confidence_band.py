@@ -120,8 +120,7 @@ class Side:
 
     def isotonic(self, observed: Observed) -> tuple[Floats, Flags]:
         """Return the isotonic fit at each distinct prediction, and where it rises."""
-        weight = np.broadcast_to(1.0, observed.size)
-        mass, events, last = pool_steps(observed, weight, self.ends)
+        mass, events, last = pool_steps(observed, np.broadcast_to(1.0, observed.size), self.ends)
         block_of = np.searchsorted(last, np.flatnonzero(self.ends))
         fitted, change = (events / mass)[block_of], np.diff(block_of) > 0
         if self.turned:
@@ -252,8 +251,7 @@ def confidence_band(
     >>> ct.measures.confidence_band([0.5] * 10, [1] * 10)  # p = 2 / 2^10
     2.70926...
     """
-    measure = ConfidenceBand(method=method, digits=digits)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return ConfidenceBand(method=method, digits=digits).evaluate(probs, labels, lens, **rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -356,8 +356,7 @@ def corp_band(
     """
     level = checks.check_confidence(confidence)
     checks.check_integer(n_resamples, "n_resamples", LEAST_RESAMPLES)
-    seed = checks.check_seed(rng)
-    band = partial(_band, level=level, n_resamples=n_resamples, seed=seed)
+    band = partial(_band, level=level, n_resamples=n_resamples, seed=checks.check_seed(rng))
     with threads(checks.check_jobs(n_jobs)):
         return by_member(probs, labels, lens, band, corp_band, rows)
 

@@ -472,8 +472,7 @@ def check_locations(locations: object) -> int | tuple[object, object] | None:
     if isinstance(locations, (int, np.integer)):
         return check_integer(locations, "locations")
     rule = "locations must be a number or a pair (probs, labels)"
-    got = f"a {type(locations).__name__}"
-    raise invalid(rule, got, "pass J predictions and their J classes")
+    raise invalid(rule, f"a {type(locations).__name__}", "pass J predictions and their J classes")
 
 
 def check_points(locations: tuple[object, object], classes: AnyArray) -> tuple[Floats, Codes]:

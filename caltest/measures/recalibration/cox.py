@@ -458,8 +458,7 @@ class Unreliability(Measure):
     def limit(self, predictions: Predictions) -> Outcome:
         """Return the chi^2 limit of the likelihood ratio in it."""
         ratio = fits.ratio_of(RowUnits(predictions).counted(), "both", "common", None)
-        excess = (ratio.value() - ratio.df) / float(ratio.units.total[0])
-        return fits.limit_of(ratio, excess)
+        return fits.limit_of(ratio, (ratio.value() - ratio.df) / float(ratio.units.total[0]))
 
 
 def unreliability(

@@ -313,8 +313,7 @@ def smooth_ece(
     >>> ct.measures.smooth_ece([0.25, 0.5, 0.75], [0, 0, 0])  # all residuals have one sign
     0.5
     """
-    measure = SmoothECE(bandwidth=bandwidth, method=method)
-    return measure.evaluate(probs, labels, lens, **rows)
+    return SmoothECE(bandwidth=bandwidth, method=method).evaluate(probs, labels, lens, **rows)
 
 
 @njit()
