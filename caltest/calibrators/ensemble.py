@@ -267,8 +267,7 @@ class EnsembleCalibrator(Calibrator):
         from sklearn.model_selection import ParameterGrid
 
         calibrator = self._passed_on(self.calibrator)
-        grid = check_param_grid(self.param_grid, calibrator.get_params())
-        settings = list(ParameterGrid(grid))
+        settings = list(ParameterGrid(check_param_grid(self.param_grid, calibrator.get_params())))
         folds_and_jobs = self.cv, self.random_state, check_jobs(self.n_jobs)
         chosen = choose(calibrator, data, self.classes_, settings, *folds_and_jobs)
         best, losses, self.calibrators_ = chosen

@@ -52,8 +52,7 @@ def of_sigmoids(
 
 def of_isotonic(scores: Floats, fits: Sequence[IsotonicRegression]) -> Floats:
     """Return probabilities, (..., K), of scores, (..., K), by a regression for each class."""
-    own = np.moveaxis(scores[..., -len(fits) :], -1, 0)
-    pairs = zip(fits, own, strict=True)
+    pairs = zip(fits, np.moveaxis(scores[..., -len(fits) :], -1, 0), strict=True)
     events = [fit.predict(one.ravel()).reshape(one.shape) for fit, one in pairs]
     return rows_of_events(np.stack(events, axis=-1))
 

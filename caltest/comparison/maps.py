@@ -145,8 +145,7 @@ def set_of(predictions: Any, logits: Floats | None = None) -> AnySet:
     """Return what maps are fitted to, checked probabilities or logits, or forecasts."""
     if not predictions.m:
         return ForecastSet(predictions)
-    values = predictions.probs if logits is None else logits
-    inputs = Inputs(values, from_logits=logits is not None)
+    inputs = Inputs(predictions.probs if logits is None else logits, from_logits=logits is not None)
     return CalibrationSet(inputs, predictions.labels, predictions.sample_weight)
 
 

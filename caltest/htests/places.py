@@ -182,8 +182,7 @@ class Search(ABC):
 
     def _sure(self, sums: Floats, first: Ints, stop: Ints, confidence: float) -> Floats:
         """Return how far off each range surely is, by the limits of independent rows."""
-        known = np.stack([self.rows, self.mass, self.expected])
-        rows, mass, expected = over(known, first, stop)
+        rows, mass, expected = over(np.stack([self.rows, self.mass, self.expected]), first, stop)
         predicted, share = expected / mass, np.clip((expected + sums) / mass, 0.0, 1.0)
         low, high = share_limits(share, rows, confidence)
         return np.asarray(np.maximum(low - predicted, predicted - high))

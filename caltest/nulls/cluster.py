@@ -434,8 +434,7 @@ class SkewedSum:
 
         added = estimated(0.0, 1.0).skewness ** 2 - made(0.0).skewness ** 2
         doubt = min(1.0, 2.0 * math.sqrt(max(added, 0.0)))
-        mean = float(sums.sum() / length.sum())
-        return estimated((1.0 - doubt**2) * mean, 2.0 * doubt, doubt)
+        return estimated((1.0 - doubt**2) * float(sums.sum() / length.sum()), 2.0 * doubt, doubt)
 
     @property
     def variance(self) -> Floats:

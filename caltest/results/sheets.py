@@ -240,8 +240,7 @@ def _number_columns(table: HTestTable, shown: Sequence[int], *, long: bool) -> C
 def _table_facts(table: HTestTable, *, columns: Columns) -> sheet.Pairs:
     """The lines that hold for every row, and how the p-values were adjusted."""
     rows = table.tests or table.rows[:1]
-    first = rows[0]
-    own = first.parameters.items()
+    own = rows[0].parameters.items()
     shared = {k: x for k, x in own if all(row.parameters.get(k) == x for row in rows)}
     facts, is_grouped = [("data", _table_data(table, rows, shown=columns))], table.noun in GROUPS
     count, noun, adjusted_for = len(table), table.noun, f"{len(table)} test{'s' * (len(table) > 1)}"

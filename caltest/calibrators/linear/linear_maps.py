@@ -347,8 +347,7 @@ def linear_to_generative(W: Floats, b: Floats, least: Floats | float = 1.0) -> P
     >>> alpha.tolist(), pi.tolist()
     ([[2.0, 1.0], [1.0, 2.0]], [0.5, 0.5])
     """
-    low = W.min(axis=0)
-    alpha = W - low + least
+    alpha = W - W.min(axis=0) + least
     return alpha, special.softmax(b + _log_beta(alpha))
 
 

@@ -226,8 +226,7 @@ def _moved(at: Callable[[Floats], Point], point: Point, step: Floats) -> Point |
         trial = at(point.theta + length * step)
         return trial.value, trial
 
-    slack = SLACK * abs(point.value)
-    found = backtrack(after, point.value + slack, float(point.gradient @ step))
+    found = backtrack(after, point.value + SLACK * abs(point.value), float(point.gradient @ step))
     return None if found is None else found[1][1]
 
 

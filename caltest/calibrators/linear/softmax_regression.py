@@ -95,8 +95,7 @@ def _merged(logits: Floats, codes: Ints, weight: Floats) -> tuple[Floats, Ints, 
     sample = np.column_stack([logits[::step], codes[::step]])
     if 2 * len(np.unique(sample, axis=0)) > len(sample):
         return logits, codes, weight
-    rows = np.column_stack([logits, codes])
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    distinct, place = np.unique(np.column_stack([logits, codes]), axis=0, return_inverse=True)
     merged = np.bincount(place.ravel(), weight).astype(float)
     return distinct[:, :-1], distinct[:, -1].astype(np.int64), merged
 

@@ -345,8 +345,7 @@ class SplineCalibrator(Calibrator):
             return _normalised(values, probs)
         recalibrated = self._recalibrate(_rank_score(ranked, kind, r), 0)
         put_back = put_back_rank if kind == "top" else put_back_sum
-        positive = np.maximum(probs, SMALLEST_PROBABILITY)
-        return np.asarray(put_back(positive, order, r, recalibrated))
+        return np.asarray(put_back(np.maximum(probs, SMALLEST_PROBABILITY), order, r, recalibrated))
 
     def _recalibrate_columns(self, scores: Floats) -> Floats:
         return np.column_stack([self._recalibrate(score, k) for k, score in enumerate(scores.T)])
