@@ -106,6 +106,8 @@ class DebiasedECE(ToleranceTest, BinErrors):
     key: ClassVar[str] = "debiased-ece"
     title: ClassVar[str] = "debiased squared calibration error"
     distance: ClassVar[str] = DEBIASED
+    # A resample with its repeated rows is not unbiased.
+    intervals: ClassVar[tuple[str, ...]] = ("jackknife", "plug-in", "bca")
 
     @property
     def symbol(self) -> str:
@@ -135,11 +137,6 @@ class DebiasedECE(ToleranceTest, BinErrors):
         (statistic,) = super().residual_statistics(predictions)
         statistic.symbol = "ECE_2^2"
         return [statistic]
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # A resample with its repeated rows is not unbiased.
-        return ("jackknife", *super().intervals)
 
     @property
     def unrooted(self) -> Measure:

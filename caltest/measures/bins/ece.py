@@ -207,6 +207,7 @@ class DistanceErrors(BinErrors):
         super().__post_init__()
         if not callable(self.distance):
             checks.check_choice(self.distance, tuple(NAMES), "distance")
+        check_power(self.p)
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -352,10 +353,6 @@ class ECE(DistanceErrors):
 
     key: ClassVar[str] = "ece"
     title: ClassVar[str] = "expected calibration error"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_power(self.p)
 
     @property
     def symbol(self) -> str:
@@ -624,6 +621,7 @@ class ClasswiseECE(Measure):
     key: ClassVar[str] = "classwise-ece"
     largest: ClassVar[float] = 1.0
     title: ClassVar[str] = "classwise expected calibration error"
+    intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
     drawn_as: ClassVar[str] = "reliability"
     convex_notes: ClassVar[tuple[str, ...]] = (BINS,)
 
@@ -660,10 +658,6 @@ class ClasswiseECE(Measure):
     def residual_statistics(self, predictions: Predictions) -> Flippable:
         """Return the mean over classes of the errors, a function of the sums in their bins."""
         return [flipped_bins(predictions, *class_bins(predictions, self))]
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ("convex", *super().intervals)
 
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the gaps of the bins of each class, which are held fixed."""

@@ -129,10 +129,8 @@ class GradeMeasure(Measure):
             **given | described,
         )
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        # The estimate is a rate, and no error that is 0 for calibrated predictions.
-        return (*OWN, "bca")
+    # The estimate is a rate, and no error that is 0 for calibrated predictions.
+    intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
 
     def calibrated_value(self, predictions: Predictions) -> float:
         """Return the PD of the grade."""

@@ -357,6 +357,8 @@ class UCME(EmbeddingMeasure):
     tests: ClassVar[Mapping[str, Mapping[str, object]] | None] = {}
     title: ClassVar[str] = "unnormalised calibration mean embedding"
     symbol: ClassVar[str] = "UCME^2"
+    intervals: ClassVar[tuple[str, ...]] = ("convex", "plug-in", "bca")
+    convex_notes: ClassVar[tuple[str, ...]] = (FIXED,)
 
     def bind(self, predictions: Predictions) -> RowStatistic:
         at, weight = self.located(predictions), row_weights(predictions)
@@ -374,10 +376,6 @@ class UCME(EmbeddingMeasure):
         about |= {"scale": 1.0, "parameters": at.parameters}
         return RowStatistic(fitted(RowUnits(predictions), values, **about))
 
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return ("convex", *super().intervals)
-
     def gaps(self, predictions: Predictions) -> Gaps:
         """Return the mean deviations at the locations, whose mean square is the error."""
         gap, weight = self.located(predictions).deviations(), row_weights(predictions)
@@ -393,9 +391,6 @@ class UCME(EmbeddingMeasure):
         terms, weight = self.located(predictions).deviations(), row_weights(predictions)
         total = float(weight.sum())
         return [of_terms(terms * weight[:, None], lambda s: np.square(s / total).mean(axis=1))]
-
-    def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
-        return (FIXED,) if method == "convex" else ()
 
 
 def ucme(

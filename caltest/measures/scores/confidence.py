@@ -78,6 +78,7 @@ class MeanOfSome(ConfidenceMeasure):
     """The mean confidence where it is wrong, or the mean of 1 less the confidence where right."""
 
     own_intervals: ClassVar[Mapping[str, str]] = OWN
+    intervals: ClassVar[tuple[str, ...]] = (*OWN, "bca")
     of_right: ClassVar[bool]  # whether the mean is over the right predictions
 
     def scores(self, confidence: Floats) -> Floats:
@@ -93,10 +94,6 @@ class MeanOfSome(ConfidenceMeasure):
             return ()
         side = "right" if self.of_right else "wrong"
         return (f"no prediction is {side}, so {self.title} is taken as 0",)
-
-    @property
-    def intervals(self) -> tuple[str, ...]:
-        return (*OWN, *super().intervals)
 
     def own_interval(self, predictions: Predictions, *, level: float) -> Ends:
         r"""Bound the mean of the rows it is over as if there were one more, at the worst place.
