@@ -407,7 +407,8 @@ class Calibrator(ClassifierMixin, TransformerMixin, Saved, ABC):
         (n,) array
             Names of classes.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probs = self.predict_proba(X)
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def transform(self, X: object) -> Floats:
         """Return calibrated probabilities, so that maps can follow each other in a pipeline.

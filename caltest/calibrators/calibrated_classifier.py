@@ -239,7 +239,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (n,) array
             Names of classes; calibration can change which is the most probable.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probs = self.predict_proba(X)
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata go: to `fit` of the classifier, and to `split` of `cv`.

@@ -295,7 +295,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         (n,) array
             Labels.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probs = self.predict_proba(X)
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     def summary(self) -> Summary:
         """Return kernel, hyper-parameters, bound, sizes and time of the fit, for printing.
