@@ -281,12 +281,19 @@ def gap_of(rows: EventRows, kind: str, name: str) -> Gap:
     Biometrika 26; Hoeffding (1956), On the distribution of the number of successes in independent
     trials, Ann. Math. Statist. 27.
     """
-    p = rows.probs
-    weight = np.ones(p.size) if rows.weight is None else rows.weight
-    mass, square = float(weight.sum()), float(weight @ weight)
-    predicted, observed = float(weight @ p) / mass, float(weight @ rows.happened) / mass
-    variance = float(np.square(weight) @ (p * (1.0 - p)))
-    residuals = weight * (rows.happened - p - (observed - predicted))
+    p, weight = np.ascontiguousarray(rows.probs), rows.weight
+    happened = rows.happened.astype(np.float64)
+    residuals = happened - p
+    if weight is None:
+        mass = square = float(p.size)
+        predicted, observed = float(p.mean()), float(happened.mean())
+        variance = float(p @ (1.0 - p))
+        residuals -= observed - predicted
+    else:
+        mass, square = float(weight.sum()), float(weight @ weight)
+        predicted, observed = float(weight @ p) / mass, float(weight @ happened) / mass
+        variance = float(np.square(weight) @ (p * (1.0 - p)))
+        residuals = weight * (residuals - (observed - predicted))
     squares = float(residuals @ residuals)
     gap = gap_of_sums(kind, name, p.size, predicted, observed, variance, squares, (mass, square))
     if rows.clusters is None:
