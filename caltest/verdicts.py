@@ -192,8 +192,7 @@ def verdict_of(
         As `verdict` gives it for the same questions.
     """
     parts = adjusted_verdicts(results, equivalence=equivalence)
-    advice = what_helps(results, parts, command=command)
-    return together(parts, advice, equivalence=equivalence)
+    return together(parts, what_helps(results, parts, command=command), equivalence=equivalence)
 
 
 def what_helps(

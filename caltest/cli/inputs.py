@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from caltest import checks
-from caltest.checks import check_choice, check_not_empty, check_unused
-from caltest.checks.arrays import listing
-from caltest.checks.suspicions import warn_caller
+from caltest.checks import check_choice, check_not_empty, check_unused, listing, warn_caller
 from caltest.cli import options
 from caltest.errors import ReadAsWarning, invalid, rows_named
 from caltest.predictions import Predictions, files, tables
@@ -261,8 +259,7 @@ class RowsFile(NumberColumns, PredictionFile):
         from caltest.forecasts import Forecasts
 
         check_unused("with forecasts", probs=self.probs, classes=self.classes)
-        groups = _groups(by, self._opened[0].names)
-        rows = {"groups": groups, "sample_weight": self.sample_weight}
+        rows = {"groups": _groups(by, self._opened[0].names), "sample_weight": self.sample_weight}
         columns = self.forecasts_from(probs or "") | rows
         return Forecasts._of_table(*self._opened, self.observed, columns)  # noqa: SLF001
 

@@ -13,8 +13,7 @@ from caltest.lenses import Lens
 from caltest.measures import Measure
 from caltest.measures.tolerance import Tolerance
 from caltest.nulls.exact import MOST
-from caltest.predictions import ModelData, tables
-from caltest.predictions.rows import Rows
+from caltest.predictions import ModelData, Rows, tables
 from caltest.sources.sources import Source, source_of
 
 Found = TypeVar("Found")

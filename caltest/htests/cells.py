@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import checks
-from caltest.checks.suspicions import suspect_counted
 from caltest.errors import NotApplicable, rows_named
 from caltest.htests.asked import Asked, Keys, Plan, as_columns, lies
 from caltest.htests.combine import GroupsCall, in_one_pass
@@ -130,7 +129,7 @@ class CountedRows(Answering):
         if len(self.classes) == 2 and str(self.lenses[0]) == "strong":
             columns = [(one.mean, one.counts, one.hits) for one in self.events[0].values()]
             mean, rows, events = map(np.concatenate, zip(*columns, strict=True))
-            suspect_counted(mean, rows, events, np.array(self.classes))
+            checks.suspect_counted(mean, rows, events, np.array(self.classes))
 
     def parts(self, asked: Asked) -> dict[Any, list[tuple[Lens, Any]]]:
         """Return what is tested of each group: the cells of each lens.
@@ -172,8 +171,7 @@ def _answers(plans: Sequence[Plan], asked: Asked) -> Iterator[Answer | NotApplic
     cells: Cells = plans[0].predictions
     bound = [_bound(plan, cells) for plan in plans]
     pairs = [(plan.measure, one) for plan, one in bound if not isinstance(one, NotApplicable)]
-    draws = asked.draws(plans[0].seed)
-    outcomes = iter(exact_tests(pairs, Draws(**draws)) if pairs else ())
+    outcomes = iter(exact_tests(pairs, Draws(**asked.draws(plans[0].seed))) if pairs else ())
     for plan, one in bound:
         if isinstance(one, NotApplicable):
             yield one
@@ -463,8 +461,7 @@ def of_margins(
             )
     deepest = min(2 if depth is None else depth, len(counting.columns.by))
     reader, m = prepared.reader, len(counting.columns.classes)
-    notes = reader.left_out.notes()
-    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, notes)
+    call = GroupsCall(asked, counting.lenses[0], m, reader.source.name, reader.left_out.notes())
     result = call.overlapping(_margins(counting, table, deepest, min_size))
     if len(result) == 1:
         reason = f"no segment has at least {min_size} rows and leaves out some"

@@ -375,8 +375,7 @@ class Measure(ABC):
             return ()
         order, rows = cast("RowUnits", found.units).order, np.zeros(predictions.n)
         rows[slice(None) if order is None else order] = found.norm.mean_gap()
-        event = predictions.probs[:, 1:]
-        return (np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - event)),)
+        return (np.asarray(rows[:, np.newaxis] * (np.arange(2.0) - predictions.probs[:, 1:])),)
 
     def interval_notes(self, method: str, n: int) -> tuple[str, ...]:
         """Return what a reader of an interval by that method from n rows should know."""

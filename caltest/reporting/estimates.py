@@ -53,7 +53,7 @@ def collect_estimates(source: Source, tests: HTestTable, profile: Profile) -> It
     gap = source.gap()
     name, note = "accuracy less confidence", "below 0: overconfident"
     if source.m > 2:
-        low, high = share_limits(gap.observed, source.effective)
+        low, high = map(float, share_limits(gap.observed, source.effective))
         yield Estimated("mean confidence", gap.predicted, unit="share")
         yield Estimated("accuracy", gap.observed, low=low, high=high, unit="share")
     else:

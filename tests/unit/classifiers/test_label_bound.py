@@ -7,8 +7,8 @@ import pytest
 from scipy.special import log_softmax
 
 from caltest.classifiers import variational_gp as label_bound
-from caltest.classifiers.collapsed_bound import JITTER
 from caltest.classifiers.rbf import RBFParameters, rbf
+from caltest.classifiers.regressions import JITTER
 from caltest.classifiers.variational_gp import (
     Inducing,
     Labelled,
