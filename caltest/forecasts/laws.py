@@ -103,7 +103,8 @@ class Law(ABC):
         Of ensembles they are ranks: an outcome from the same law as the M members has each of M + 1
         ranks with equal probability, though it equals none of them.
         """
-        return self.cdf_left(y), self.cdf(y)
+        at = self.cdf(y)
+        return (self.cdf_left(y) if self.has_atoms else at), at
 
     def held(self, y: Floats) -> Floats:
         """Return outcomes as far as the law tells them apart; to be asked before all else.

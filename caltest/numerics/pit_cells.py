@@ -1,87 +1,139 @@
-"""Sums of columns over cells of the uniform numbers of very many rows."""
+"""Cells of the uniform numbers of very many rows: sums in them, and their numbers redrawn."""
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from caltest.numerics.labels import BITS, SPARE, hashed
 from caltest.numerics.loops import njit
-from caltest.types import Floats, Hashes
+from caltest.types import Floats, Hashes, Ints
 
 VERY_MANY = 1 << 17  # rows whose redrawn numbers are not kept
-OCTAVES = 48  # of a tail below 1/32
-TAIL = 32 * OCTAVES  # cells
-_NEAR = 2.0 ** -np.arange(OCTAVES + 4, 4, -1)[:, None] * (0.5 + (np.arange(32) + 0.5) / 64)
-_MIDDLE = (np.arange(32, 992) + 0.5) / 1024
-CELLS = np.concatenate([_NEAR.ravel(), _MIDDLE, 1.0 - _NEAR.ravel()[::-1]])  # their middles
+LOWEST = 53  # 2^-53 is the least number that is told from 0, and the distance kept from 1
 
 
 @dataclass(frozen=True)
 class PitCells:
-    """Cells of uniform numbers, and the columns of the rows that are summed in them.
+    """Cells of (0, 1), narrower towards both ends.
 
     Attributes
     ----------
-    columns : (n, Q) array
-        What each row adds.
-    steps : int
-        The number of cells of equal width, a power of 2. Of 0, cells have the width 1/1024, and
-        near 0 and 1 at most 1/32 of the distance from there.
+    bits : int
+        Cells have the width 2^-bits,
+    parts : int
+        and near 0 and 1 at most this part of the distance from there, a power of 2.
     """
 
-    columns: Floats
-    steps: int = 0
+    bits: int
+    parts: int
 
-    def of(self, uniform: Floats) -> Floats:
-        """Return the sums (B, cells, Q) of numbers (B, n)."""
-        out = np.zeros((len(uniform), self.steps or CELLS.size, self.columns.shape[1]))
-        _add(np.ascontiguousarray(uniform), np.ascontiguousarray(self.columns), self.steps, out)
+    @cached_property
+    def _tail(self) -> Floats:
+        """The lower ends of the cells near 0."""
+        octaves = np.exp2(np.arange(-LOWEST, int(np.log2(self.parts)) - self.bits))
+        return np.outer(octaves, 1.0 + np.arange(self.parts) / self.parts).ravel()
+
+    @cached_property
+    def _inner(self) -> Floats:
+        """The ends of the others."""
+        return np.arange(self.parts, 2**self.bits - self.parts + 1) / 2**self.bits
+
+    @cached_property
+    def widths(self) -> Floats:
+        """The widths of the cells: the probabilities of uniform numbers to be in them."""
+        narrow = np.diff(self._tail, append=self._inner[0])
+        return np.concatenate([narrow, np.diff(self._inner), narrow[::-1]])
+
+    @cached_property
+    def ends(self) -> Floats:
+        """Where all cells but the last one end."""
+        return np.concatenate([self._tail[1:], self._inner, 1.0 - self._tail[:0:-1]])
+
+    @property
+    def lower(self) -> Floats:
+        """Where those up to 1/2 begin."""
+        return np.append(self._tail, self._inner)[: self.widths.size // 2]
+
+    @cached_property
+    def middles(self) -> Floats:
+        """Their middles."""
+        half = self.lower + self.widths[: self.lower.size] / 2
+        return np.append(half, 1.0 - half[::-1])
+
+    def of(self, uniform: Floats) -> Ints:
+        """Return the numbers of the cells that numbers (n,) are in, in (2^-53, 1 - 2^-53)."""
+        return _cells(uniform, self.bits, self.parts, self._tail.size)
+
+    def sums(self, uniform: Floats, columns: Floats) -> Floats:
+        """Return the sums (B, cells, Q) of columns (n, Q) over rows with numbers (B, n)."""
+        out = np.zeros((len(uniform), self.widths.size, columns.shape[1]))
+        cells, columns = self.of(uniform.ravel()), np.ascontiguousarray(columns)
+        _add(cells.reshape(uniform.shape), columns, out)
         return out
 
-    def redrawn(self, rows: Hashes, keys: Hashes) -> Floats:
-        """Return those of the first column (B, cells) of numbers that are not kept.
-
-        They are those that the keys (B,) give the rows (n,).
-        """
-        out = np.zeros((keys.size, self.steps or CELLS.size))
-        column = np.ascontiguousarray(self.columns[:, 0])
-        _add_drawn(rows, keys, column, self.steps.bit_length() - 1, out)
+    def redrawn_sums(self, rows: Hashes, keys: Hashes, column: Floats) -> Floats:
+        """Return those (B, cells) of one column (n,) and the numbers that keys give the rows."""
+        out = np.zeros((keys.size, self.widths.size))
+        _add_drawn(rows, keys, column, (self.bits, self.parts, self._tail.size), out)
         return out
+
+    def redrawn(self, sizes: Ints, keys: Hashes) -> Ints:
+        """Return how many of `sizes` (G,) numbers are in each cell, (B, G, cells), for each key."""
+        order = np.argsort(-self.widths, kind="stable")  # the narrowest are seldom come to
+        out = np.empty((keys.size, sizes.size, order.size), np.int64)
+        for one, key in zip(out, keys.tolist(), strict=True):
+            one[:, order] = np.random.default_rng(key).multinomial(sizes, self.widths[order])
+        return out
+
+    def joined(self, counts: Ints, finer: "PitCells") -> Ints:
+        """Return the numbers (..., cells) in these cells of those in finer ones."""
+        first, middle = np.searchsorted(finer.lower, self.lower), finer.lower.size
+        starts = np.concatenate([first, [middle], 2 * middle - first[:0:-1]])
+        return np.asarray(np.add.reduceat(counts, starts, axis=-1))
 
 
 @njit(inline="always")
-def _tail_cell(v: float) -> int:
+def _cell(v: float, bits: int, parts: int, tail: int) -> int:
+    k = int(v * (1 << bits))
+    if parts <= k < (1 << bits) - parts:
+        return k - parts + tail
     part, exponent = math.frexp(min(v, 1.0 - v))
-    k = (OCTAVES + 4 + exponent) * 32 + int((part - 0.5) * 64)
-    return 2 * TAIL + 959 - k if v > 0.5 else k
+    k = (LOWEST - 1 + exponent) * parts + int((part - 0.5) * 2 * parts)
+    return 2 * tail + (1 << bits) - 2 * parts - 1 - k if v > 0.5 else k
 
 
 @njit()
-def _add(uniform: Floats, columns: Floats, steps: int, out: Floats) -> None:
+def _cells(uniform: Floats, bits: int, parts: int, tail: int) -> Ints:
+    out = np.empty(uniform.size, np.int64)
+    for i in range(uniform.size):
+        out[i] = _cell(uniform[i], bits, parts, tail)
+    return out
+
+
+@njit()
+def _add(cells: Ints, columns: Floats, out: Floats) -> None:
     n, width = columns.shape
-    for b in range(len(uniform)):
+    for b in range(len(cells)):
         for i in range(n):
-            v = uniform[b, i]
-            if steps:
-                k = min(int(v * steps), steps - 1)
-            else:
-                k = int(v * 1024)
-                k = k + TAIL - 32 if 32 <= k < 992 else _tail_cell(v)
             for q in range(width):
-                out[b, k, q] += columns[i, q]
+                out[b, cells[b, i], q] += columns[i, q]
 
 
 @njit()
-def _add_drawn(rows: Hashes, keys: Hashes, column: Floats, bits: int, out: Floats) -> None:
+def _add_drawn(
+    rows: Hashes, keys: Hashes, column: Floats, layout: tuple[int, int, int], out: Floats
+) -> None:
     # The first bits of a number are its cell: no float is made of it but in a tail.
+    bits, parts, tail = layout
     for b in range(keys.size):
         for i in range(rows.size):
             number = hashed(keys[b] + rows[i])
-            k = np.int64(number >> np.uint64(BITS - (bits if bits > 0 else 10)))
-            if bits <= 0 and 32 <= k < 992:
-                k += TAIL - 32
-            elif bits <= 0:
+            k = np.int64(number >> np.uint64(BITS - bits))
+            if parts <= k < (1 << bits) - parts:
+                k += tail - parts
+            else:
                 v = ((number >> np.uint64(SPARE)) + 0.5) * 2.0 ** (SPARE - BITS)
-                k = np.int64(_tail_cell(v))
+                k = np.int64(_cell(v, bits, parts, tail))
             out[b, k] += column[i]

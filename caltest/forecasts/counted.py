@@ -1,0 +1,120 @@
+"""Very many forecasts, counted by the cell of their PIT and by their mean and scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from caltest.numerics.pit_cells import PitCells
+from caltest.types import Floats, Hashes, Ints
+
+if TYPE_CHECKING:
+    from caltest.forecasts.container import Forecasts
+
+FINEST = PitCells(17, 32)  # in which rows are counted
+ALONE, GROUPED = PitCells(13, 32), PitCells(8, 8)  # whose numbers are redrawn
+SAMPLED = 64  # one row of as many tells where groups are cut
+LEAST = 2.0**-53
+
+
+class PitCounts:
+    """How many rows have their PIT in each cell, by groups of like forecasts.
+
+    Under calibration the PIT of all rows are independent uniform numbers, so that the numbers of a
+    group are multinomial. A row counts with the mean and the scale of its group.
+
+    Parameters
+    ----------
+    sample : Forecasts or None
+        Some rows, whose means and scales are cut into groups of as many.
+    groups : int
+        The largest number of groups; of 1, neither is looked at.
+    """
+
+    redrawn_text = "numbers of rows in cells of the PIT redrawn from the forecasts"
+    label_probs, m = None, 0
+
+    def __init__(self, sample: Forecasts | None, groups: int) -> None:
+        self._inner, values = [], [np.zeros(1), np.ones(1)]
+        if sample is not None and groups > 1:
+            law = sample.law.drawn_from(sample.outcomes)
+            ends, scales = _cut(law.sd, math.isqrt(groups))
+            inner, means = _cut(law.mean, groups // scales.size)
+            self._inner, values = [inner, ends], [means, scales]
+        self._mean, self._scale = (x.ravel() for x in np.meshgrid(*values, indexing="ij"))
+        self.cells = GROUPED if self._mean.size > 1 else ALONE
+        self.counts = np.zeros((self._mean.size, FINEST.widths.size), np.int64)
+        self._off = np.zeros(self._mean.size)
+
+    def add(self, rows: Forecasts) -> None:
+        """Count rows."""
+        group = np.zeros(rows.n, np.int64)
+        if self._inner:
+            law = rows.law.drawn_from(rows.outcomes)
+            for inner, values in zip(self._inner, (law.mean, law.sd), strict=True):
+                group = group * (inner.size + 1) + np.searchsorted(inner, values)
+            off, has_means = rows.errors
+            self._off += np.bincount(group, off if has_means else off * np.nan, self._off.size)
+        place = FINEST.of(np.clip(rows.pit, LEAST, 1.0 - LEAST))
+        np.add.at(self.counts.reshape(-1), group * FINEST.widths.size + place, 1)
+
+    # ---- what is tested -------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The numbers of rows of the groups that have some, (G,)."""
+        sizes = self.counts.sum(axis=1)
+        return sizes[sizes > 0]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.sizes.sum())
+
+    @property
+    def columns(self) -> Mapping[str, Floats]:
+        """The means, the scales, and the mean outcomes less means of the groups, (G,) each.
+
+        The last are NaN where means are not known.
+        """
+        some = self.counts.any(axis=1)
+        off = self._off[some] / self.sizes
+        return {"mean": self._mean[some], "scale": self._scale[some], "off": off}
+
+    @cached_property
+    def finest(self) -> Ints:
+        """The numbers of all groups together, (1, cells of `FINEST`)."""
+        return self.counts.sum(axis=0, keepdims=True)
+
+    @cached_property
+    def observed(self) -> Ints:
+        """The numbers of rows in cells, (G, cells)."""
+        return self.cells.joined(self.counts[self.counts.any(axis=1)], FINEST)
+
+    @property
+    def width(self) -> int:
+        """How many numbers are redrawn."""
+        return self.observed.size
+
+    @property
+    def redrawing(self) -> PitCounts:
+        """What redraws them."""
+        return self
+
+    def labels(self, keys: Hashes) -> Ints:
+        """Redraw the numbers of rows in cells, (B, G, cells)."""
+        return self.cells.redrawn(self.sizes, keys)
+
+
+def _cut(values: Floats, count: int) -> tuple[Floats, Floats]:
+    """Return the inner ends of parts of as many values, and their medians."""
+    finite = values[np.isfinite(values)]
+    inner = np.unique(np.quantile(finite, np.arange(1, count) / count)) if finite.size else finite
+    inner = inner[inner < finite.max(initial=-np.inf)]  # no part is empty
+    place = np.searchsorted(inner, finite)
+    parts = [finite[place == k] for k in range(inner.size + 1)]
+    return inner, np.array([np.median(part) if part.size else 0.0 for part in parts])
