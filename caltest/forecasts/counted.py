@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caltest.numerics.pit_cells import PitCells
-from caltest.types import Floats, Hashes, Ints
+from caltest.types import Flags, Floats, Hashes, Ints
 
 if TYPE_CHECKING:
     from caltest.forecasts.container import Forecasts
 
-FINEST = PitCells(17, 32)  # in which rows are counted
-ALONE, GROUPED = PitCells(13, 32), PitCells(8, 8)  # whose numbers are redrawn
-SAMPLED = 64  # one row of as many tells where groups are cut
+FINEST = PitCells(17, 32)  # what others are compared with
+ALONE, GROUPED = PitCells(13, 32), PitCells(8, 4)  # whose numbers are redrawn
+SAMPLED = 16  # one row of as many tells where groups are cut
 LEAST = 2.0**-53
 
 
@@ -33,6 +33,13 @@ class PitCounts:
         Some rows, whose means and scales are cut into groups of as many.
     groups : int
         The largest number of groups; of 1, neither is looked at.
+
+    Attributes
+    ----------
+    cells : PitCells
+        The cells.
+    finest : (K,) array
+        The numbers of rows of all groups together in the cells `FINEST`.
     """
 
     redrawn_text = "numbers of rows in cells of the PIT redrawn from the forecasts"
@@ -47,7 +54,8 @@ class PitCounts:
             self._inner, values = [inner, ends], [means, scales]
         self._mean, self._scale = (x.ravel() for x in np.meshgrid(*values, indexing="ij"))
         self.cells = GROUPED if self._mean.size > 1 else ALONE
-        self.counts = np.zeros((self._mean.size, FINEST.widths.size), np.int64)
+        self._counts = np.zeros((self._mean.size, self.cells.widths.size), np.int64)
+        self.finest = np.zeros(FINEST.widths.size, np.int64)
         self._off = np.zeros(self._mean.size)
 
     def add(self, rows: Forecasts) -> None:
@@ -59,16 +67,25 @@ class PitCounts:
                 group = group * (inner.size + 1) + np.searchsorted(inner, values)
             off, has_means = rows.errors
             self._off += np.bincount(group, off if has_means else off * np.nan, self._off.size)
-        place = FINEST.of(np.clip(rows.pit, LEAST, 1.0 - LEAST))
-        np.add.at(self.counts.reshape(-1), group * FINEST.widths.size + place, 1)
+        v, width = np.clip(rows.pit, LEAST, 1.0 - LEAST), self.cells.widths.size
+        self.finest += np.bincount(FINEST.of(v), minlength=self.finest.size)
+        np.add.at(self._counts.reshape(-1), group * width + self.cells.of(v), 1)
 
     # ---- what is tested -------------------------------------------------------------------------
 
+    @property
+    def _some(self) -> Flags:
+        return self._counts.any(axis=1)
+
+    @cached_property
+    def observed(self) -> Ints:
+        """The numbers of rows in cells, of the groups that have some, (G, cells)."""
+        return self._counts[self._some]
+
     @cached_property
     def sizes(self) -> Ints:
-        """The numbers of rows of the groups that have some, (G,)."""
-        sizes = self.counts.sum(axis=1)
-        return sizes[sizes > 0]
+        """The numbers of rows of these, (G,)."""
+        return self.observed.sum(axis=1)
 
     @property
     def n(self) -> int:
@@ -81,19 +98,8 @@ class PitCounts:
 
         The last are NaN where means are not known.
         """
-        some = self.counts.any(axis=1)
-        off = self._off[some] / self.sizes
-        return {"mean": self._mean[some], "scale": self._scale[some], "off": off}
-
-    @cached_property
-    def finest(self) -> Ints:
-        """The numbers of all groups together, (1, cells of `FINEST`)."""
-        return self.counts.sum(axis=0, keepdims=True)
-
-    @cached_property
-    def observed(self) -> Ints:
-        """The numbers of rows in cells, (G, cells)."""
-        return self.cells.joined(self.counts[self.counts.any(axis=1)], FINEST)
+        off = self._off[self._some] / self.sizes
+        return {"mean": self._mean[self._some], "scale": self._scale[self._some], "off": off}
 
     @property
     def width(self) -> int:

@@ -88,19 +88,13 @@ class BoundCounts(BoundMeasure):
     ) -> None:
         super().__init__(counts)
         self.function, self.scale = function, scale
-        off = abs(float(function(FINEST, counts.finest)[0]) - self.value())
+        off = abs(float(function(FINEST, counts.finest[None])[0]) - self.value())
         error = f"{off:.2g} beside cells of width 2^-{FINEST.bits}"
         self.parameters = {"cells of the PIT": counts.cells.widths.size, "error by cells": error}
 
     def values(self, labels: Ints) -> Floats:  # type: ignore[override]
         """Return the measure for numbers (B, G, cells)."""
         return self.function(self.predictions.cells, labels.sum(axis=1))
-
-
-def _largest(ends: Floats, below: Floats, joined: np.ufunc) -> Floats:
-    """Join how far the distribution of the numbers is above and below the uniform one."""
-    above = (below[:, 1:] - ends[:, 1:-1]).max(axis=1)
-    return np.asarray(joined(above, (ends[:, 1:-1] - below[:, :-1]).max(axis=1)))
 
 
 def _cramer_von_mises(ends: Floats, below: Floats) -> Floats:
@@ -118,39 +112,23 @@ def _anderson_darling(ends: Floats, below: Floats) -> Floats:
     return np.asarray((logs * np.log(inner) + others * np.log1p(-inner)).sum(axis=1) - 1.0)
 
 
-# Title, symbol, the distance of ordered numbers, that of gaps (B, K) at ends of cells with their
-# widths and variances (K,), and whether it is times n.
-DISTANCES: dict[str, tuple[str, str, Callable[..., Floats], Callable[..., Floats], bool]] = {
-    "ks": (
-        "Kolmogorov-Smirnov distance",
-        "D",
-        partial(_largest, joined=np.maximum),
-        lambda gaps, *_: np.abs(gaps).max(axis=1),
-        False,
-    ),
-    "kuiper": (
-        "Kuiper distance",
-        "V",
-        partial(_largest, joined=np.add),
-        lambda gaps, *_: np.maximum(gaps.max(axis=1), 0.0) - np.minimum(gaps.min(axis=1), 0.0),
-        False,
-    ),
-    "cramer-von-mises": (
-        "Cramer-von Mises distance",
-        "W^2",
-        _cramer_von_mises,
-        lambda gaps, widths, _: np.square(gaps) @ widths,
-        True,
-    ),
-    "anderson-darling": (
-        "Anderson-Darling distance",
-        "A^2",
-        _anderson_darling,
-        lambda gaps, widths, variance: np.square(gaps) @ (widths / variance),
-        True,
-    ),
+NAMES = {
+    "ks": ("Kolmogorov-Smirnov distance", "D"),
+    "kuiper": ("Kuiper distance", "V"),
+    "cramer-von-mises": ("Cramer-von Mises distance", "W^2"),
+    "anderson-darling": ("Anderson-Darling distance", "A^2"),
+    "neyman": ("Neyman smooth statistic", "chi^2"),
+    "berkowitz": ("Berkowitz statistic", "LR"),
 }
-SUMS = {"neyman": ("Neyman smooth statistic", "chi^2"), "berkowitz": ("Berkowitz statistic", "LR")}
+# Of gaps (B, K) at ends of cells, with their widths and variances (K,).
+DISTANCES: dict[str, Callable[..., Floats]] = {
+    "ks": lambda gaps, *_: np.abs(gaps).max(axis=1),
+    "kuiper": lambda gaps, *_: gaps.max(axis=1, initial=0.0) - gaps.min(axis=1, initial=0.0),
+    "cramer-von-mises": lambda gaps, widths, _: np.square(gaps) @ widths,
+    "anderson-darling": lambda gaps, widths, variance: np.square(gaps) @ (widths / variance),
+}
+# Of ordered numbers, where the distance is an integral: n times this.
+INTEGRALS = {"cramer-von-mises": _cramer_von_mises, "anderson-darling": _anderson_darling}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,18 +154,18 @@ class PitUniformity(ForecastMeasure):
     )
 
     def __post_init__(self) -> None:
-        check_choice(self.distance, (*DISTANCES, *SUMS), "distance")
+        check_choice(self.distance, NAMES, "distance")
         check_integer(self.degree, "degree")
         check_flag(self.serial, "serial")
 
     @property
     def title(self) -> str:  # type: ignore[override]
         """The statistic."""
-        return f"{(DISTANCES.get(self.distance) or SUMS[self.distance])[0]} of the PIT"
+        return f"{NAMES[self.distance][0]} of the PIT"
 
     @property
     def symbol(self) -> str:
-        return (DISTANCES.get(self.distance) or SUMS[self.distance])[1]
+        return NAMES[self.distance][1]
 
     def parts(self, uniform: Floats) -> list[Floats]:
         """Return what "neyman" and "berkowitz" are functions of the sums of, (..., n)."""
@@ -210,12 +188,12 @@ class PitUniformity(ForecastMeasure):
     def _of_gaps(self, n: int, gaps: Floats, ends: Floats) -> Floats:
         """Return the distance (B,) of gaps (B, K) of the distribution of n rows at ends (K,)."""
         edges, variance = np.concatenate([[0.0], ends, [1.0]]), ends * (1.0 - ends)
-        distance = DISTANCES[self.distance][3]
-        return distance(gaps, (edges[2:] - edges[:-2]) / 2.0, variance) * self._unit(n)
+        found = DISTANCES[self.distance](gaps, (edges[2:] - edges[:-2]) / 2.0, variance)
+        return found * self._unit(n)
 
     def _of_cells(self, n: int, mass: float, noise: float, cells: PitCells, sums: Floats) -> Floats:
         """Return the statistic (B,) of the sums (B, cells) of weights in cells of n rows."""
-        if self.distance in SUMS:
+        if self.distance not in DISTANCES:
             parts = np.column_stack(self.parts(cells.middles))
             return self._of_sums(mass, noise, sums @ parts)
         gaps = np.cumsum(sums[:, :-1], axis=1) / mass - cells.ends
@@ -235,17 +213,22 @@ class PitUniformity(ForecastMeasure):
             return BoundForecasts(predictions, of_cells, self._unit(n), weight)
 
         def of_rows(v: Floats) -> Floats:
-            if self.distance in SUMS:
+            if self.distance not in DISTANCES:
                 sums = np.stack([part @ weight for part in self.parts(v)], axis=1)
                 return self._of_sums(mass, noise, sums)
-            ordered = _ordered(v, predictions.sample_weight)
-            return self._unit(n) * DISTANCES[self.distance][2](*ordered)
+            ends, below = _ordered(v, predictions.sample_weight)
+            if self.distance in INTEGRALS:
+                return n * INTEGRALS[self.distance](ends, below)
+            inner = ends[:, 1:-1]
+            return DISTANCES[self.distance](
+                np.hstack([below[:, 1:] - inner, below[:, :-1] - inner])
+            )
 
         return BoundForecasts(predictions, of_rows, self._unit(n))
 
     def _unit(self, n: int) -> float:
         """Return the factor of a distance of n rows, which is the size of its terms."""
-        return float(n) if DISTANCES.get(self.distance, (False,))[-1] else 1.0
+        return float(n) if self.distance in INTEGRALS else 1.0
 
     def bind_pits(self, counts: PitCounts) -> BoundCounts:  # type: ignore[override]
         if self.serial:
@@ -261,7 +244,7 @@ class PitUniformity(ForecastMeasure):
         v, weight = predictions.pit, predictions.weights
         if self.serial:
             raise declines(self, "residual_statistics")
-        if self.distance in SUMS:
+        if self.distance not in DISTANCES:
             terms, noise = weight[:, None] * np.column_stack(self.parts(v)), np.square(weight).sum()
             found = of_terms(terms, lambda sums: np.square(sums).sum(axis=1) / noise)
             found.deviations = None if self.distance == "neyman" else predictions.deviations[1]

@@ -209,7 +209,7 @@ class Combined(Measure):
     def bind_cells(self, cells: Cells) -> BoundCells:
         return CombinedCells(cells) if self.is_usual else super().bind_cells(cells)
 
-    pit_groups: ClassVar[int] = 64
+    pit_groups: ClassVar[int] = 144
 
     def bind_pits(self, counts: PitCounts) -> BoundCombined:  # type: ignore[override]
         if not self.is_usual:
