@@ -75,7 +75,7 @@ class PitCounts:
 
     @property
     def _some(self) -> Flags:
-        return self._counts.any(axis=1)
+        return np.asarray(self._counts.any(axis=1))
 
     @cached_property
     def observed(self) -> Ints:
@@ -85,7 +85,7 @@ class PitCounts:
     @cached_property
     def sizes(self) -> Ints:
         """The numbers of rows of these, (G,)."""
-        return self.observed.sum(axis=1)
+        return np.asarray(self.observed.sum(axis=1))
 
     @property
     def n(self) -> int:

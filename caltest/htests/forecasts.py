@@ -93,9 +93,8 @@ class ForecastsByChunks(Answering):
             sums += p.sum(), happened.sum(), p @ (1.0 - p), np.square(happened - p).sum()
         n = counts.n
         self.reader.check_rows(n)
-        shares = sums[:2] / n
-        squares = float(sums[3] - n * (shares[1] - shares[0]) ** 2)
-        gap = gap_of_sums(kind, name, n, *shares.tolist(), float(sums[2]), squares)
+        mean, share, variance, squares = (sums / [n, n, 1.0, 1.0]).tolist()
+        gap = gap_of_sums(kind, name, n, mean, share, variance, squares - n * (share - mean) ** 2)
         bound = [(plan.measure, plan.measure.bind_pits(counts)) for plan in plans]
         found = exact_tests(bound, Draws(**asked.draws(plans[0].seed)))
         yield from (Answer(plan, one, n, gap) for plan, one in zip(plans, found, strict=True))

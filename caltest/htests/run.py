@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from caltest import checks
 from caltest.errors import invalid, shown
-from caltest.htests.asked import Asked, read
+from caltest.htests.asked import Asked, read, with_design
 from caltest.htests.cells import choose, run_segments
 from caltest.htests.runner import RowsInMemory
 from caltest.lenses import Lens, resolve_lens
@@ -362,6 +362,7 @@ def test_calibration(
     if bound is not None:
         checks.check_fixed_resamples(n_resamples, "a tolerance")
     seed = checks.check_seed(rng)
+    given, options = with_design(given, options)
     measures, note = resolve_tests(test, options, null=null, tolerance=bound)
     asked = Asked(
         given=given,

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -84,7 +84,7 @@ class BoundCounts(BoundMeasure):
     """
 
     def __init__(
-        self, counts: PitCounts, function: Callable[[PitCells, Floats], Floats], scale: float
+        self, counts: PitCounts, function: Callable[[PitCells, Any], Floats], scale: float
     ) -> None:
         super().__init__(counts)
         self.function, self.scale = function, scale
@@ -230,7 +230,7 @@ class PitUniformity(ForecastMeasure):
         """Return the factor of a distance of n rows, which is the size of its terms."""
         return float(n) if self.distance in INTEGRALS else 1.0
 
-    def bind_pits(self, counts: PitCounts) -> BoundCounts:  # type: ignore[override]
+    def bind_pits(self, counts: PitCounts) -> BoundCounts:
         if self.serial:
             raise declines(self, "bind_pits")
         of_cells = partial(self._of_cells, counts.n, counts.n, counts.n)

@@ -35,7 +35,8 @@ class PitCells:
     def _tail(self) -> Floats:
         """The lower ends of the cells near 0."""
         octaves = np.exp2(np.arange(-LOWEST, int(np.log2(self.parts)) - self.bits))
-        return np.outer(octaves, 1.0 + np.arange(self.parts) / self.parts).ravel()
+        found: Floats = np.outer(octaves, 1.0 + np.arange(self.parts) / self.parts).ravel()
+        return found
 
     @cached_property
     def _inner(self) -> Floats:

@@ -211,7 +211,7 @@ class Combined(Measure):
 
     pit_groups: ClassVar[int] = 144
 
-    def bind_pits(self, counts: PitCounts) -> BoundCombined:  # type: ignore[override]
+    def bind_pits(self, counts: PitCounts) -> BoundMeasure:
         if not self.is_usual:
             return super().bind_pits(counts)
         bound, each = BoundCombined(CountedContext(counts)), counts.cells.widths.size

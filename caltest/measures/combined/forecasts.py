@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
@@ -137,6 +137,8 @@ class ForecastContext:
     """
 
     order: Order | None = None
+    kinds: tuple[Kind, ...]
+    design: dict[str, Floats]
 
     def __init__(self, forecasts: Forecasts, design: Any = None) -> None:
         law = forecasts.law.drawn_from(forecasts.outcomes)
@@ -145,9 +147,7 @@ class ForecastContext:
             check_rows_of_design(design, self.n)
             self.kinds, self.design = (*FORECASTS, *BY_FEATURE), design
 
-    def _set(
-        self, rows: Forecasts | PitCounts, mean: Floats, scale: Floats, copies: Floats, mass: Floats
-    ) -> None:
+    def _set(self, rows: Any, mean: Floats, scale: Floats, copies: Floats, mass: Floats) -> None:
         """Take rows, each of which stands for as many copies that together have a mass."""
         self.predictions, self.n = rows, rows.n
         self.mean, self.scale, self.copies, self.mass = mean, scale, copies, mass
@@ -155,8 +155,7 @@ class ForecastContext:
         self.root: Floats = np.sqrt(copies)
         self.weight: Floats = mass / self.root
         self.noise = float(np.square(self.weight).sum())
-        self.kinds: tuple[Kind, ...] = FORECASTS
-        self.design: dict[str, Floats] = {}
+        self.kinds, self.design = FORECASTS, {}
 
     def source(self, lens: str) -> Source:
         return self
@@ -273,7 +272,7 @@ class ForecastContext:
 
     def attained(self, level: float) -> Floats:
         """Return the probabilities that the distribution functions have at their quantiles."""
-        return self.predictions.law.attained(level)
+        return np.asarray(self.predictions.law.attained(level))
 
     def step_finding(self, k: int, value: Floats, name: str) -> Finding:
         """Say which share of the outcomes is below a quantile that was forecast."""
@@ -295,7 +294,7 @@ class ForecastContext:
     @property
     def errors(self) -> tuple[Floats, bool]:
         """Outcomes less means, or, where these are not known, PIT less 0.5; and which."""
-        return self.predictions.errors
+        return cast("tuple[Floats, bool]", self.predictions.errors)
 
     @property
     def squares(self) -> Floats:
@@ -363,8 +362,8 @@ class CountedContext(ForecastContext):
     def observed(self) -> Uniformed:
         return self.read(self.predictions.observed[None])
 
-    def reference(self) -> Callable[[Hashes], Floats]:
-        return self.predictions.labels
+    def reference(self) -> Callable[[Hashes], Any]:
+        return cast("Callable[[Hashes], Any]", self.predictions.labels)
 
     @property
     def spread_out(self) -> tuple[Floats, Floats]:
