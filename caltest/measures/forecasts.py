@@ -22,7 +22,7 @@ from caltest.measures.residual_sums import Flippable, of_terms, residuals_up_to,
 from caltest.numerics.harmonics import polynomials
 from caltest.numerics.labels import resample_keys
 from caltest.numerics.pit_cells import VERY_MANY, PitCells
-from caltest.types import Floats, Hashes, Ints
+from caltest.types import Floats, Hashes
 
 # In the order in which they are listed.
 __all__ = ["PitUniformity", "pit_uniformity", "CRPS", "LogScore", "crps", "log_score"]  # noqa: RUF022
@@ -37,10 +37,10 @@ class BoundForecasts(BoundMeasure):
 
     Parameters
     ----------
-    forecasts : Forecasts
+    forecasts : Forecasts or PitCounts
         The rows.
     function : callable
-        The measure (B,) of numbers (B, n), or of sums (B, cells).
+        The measure (B,) of numbers (B, n), of sums (B, cells), or of counts (B, G, cells).
     scale : float
         Size of its terms.
     column : (n,) array, optional
@@ -49,8 +49,8 @@ class BoundForecasts(BoundMeasure):
 
     def __init__(
         self,
-        forecasts: Forecasts,
-        function: Callable[[Floats], Floats],
+        forecasts: Forecasts | PitCounts,
+        function: Callable[[Any], Floats],
         scale: float = 1.0,
         column: Floats | None = None,
     ) -> None:
@@ -68,33 +68,6 @@ class BoundForecasts(BoundMeasure):
             return None
         rows, column = self.predictions.uniforms.rows, np.ascontiguousarray(self.column)
         return lambda keys: self.function(ALONE.redrawn_sums(rows, keys, column))
-
-
-class BoundCounts(BoundMeasure):
-    """A measure of forecasts as a function of the numbers of rows in cells of their PIT.
-
-    Parameters
-    ----------
-    counts : PitCounts
-        The rows.
-    function : callable
-        The measure (B,) of numbers (B, cells) in cells that are given.
-    scale : float
-        Size of its terms.
-    """
-
-    def __init__(
-        self, counts: PitCounts, function: Callable[[PitCells, Any], Floats], scale: float
-    ) -> None:
-        super().__init__(counts)
-        self.function, self.scale = function, scale
-        off = abs(float(function(FINEST, counts.finest[None])[0]) - self.value())
-        error = f"{off:.2g} beside cells of width 2^-{FINEST.bits}"
-        self.parameters = {"cells of the PIT": counts.cells.widths.size, "error by cells": error}
-
-    def values(self, labels: Ints) -> Floats:  # type: ignore[override]
-        """Return the measure for numbers (B, G, cells)."""
-        return self.function(self.predictions.cells, labels.sum(axis=1))
 
 
 def _cramer_von_mises(ends: Floats, below: Floats) -> Floats:
@@ -230,11 +203,17 @@ class PitUniformity(ForecastMeasure):
         """Return the factor of a distance of n rows, which is the size of its terms."""
         return float(n) if self.distance in INTEGRALS else 1.0
 
-    def bind_pits(self, counts: PitCounts) -> BoundCounts:
+    def bind_pits(self, counts: PitCounts) -> BoundForecasts:
         if self.serial:
             raise declines(self, "bind_pits")
-        of_cells = partial(self._of_cells, counts.n, counts.n, counts.n)
-        return BoundCounts(counts, of_cells, self._unit(counts.n))
+        n, cells = counts.n, counts.cells
+        of_cells: Any = partial(self._of_cells, n, n, n)
+        of_counts = lambda seen: of_cells(cells, seen.sum(axis=1))  # noqa: E731 - (B, G, cells)
+        bound = BoundForecasts(counts, of_counts, self._unit(n))
+        off = abs(float(of_cells(FINEST, counts.finest[None])[0]) - bound.value())
+        error = f"{off:.2g} beside cells of width 2^-{FINEST.bits}"
+        bound.parameters = {"cells of the PIT": cells.widths.size, "error by cells": error}
+        return bound
 
     def residual_statistics(self, predictions: Forecasts) -> Flippable:  # type: ignore[override]
         """Return the distance at steps, or that of sums of functions of the numbers.

@@ -35,8 +35,8 @@ class PitCells:
     def _tail(self) -> Floats:
         """The lower ends of the cells near 0."""
         octaves = np.exp2(np.arange(-LOWEST, int(np.log2(self.parts)) - self.bits))
-        found: Floats = np.outer(octaves, 1.0 + np.arange(self.parts) / self.parts).ravel()
-        return found
+        within = np.tile(1.0 + np.arange(self.parts) / self.parts, octaves.size)
+        return np.asarray(np.repeat(octaves, self.parts) * within)
 
     @cached_property
     def _inner(self) -> Floats:
@@ -67,9 +67,11 @@ class PitCells:
 
     def sums(self, uniform: Floats, columns: Floats) -> Floats:
         """Return the sums (B, cells, Q) of columns (n, Q) over rows with numbers (B, n)."""
-        out = np.zeros((len(uniform), self.widths.size, columns.shape[1]))
-        cells, columns = self.of(uniform.ravel()), np.ascontiguousarray(columns)
-        _add(cells.reshape(uniform.shape), columns, out)
+        out = np.empty((len(uniform), self.widths.size, columns.shape[1]))
+        for one, numbers in zip(out, uniform, strict=True):
+            cells = self.of(numbers)
+            for q, column in enumerate(columns.T):
+                one[:, q] = np.bincount(cells, column, self.widths.size)
         return out
 
     def redrawn_sums(self, rows: Hashes, keys: Hashes, column: Floats) -> Floats:
@@ -159,15 +161,6 @@ def _cells(uniform: Floats, bits: int, parts: int, tail: int) -> Ints:
     for i in range(uniform.size):
         out[i] = _cell(uniform[i], bits, parts, tail)
     return out
-
-
-@njit()
-def _add(cells: Ints, columns: Floats, out: Floats) -> None:
-    n, width = columns.shape
-    for b in range(len(cells)):
-        for i in range(n):
-            for q in range(width):
-                out[b, cells[b, i], q] += columns[i, q]
 
 
 @njit()

@@ -299,7 +299,7 @@ class ForecastContext:
     @property
     def squares(self) -> Floats:
         """The squares of the observed normal numbers, (n,)."""
-        return np.square(self.observed.z[0])
+        return np.asarray(np.square(self.observed.z[0]))
 
     def level(self, some: Flags | slice, more: str = "") -> tuple[str, float]:
         """Say how far the forecasts of some rows are from their outcomes, and return the gap."""
