@@ -41,7 +41,7 @@ class PitCells:
     @cached_property
     def _inner(self) -> Floats:
         """The ends of the others."""
-        return np.arange(self.parts, 2**self.bits - self.parts + 1) / 2**self.bits
+        return np.asarray(np.arange(self.parts, 2**self.bits - self.parts + 1) / 2**self.bits)
 
     @cached_property
     def widths(self) -> Floats:
