@@ -219,3 +219,26 @@ def test_counts_of_parts_add_up(rng):
     np.testing.assert_array_equal(whole.observed, parts.observed)
     np.testing.assert_array_equal(whole.finest, parts.finest)
     np.testing.assert_allclose(whole.columns["off"], parts.columns["off"])
+
+
+def test_design_names_columns(rng, tmp_path):
+    """Of a frame, a lazy one, a file and an iterator; the features of a model are a frame too."""
+    data = frame(rng, 200).with_columns(age=rng.normal(size=200))
+    data = data.with_columns(
+        y=pl.col("mu") + (pl.col("y") - pl.col("mu")) * (0.6 * pl.col("age")).exp()
+    )
+    data.write_csv(tmp_path / "rows.csv")
+    own = {**COLUMNS, "n_resamples": 49, "rng": 1}
+    expected = ct.test_calibration(None, data, design=data[["age"]], **own)
+    assert "values of age" in expected.finding
+    given = data, data.lazy(), str(tmp_path / "rows.csv"), iter([data[:50], data[50:]])
+    found = [ct.test_calibration(None, one, design=["age"], **own) for one in given]
+    assert {one.statistic for one in found} == {expected.statistic}
+    assert found[2].data_name == "rows.csv"
+    assert "of age" in str(ct.verdict(None, data, design="age", **own))
+    with pytest.raises(InvalidInput, match="design must be one of"):
+        ct.test_calibration(None, data, design=["agge"], **own)
+    with pytest.raises(InvalidInput, match="design must not be the label"):
+        ct.test_calibration(None, data, design="y", **own)
+    with pytest.raises(InvalidInput, match="design must name columns of a data frame"):
+        ct.test_calibration(ct.Forecasts.from_frame(data, **COLUMNS), design=["age"])
