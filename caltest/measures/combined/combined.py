@@ -458,7 +458,8 @@ def combined(
         of a test and a lens, ("ks", "confidence").
     design : (n, k) or (n,) array, data frame or dict of columns, optional
         Features of the rows of forecasts of numbers: two components more look whether level and
-        spread are off along these, by scores of normal numbers along the ranks of each.
+        spread are off along these, by scores of normal numbers along the ranks of each. For
+        `test_calibration` and `verdict` also names of columns of the data.
     **rows
         `sample_weight`, `classes`, `from_logits` and `renormalize`, as for `Predictions`, and
         `n_jobs`, the number of threads as in joblib.

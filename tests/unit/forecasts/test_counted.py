@@ -196,6 +196,16 @@ class TestRowsByChunks:
         with pytest.raises(NotApplicable, match="reads forecasts twice"):
             ct.test_calibration(None, iter([data]), **own)
 
+    def test_engines_agree(self, rng):
+        duckdb = pytest.importorskip("duckdb")
+        data = frame(rng, 3000)
+        own = {**COLUMNS, "engine": "chunks", "n_resamples": 19, "rng": 1}
+        expected = ct.test_calibration(None, data, **own)
+        with duckdb.connect() as connection:
+            table = connection.from_arrow(data.to_arrow())
+            assert ct.test_calibration(None, table, **own).statistic == expected.statistic
+        assert ct.test_calibration(None, data.to_pandas(), **own).pvalue == expected.pvalue
+
     def test_wrong_rows_are_named(self, rng, tmp_path):
         good, bad = frame(rng, 30), frame(rng, 20)
         bad[7, "sd"] = -1.0
