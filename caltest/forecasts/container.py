@@ -319,6 +319,17 @@ class Forecasts(Rows):
         has_means = self.law.has_tails and bool(np.isfinite(self.mean).all())
         return (self.outcomes - self.mean if has_means else self.pit - 0.5), has_means
 
+    @property
+    def told_apart(self) -> tuple[Floats, Floats]:
+        """The means and standard deviations of the laws that outcomes are redrawn from."""
+        law = self.law.drawn_from(self.outcomes)
+        return law.mean, law.sd
+
+    @property
+    def copies(self) -> Floats:
+        """For how many rows each stands: one."""
+        return np.ones(self.n)
+
     def counted(self, groups: int) -> PitCounts | None:
         from caltest.forecasts.counted import SAMPLED, PitCounts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -48,9 +47,9 @@ class PitCounts:
     def __init__(self, sample: Forecasts | None, groups: int) -> None:
         self._inner, values = [], [np.zeros(1), np.ones(1)]
         if sample is not None and groups > 1:
-            law = sample.law.drawn_from(sample.outcomes)
-            ends, scales = _cut(law.sd, math.isqrt(groups))
-            inner, means = _cut(law.mean, groups // scales.size)
+            mean, scale = sample.told_apart
+            ends, scales = _cut(scale, math.isqrt(groups))
+            inner, means = _cut(mean, groups // scales.size)
             self._inner, values = [inner, ends], [means, scales]
         self._mean, self._scale = (x.ravel() for x in np.meshgrid(*values, indexing="ij"))
         self.cells = GROUPED if self._mean.size > 1 else ALONE
@@ -62,8 +61,7 @@ class PitCounts:
         """Count rows."""
         group = np.zeros(rows.n, np.int64)
         if self._inner:
-            law = rows.law.drawn_from(rows.outcomes)
-            for inner, values in zip(self._inner, (law.mean, law.sd), strict=True):
+            for inner, values in zip(self._inner, rows.told_apart, strict=True):
                 group = group * (inner.size + 1) + np.searchsorted(inner, values)
             off, has_means = rows.errors
             self._off += np.bincount(group, off if has_means else off * np.nan, self._off.size)
@@ -82,24 +80,30 @@ class PitCounts:
         """The numbers of rows in cells, of the groups that have some, (G, cells)."""
         return self._counts[self._some]
 
-    @cached_property
-    def sizes(self) -> Ints:
+    @property
+    def copies(self) -> Floats:
         """The numbers of rows of these, (G,)."""
-        return np.asarray(self.observed.sum(axis=1))
+        return np.asarray(self.observed.sum(axis=1, dtype=np.float64))
+
+    weights = copies
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.sizes.sum())
+        return int(self.weights.sum())
 
     @property
-    def columns(self) -> Mapping[str, Floats]:
-        """The means, the scales, and the mean outcomes less means of the groups, (G,) each.
+    def told_apart(self) -> tuple[Floats, Floats]:
+        """The means and the scales of the groups, (G,) each."""
+        return self._mean[self._some], self._scale[self._some]
 
-        The last are NaN where means are not known.
-        """
-        off = self._off[self._some] / self.sizes
-        return {"mean": self._mean[self._some], "scale": self._scale[self._some], "off": off}
+    @property
+    def errors(self) -> tuple[Floats, bool]:
+        """Mean outcomes less means, or, where these are not known, PIT less 0.5; and which."""
+        off = self._off[self._some] / self.weights
+        if np.isfinite(off).all():
+            return off, True
+        return self.observed @ self.cells.middles / self.weights - 0.5, False
 
     @property
     def width(self) -> int:
@@ -113,7 +117,7 @@ class PitCounts:
 
     def labels(self, keys: Hashes) -> Ints:
         """Redraw the numbers of rows in cells, (B, G, cells)."""
-        return self.cells.redrawn(self.sizes, keys)
+        return self.cells.redrawn(self.weights.astype(np.int64), keys)
 
 
 def _cut(values: Floats, count: int) -> tuple[Floats, Floats]:

@@ -215,7 +215,7 @@ class Combined(Measure):
         if not self.is_usual:
             return super().bind_pits(counts)
         bound, each = BoundCombined(CountedContext(counts)), counts.cells.widths.size
-        of = f"{each} for each of {counts.sizes.size} groups alike in mean and scale"
+        of = f"{each} for each of {counts.weights.size} groups alike in mean and scale"
         bound.parameters = {**bound.parameters, "cells of the PIT": of}
         return bound
 

@@ -12,8 +12,7 @@ from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtri
 
 from caltest.checks.arrays import check_rows_of_design
-from caltest.forecasts.container import LEAST, Forecasts
-from caltest.forecasts.counted import PitCounts
+from caltest.forecasts.container import LEAST
 from caltest.measures.combined.component import (
     Component,
     Finding,
@@ -130,32 +129,27 @@ class ForecastContext:
 
     Parameters
     ----------
-    forecasts : Forecasts
-        The rows.
+    forecasts : Forecasts or PitCounts
+        The rows, or groups of these that are told by how many copies they stand for.
     design : dict of (n,) arrays, optional
         Their features by name.
     """
 
     order: Order | None = None
-    kinds: tuple[Kind, ...]
-    design: dict[str, Floats]
 
-    def __init__(self, forecasts: Forecasts, design: Any = None) -> None:
-        law = forecasts.law.drawn_from(forecasts.outcomes)
-        self._set(forecasts, law.mean, law.sd, np.ones(forecasts.n), forecasts.weights)
-        if design is not None:
-            check_rows_of_design(design, self.n)
-            self.kinds, self.design = (*FORECASTS, *BY_FEATURE), design
-
-    def _set(self, rows: Any, mean: Floats, scale: Floats, copies: Floats, mass: Floats) -> None:
-        """Take rows, each of which stands for as many copies that together have a mass."""
-        self.predictions, self.n = rows, rows.n
-        self.mean, self.scale, self.copies, self.mass = mean, scale, copies, mass
-        # Of what is summed over the copies: what it is multiplied by, and how many they are.
-        self.root: Floats = np.sqrt(copies)
-        self.weight: Floats = mass / self.root
+    def __init__(self, forecasts: Any, design: Any = None) -> None:
+        self.predictions, self.n = forecasts, forecasts.width
+        self.mean, self.scale = forecasts.told_apart
+        self.copies, self.mass = forecasts.copies, forecasts.weights
+        # What is summed over copies is multiplied by a weight, and its mean by the root as well.
+        self.root: Floats = np.sqrt(self.copies)
+        self.weight: Floats = self.mass / self.root
         self.noise = float(np.square(self.weight).sum())
-        self.kinds, self.design = FORECASTS, {}
+        self.kinds: tuple[Kind, ...] = FORECASTS
+        self.design: dict[str, Floats] = design or {}
+        if self.design:
+            check_rows_of_design(self.design, self.n)
+            self.kinds = *FORECASTS, *BY_FEATURE
 
     def source(self, lens: str) -> Source:
         return self
@@ -163,7 +157,7 @@ class ForecastContext:
     @cached_property
     def observed(self) -> Uniformed:
         """The observed numbers."""
-        return self.read(self.predictions.pit[None])
+        return self.read(self.predictions.observed[None])
 
     @property
     def observed_rows(self) -> Uniformed | None:
@@ -215,14 +209,14 @@ class ForecastContext:
     def shares(self, values: Floats) -> Floats:
         """Return the mean ranks as numbers from -1 to 1."""
         _, place = np.unique(values, return_inverse=True)
-        counts = np.bincount(place, self.copies)
-        return np.asarray((2.0 * np.cumsum(counts) - counts)[place] / self.copies.sum() - 1.0)
+        counts, size = np.bincount(place, self.copies), self.copies.sum()
+        return np.asarray((2.0 * np.cumsum(counts) - counts - size)[place] / size)
 
     @property
     def precision(self) -> Floats:
         """The inverse scales (n,), relative to the largest one."""
         largest = max(float(self.scale.max()), np.finfo(float).tiny)
-        return 1.0 / np.maximum(self.scale / largest, LEAST)
+        return np.asarray(1.0 / np.maximum(self.scale / largest, LEAST))
 
     @cached_property
     def along(self) -> dict[str, Floats]:
@@ -292,18 +286,13 @@ class ForecastContext:
         return observed.v
 
     @property
-    def errors(self) -> tuple[Floats, bool]:
-        """Outcomes less means, or, where these are not known, PIT less 0.5; and which."""
-        return cast("tuple[Floats, bool]", self.predictions.errors)
-
-    @property
     def squares(self) -> Floats:
         """The squares of the observed normal numbers, (n,)."""
         return np.asarray(np.square(self.observed.z[0]))
 
     def level(self, some: Flags | slice, more: str = "") -> tuple[str, float]:
         """Say how far the forecasts of some rows are from their outcomes, and return the gap."""
-        off, has_means = self.errors
+        off, has_means = self.predictions.errors
         gap = float(np.average(off[some], weights=self.mass[some]))
         side = "low" if gap > 0 else "high"
         if has_means:
@@ -312,7 +301,9 @@ class ForecastContext:
 
     def level_finding(self) -> Finding:
         """Say how far outcomes are from the means of the forecasts."""
-        name = "mean outcome less mean forecast" if self.errors[1] else "mean PIT less 0.5"
+        name = "mean PIT less 0.5"
+        if self.predictions.errors[1]:
+            name = "mean outcome less mean forecast"
         return Finding(*self.level(slice(None), " on average"), name)
 
     def scatter(self, some: Flags | slice) -> float:
@@ -338,29 +329,14 @@ class ForecastContext:
 
 
 class CountedContext(ForecastContext):
-    """Very many rows that were counted: groups of like forecasts take their place.
-
-    Parameters
-    ----------
-    counts : PitCounts
-        The rows.
-    """
+    """Very many rows that were counted, `PitCounts`: groups of like forecasts take their place."""
 
     observed_rows = None
-
-    def __init__(self, counts: PitCounts) -> None:
-        self.columns, sizes = counts.columns, counts.sizes.astype(np.float64)
-        self._set(counts, self.columns["mean"], self.columns["scale"], sizes, sizes)
-        self.n = counts.width
 
     def read(self, uniform: Floats) -> Uniformed:
         none, columns = np.empty((len(uniform), 0)), self.span / self.root[:, None]
         totals = np.swapaxes(uniform, 1, 2) @ columns
         return Stepped(none, self.span, self.predictions.cells, totals)
-
-    @cached_property
-    def observed(self) -> Uniformed:
-        return self.read(self.predictions.observed[None])
 
     def reference(self) -> Callable[[Hashes], Any]:
         return cast("Callable[[Hashes], Any]", self.predictions.labels)
@@ -374,17 +350,8 @@ class CountedContext(ForecastContext):
 
     @property
     def squares(self) -> Floats:
-        return self._means(np.square(ndtri(self.predictions.cells.middles)))
-
-    @property
-    def errors(self) -> tuple[Floats, bool]:
-        off = self.columns["off"]
-        has_means = bool(np.isfinite(off).all())
-        return (off if has_means else self._means(self.predictions.cells.middles) - 0.5), has_means
-
-    def _means(self, values: Floats) -> Floats:
-        """Return the means of a function of the PIT, (cells,), in the groups."""
-        return np.asarray(self.predictions.observed @ values / self.copies)
+        squares = np.square(ndtri(self.predictions.cells.middles))
+        return np.asarray(self.predictions.observed @ squares / self.copies)
 
 
 def _square(sums: Floats) -> Floats:

@@ -92,11 +92,11 @@ class TestRowsInMemory:
 
     def test_groups_are_of_as_many_rows(self, rng):
         data = ct.Forecasts.from_frame(frame(rng, 140_000), **COLUMNS)
-        assert np.ptp(data.counted(64).sizes) < 0.6 * 140_000 / 64
+        assert np.ptp(data.counted(64).weights) < 0.6 * 140_000 / 64
         alike = ct.Forecasts(np.zeros(140_000), mean=rng.normal(size=140_000), scale=1.0)
-        assert alike.counted(64).sizes.size == 64
+        assert alike.counted(64).weights.size == 64
         same = ct.Forecasts(np.zeros(140_000), mean=0.5, scale=1.0).counted(64)
-        assert same.columns["mean"].tolist() == [0.5]
+        assert same.told_apart[0].tolist() == [0.5]
 
     def test_what_is_no_function_of_counts_takes_rows(self, rng):
         data = frame(rng, 140_000)
@@ -228,7 +228,7 @@ def test_counts_of_parts_add_up(rng):
         parts.add(data.subset(some))
     np.testing.assert_array_equal(whole.observed, parts.observed)
     np.testing.assert_array_equal(whole.finest, parts.finest)
-    np.testing.assert_allclose(whole.columns["off"], parts.columns["off"])
+    np.testing.assert_allclose(whole.errors[0], parts.errors[0])
 
 
 def test_design_names_columns(rng, tmp_path):
