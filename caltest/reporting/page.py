@@ -361,7 +361,7 @@ def report(
     if segments is not None:
         checks.check_unused("with segments", cluster=cluster)
     wanted = {"grades": grades, "segments": segments, "cluster": cluster, "tolerance": tolerance}
-    needs_rows = {"recalibrate": bool(maps), "forecasts": bool(given.forecasts)}
+    needs_rows = {"recalibrate": bool(maps)}
     needs_rows |= {name: one is not None for name, one in wanted.items()}
     for name in ("features", "from_logits", "renormalize", "ordinal"):
         needs_rows[name] = bool(getattr(given, name))

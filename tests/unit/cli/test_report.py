@@ -152,3 +152,6 @@ def test_design_of_forecasts(caltest, tmp_path):
     finished = caltest("report", path, *named, *own)
     assert "values of age" in finished.out
     assert "| CRPS |" in finished.out
+    assert caltest("report", str(tmp_path / "*.csv"), *named[:6], *own).status == 0
+    refused = caltest("report", path, *named[:6], *own, "--engine", "chunks")
+    assert "engine has no effect in a report on forecasts" in refused.err
