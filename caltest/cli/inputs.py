@@ -246,12 +246,8 @@ class RowsFile(NumberColumns, PredictionFile):
         """The names of the columns of the probabilities, or those of forecasts by what they are."""
         return self.forecasts or super().columns
 
-    def lies(self, engine: str, on_error: str, *, weighted: bool = False) -> bool:
-        if not self.forecasts:
-            return super().lies(engine, on_error, weighted=weighted)
-        if check_choice(engine, ENGINES, "--engine") in ("cells", "chunks"):
-            check_unused("with forecasts", engine=engine)
-        return False
+    def columns_asked(self, by: str | None, segments: str | None) -> dict[str, object]:
+        return super().columns_asked(by, segments) | self.forecasts_from()
 
     def _read(self, probs: str | None, by: str | None, known: Sequence[object] | None) -> Any:
         if not self.forecasts:

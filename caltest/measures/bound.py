@@ -101,7 +101,7 @@ class BoundMeasure(ABC):
     @property
     def width(self) -> int:
         """How many numbers are redrawn for a resample."""
-        return int(self.predictions.n)
+        return int(self.predictions.width)
 
     def described(self) -> dict[str, Any]:
         """Return what an outcome of redrawn labels says besides its numbers."""

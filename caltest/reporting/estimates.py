@@ -269,7 +269,8 @@ def score_blocks(scores: Scores) -> Iterator[Block]:
         value, expected, low, high = decimal((one.value, one.expected, one.low, one.high))
         rows.append((one.name, value, expected, f"{low} to {high}" if low and high else ""))
     header = ("score", "value", "if calibrated", "95 % of values")
-    yield table("Scores", header, rows, explained=OF_CLASSES if scores.parts else OF_FORECASTS)
+    if rows:
+        yield table("Scores", header, rows, explained=OF_CLASSES if scores.parts else OF_FORECASTS)
     rows = []
     for part in scores.parts:
         of = part.parts
